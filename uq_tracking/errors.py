@@ -1,0 +1,67 @@
+"""One class per mistake a user can make; every message says what, where and the cure."""
+
+from __future__ import annotations
+
+
+class UQTrackingError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InputError(UQTrackingError, ValueError):
+    """Arrays that cannot be scored."""
+
+
+class ShapeError(InputError):
+    """Arrays whose shapes differ; nothing is broadcast."""
+
+
+class EmptyInputError(InputError):
+    """No sample is left to score."""
+
+
+class InvalidValueError(InputError):
+    """A non-finite prediction, or a non-finite or negative standard deviation, at a place that counts."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A value that is not an array of real numbers."""
+
+
+class SettingsError(UQTrackingError, ValueError):
+    """An option outside its range, or options that exclude each other."""
+
+
+class UnknownMetricError(SettingsError):
+    """A metric key that no installed distribution registers."""
+
+
+class IncompatibleStatisticsError(UQTrackingError, ValueError):
+    """Statistics built with differing settings cannot be merged."""
+
+
+class RecalibrationError(UQTrackingError, ValueError):
+    """A recalibration that cannot be fitted to, or applied to, this input."""
+
+
+class FileFormatError(UQTrackingError, ValueError):
+    """A report, statistics or predictions file that is damaged, foreign or too new."""
+
+
+class BackendError(UQTrackingError):
+    """A tracker that is missing, unusable, or asked for something it does not have."""
+
+
+class UnknownBackendError(BackendError, LookupError):
+    """A URI scheme or name that no installed backend claims."""
+
+
+class RunNotFoundError(BackendError, LookupError):
+    """A run or experiment that the tracker does not hold."""
+
+
+class PluginError(UQTrackingError):
+    """A plugin that cannot be loaded, or two plugins that claim one name."""
+
+
+class TrackingWarning(UserWarning):
+    """Something could not be logged; training goes on."""

@@ -1,0 +1,152 @@
+"""What a tracker must be able to do: three small abstract classes, nothing about uncertainty in them.
+
+A *backend* finds runs, a *run* is written to, a *store* reads runs back. Everything that is written reaches a
+run through these methods, so all trackers log alike and are rescored alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from uq_tracking.curves import Curve
+
+Image = npt.NDArray[np.uint8]
+
+
+class Run(ABC):
+    """A run that is written to.
+
+    Three methods are abstract. The others have a default made of those three, and are overridden where the
+    tracker has something native. A method raises when it fails; the caller decides whether that stops anything.
+    """
+
+    uri: str
+    """Address under which ``Backend.store`` finds the run again, e.g. ``mlflow:7/1f3a...``; no credentials."""
+
+    @abstractmethod
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Write finite numbers under their names; logging the same again at the same step changes nothing."""
+
+    @abstractmethod
+    def log_file(self, path: Path, name: str) -> None:
+        """Store a copy of the file ``path`` under ``name`` (``/`` makes folders); an older one is replaced."""
+
+    @abstractmethod
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set text tags; an older value is replaced."""
+
+    def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
+        """Write a curve to the tracker's own charts, if it has any."""
+
+    def log_figure(self, name: str, figure: Figure) -> None:
+        """Store a figure under ``name`` (no suffix, root level), by default as a PNG file."""
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"{name.replace('/', '_')}.png"
+            figure.savefig(path)
+            self.log_file(path, path.name)
+
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Store the map panel of one case under ``name`` (``uq_map/<case>``), by default like a figure."""
+        self.log_figure(name, figure)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
+        return nullcontext()
+
+    def link(self) -> str | None:
+        """Address of the run's web page, or None."""
+        return None
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run as its store lists it. ``scalars`` are the last values."""
+
+    uri: str
+    run_id: str
+    name: str
+    status: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
+
+
+class RunStore(ABC):
+    """The reading side: lists runs, fetches their files, reopens them for writing."""
+
+    @abstractmethod
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """Runs of this store, oldest first; ``where`` is the tracker's own filter expression."""
+
+    @abstractmethod
+    def files(self, run_id: str) -> list[str]:
+        """Names of the run's stored files, with their folders, sorted."""
+
+    @abstractmethod
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Bring one stored file into ``folder`` and return its path; RunNotFoundError, FileNotFoundError."""
+
+    @abstractmethod
+    def reopen(self, run_id: str) -> Run:
+        """A run to write more into, without touching its status, end time or other content."""
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
+        """Make a new, finished run; stores that cannot raise BackendError."""
+        from uq_tracking.errors import BackendError
+
+        raise BackendError(f"{type(self).__name__} cannot create runs; start one with the tracker itself")
+
+    def close_run(self, run: Run) -> None:  # noqa: B027  (most stores have nothing to release)
+        """Release what ``create`` or ``reopen`` hold open; called when the writer is done with the run."""
+
+    def link(self) -> str | None:
+        """Address or command that shows this store to a person, or None."""
+        return None
+
+
+@dataclass(frozen=True)
+class BackendStatus:
+    """Whether a backend can be used here, and the cure if not."""
+
+    name: str
+    usable: bool
+    version: str | None = None
+    hint: str | None = None
+
+
+class Backend(ABC):
+    """One tracker. Its module must import without the tracker's own package."""
+
+    name: str
+    """Scheme of its URIs and the name a user types."""
+
+    schemes: tuple[str, ...] = ()
+    """Further URI schemes this backend answers to."""
+
+    @abstractmethod
+    def status(self) -> BackendStatus:
+        """Found, version, usable, or the install hint; imports nothing heavy."""
+
+    @abstractmethod
+    def active_run(self) -> Run | None:
+        """The run the user has open in this process, without importing a tracker that is not loaded yet."""
+
+    @abstractmethod
+    def adopt(self, run: Any) -> Run | None:
+        """A ``Run`` for the tracker's own run object or run id, or None when it is not this tracker's."""
+
+    @abstractmethod
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
+        """The store behind the part of a URI after the scheme, and the run id if the address names one."""
