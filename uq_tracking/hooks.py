@@ -45,6 +45,19 @@ class FigureSpec:
     needs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class MapSpec:
+    """A panel drawn for one case of spatial predictions, stored as ``uq_map/<case>``.
+
+    ``draw(target, mean, std, *, scale, unit, image=None, title=None)`` gets 2-D arrays of equal shape, the target
+    being NaN where there is no ground truth; ``scale`` brings std onto the error's colour scale (MeRCI's lambda).
+    Panels of a name other than ``uncertainty`` are stored as ``uq_map/<case>_<name>``.
+    """
+
+    name: str
+    draw: Callable[..., Figure]
+
+
 class Hooks:
     """What a plugin may return."""
 
@@ -63,6 +76,10 @@ class Hooks:
     @hookspec
     def uq_figures(self) -> list[FigureSpec]:  # type: ignore[empty-body]
         """Figures drawn from a report."""
+
+    @hookspec
+    def uq_maps(self) -> list[MapSpec]:  # type: ignore[empty-body]
+        """Panels drawn for single cases of spatial predictions."""
 
 
 def _entry_points() -> Iterable[metadata.EntryPoint]:
@@ -136,6 +153,12 @@ def figures() -> dict[str, FigureSpec]:
 
 
 @lru_cache(maxsize=1)
+def maps() -> dict[str, MapSpec]:
+    """Registered map panels by name."""
+    return collect("uq_maps", lambda spec: spec.name)
+
+
+@lru_cache(maxsize=1)
 def backends() -> dict[str, Backend]:
     """Registered backends by name."""
     return collect("uq_backends", lambda backend: backend.name)
@@ -145,5 +168,5 @@ def reload() -> None:
     """Forget the plugins found so far, so that the next use looks again."""
     from uq_tracking.metrics import registry
 
-    for cached in (manager, figures, backends, registry.registry):
+    for cached in (manager, figures, maps, backends, registry.registry):
         cached.cache_clear()

@@ -6,6 +6,7 @@ run through these methods, so all trackers log alike and are rescored alike.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -16,12 +17,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.errors import BackendError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
 
 Image = npt.NDArray[np.uint8]
+
+
+def finite(scalars: Mapping[str, float]) -> dict[str, float]:
+    """Keep the finite numbers, as Python floats; trackers hide or falsify the others.
+
+    >>> finite({"uq/nll": 1, "uq/r2": float("nan")})
+    {'uq/nll': 1.0}
+    """
+    return {name: float(value) for name, value in scalars.items() if math.isfinite(value)}
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """Split the name of a stored file into its folders and its file name.
+
+    Raises
+    ------
+    BackendError
+        The name is absolute, has an empty part, a backslash, or leaves its folder.
+
+    Examples
+    --------
+    >>> name_parts("uq/report.json")
+    ('uq', 'report.json')
+    """
+    parts = tuple(name.split("/"))
+    if any(part in ("", ".", "..") for part in parts) or "\\" in name or "\0" in name:
+        raise BackendError(f"{name!r} cannot name a stored file; use a relative path such as uq/report.json")
+    return parts
 
 
 class Run(ABC):
@@ -36,11 +67,18 @@ class Run(ABC):
 
     @abstractmethod
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Write finite numbers under their names; logging the same again at the same step changes nothing."""
+        """Write numbers under their names; logging the same again at the same step changes nothing.
+
+        Non-finite ones are left out (``finite``). Without a step the numbers are the run's final ones: they are
+        what ``StoredRun.scalars`` shows afterwards.
+        """
 
     @abstractmethod
     def log_file(self, path: Path, name: str) -> None:
-        """Store a copy of the file ``path`` under ``name`` (``/`` makes folders); an older one is replaced."""
+        """Store a copy of the file ``path`` under ``name`` (``/`` makes folders); an older one is replaced.
+
+        A name that ``name_parts`` refuses is refused.
+        """
 
     @abstractmethod
     def set_tags(self, tags: Mapping[str, str]) -> None:
@@ -104,8 +142,6 @@ class RunStore(ABC):
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Make a new, finished run; stores that cannot raise BackendError."""
-        from uq_tracking.errors import BackendError
-
         raise BackendError(f"{type(self).__name__} cannot create runs; start one with the tracker itself")
 
     def close_run(self, run: Run) -> None:  # noqa: B027  (most stores have nothing to release)
