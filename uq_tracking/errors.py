@@ -15,6 +15,10 @@ class ShapeError(InputError):
     """Arrays whose shapes differ; nothing is broadcast."""
 
 
+class AlignmentError(InputError):
+    """Arrays whose named axes or labels differ (xarray, pandas); nothing is aligned unasked."""
+
+
 class EmptyInputError(InputError):
     """No sample is left to score."""
 
@@ -57,6 +61,10 @@ class UnknownBackendError(BackendError, LookupError):
 
 class RunNotFoundError(BackendError, LookupError):
     """A run or experiment that the tracker does not hold."""
+
+
+class TrackerUnreachableError(BackendError, ConnectionError):
+    """A tracker that does not answer; nothing else is sent to it in this call."""
 
 
 class PluginError(UQTrackingError):

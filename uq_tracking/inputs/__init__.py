@@ -1,0 +1,6 @@
+"""Arrays in: the one place where predictions from any library are converted and checked."""
+
+from uq_tracking.inputs.outputs import split_outputs
+from uq_tracking.inputs.predictions import Options, Predictions
+
+__all__ = ["Options", "Predictions", "split_outputs"]

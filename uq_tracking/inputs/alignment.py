@@ -1,0 +1,69 @@
+"""Labelled axes must agree: rows that mean different places are never scored against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from uq_tracking.errors import AlignmentError
+
+
+class Axis(NamedTuple):
+    """Name and labels of one axis; ``labels`` is a pandas Index or None."""
+
+    library: str
+    name: str
+    labels: Any | None
+
+
+Axes = tuple[Axis | None, ...]
+
+
+def xarray_axes(array: Any) -> Axes:
+    """Axes of a DataArray."""
+    indexes = array.indexes
+    return tuple(Axis("xarray", str(dim), indexes.get(dim)) for dim in array.dims)
+
+
+def pandas_axes(table: Any) -> Axes:
+    """Axes of a Series or DataFrame."""
+    index = Axis("pandas", "index", table.index)
+    return (index, Axis("pandas", "columns", table.columns)) if table.ndim == 2 else (index,)
+
+
+def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
+    """Compare the labelled axes of every array with those of the first labelled one.
+
+    Raises
+    ------
+    AlignmentError
+        Two arrays name or label an axis differently.
+    """
+    labelled = [(name, axes) for name, axes in arrays if axes]
+    for name, axes in labelled[1:]:
+        first, expected = labelled[0]
+        for place, (theirs, ours) in enumerate(zip(expected, axes, strict=False)):
+            if theirs is not None and ours is not None and theirs.library == ours.library:
+                _check_axis(first, theirs, name, ours, place)
+
+
+def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> None:
+    if theirs.name != ours.name:
+        raise AlignmentError(
+            f"axis {place} is {theirs.name!r} in {first} and {ours.name!r} in {name}; "
+            f"bring them in one order ({name}.transpose(*{first}.dims)), or pass .to_numpy() of both"
+        )
+    if theirs.labels is None or ours.labels is None or theirs.labels.equals(ours.labels):
+        return
+    if ours.name == "columns" and set(theirs.labels) != set(ours.labels):
+        return  # "depth" against "depth_mean": other names are usual, the same names in another order a mistake
+    cure = _cure(first, name, ours)
+    raise AlignmentError(f"{first} and {name} have different labels along {ours.name!r}; {cure}")
+
+
+def _cure(first: str, name: str, axis: Axis) -> str:
+    if axis.library == "pandas":
+        method = f"{name}.reindex({axis.name}={first}.{axis.name})"
+    else:
+        method = f"xarray.align({first}, {name}, join='inner')"
+    return f"align them ({method}), or pass .to_numpy() if they are in the same order already"

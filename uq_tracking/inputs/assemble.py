@@ -1,0 +1,138 @@
+"""From converted arrays to the checked values of `Predictions`: one road for every constructor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inputs.alignment import check_alignment
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
+from uq_tracking.inputs.labels import check_no_gaps, read_labels
+from uq_tracking.inputs.validation import Wording, check_scan, check_shapes, scan
+
+
+def assemble(
+    sources: Sequence[Source],
+    mean: FloatArray,
+    std: FloatArray,
+    wording: Wording,
+    *,
+    mask: Any = None,
+    on_invalid: str = "raise",
+    std_floor: float | None = None,
+    groups: Any = None,
+    by: Any = None,
+    unit: str | None = None,
+) -> dict[str, Any]:
+    """Check target, mean and std and return the attributes of `Predictions`.
+
+    Parameters
+    ----------
+    sources
+        The arrays the user gave, the target first: their masks and labelled axes count.
+    mean, std
+        What they amount to, in the target's shape.
+    wording
+        How errors call them.
+    mask, on_invalid, std_floor, groups, by, unit
+        As for `Predictions`.
+    """
+    _check_options(on_invalid, std_floor)
+    truth = sources[0]
+    sources = list(sources) if mask is None else [*sources, _read_mask(mask, truth)]
+    check_alignment([(source.name, source.axes) for source in sources])
+    found = scan(truth.values, mean, std, _left_out(sources))
+    check_scan(found, wording, on_invalid)
+    values = {
+        "target": truth.values,
+        "mean": mean,
+        "std": std if std_floor is None else _raised(std, std_floor),
+        "valid": found.valid,
+        "groups": _labels(groups, "groups", truth, found.valid),
+        "by": _labels(by, "by", truth, found.valid),
+    }
+    views = {name: read_only(array) for name, array in values.items()}
+    return {
+        **views,
+        "counts": found.counts,
+        "std_floor": std_floor,
+        "unit": truth.unit if unit is None else unit,
+    }
+
+
+def members_first(source: Source, axis: int) -> Source:
+    """Move the axis of the members to the front.
+
+    Raises
+    ------
+    ShapeError
+        There is no such axis.
+    """
+    if not -source.values.ndim <= axis < source.values.ndim:
+        raise ShapeError(
+            f"{source.name} has shape {source.values.shape}, so there is no axis {axis} of members"
+        )
+    axes = list(source.axes)
+    if axes:
+        axes.insert(0, axes.pop(axis))
+    left_out = None if source.left_out is None else np.moveaxis(source.left_out, axis, 0)
+    return source._replace(values=np.moveaxis(source.values, axis, 0), left_out=left_out, axes=tuple(axes))
+
+
+def without_members(source: Source) -> Source:
+    """Masks and axes as one sample sees them: left out where any member is."""
+    left_out = None if source.left_out is None else source.left_out.any(axis=0)
+    return source._replace(left_out=left_out, axes=source.axes[1:])
+
+
+def read_only(array: AnyArray | None) -> AnyArray | None:
+    """A view that cannot be written to; the user's own array stays writable."""
+    if array is None:
+        return None
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_options(on_invalid: str, std_floor: float | None) -> None:
+    if on_invalid not in ("raise", "drop"):
+        raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
+    if std_floor is not None and not (math.isfinite(std_floor) and std_floor > 0):
+        raise SettingsError(f"std_floor={std_floor!r}; pass a positive number in the target's unit, or None")
+
+
+def _read_mask(mask: Any, truth: Source) -> Source:
+    source = read_mask(mask, "mask")
+    check_shapes((truth.name, truth.values.shape), ("mask", source.values.shape))
+    hidden = source.values if source.left_out is None else source.values | source.left_out
+    return source._replace(left_out=hidden)
+
+
+def _left_out(sources: Sequence[Source]) -> BoolArray | None:
+    """Where any of the arrays is masked."""
+    masks = [source.left_out for source in sources if source.left_out is not None]
+    if len(masks) < 2:
+        return masks[0] if masks else None
+    union = masks[0] | masks[1]
+    for mask in masks[2:]:
+        union |= mask
+    return union
+
+
+def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+    if value is None:
+        return None
+    labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
+    check_no_gaps(labels, name, valid)
+    return labels
+
+
+def _raised(std: FloatArray, floor: float) -> FloatArray:
+    """Raise ``std`` to the floor, copying only if something lies below it."""
+    limit = std.dtype.type(floor)
+    with np.errstate(invalid="ignore"):  # NaN where the target is missing
+        return np.maximum(std, limit) if np.any(std < limit) else std

@@ -1,0 +1,257 @@
+"""Arrays of any library become numpy arrays, without importing that library.
+
+A library is asked for only when it is loaded already: an object of it cannot exist otherwise. Nothing is copied
+that can be viewed, and nothing is changed in place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.alignment import Axes, check_alignment, pandas_axes, xarray_axes
+
+FloatArray = npt.NDArray[np.floating[Any]]
+BoolArray = npt.NDArray[np.bool_]
+AnyArray = npt.NDArray[Any]
+
+_CURES = {
+    "c": "pass the real part, or the absolute value",
+    "O": "convert it with .astype(float); write float('nan') where a value is missing",
+    "U": "convert the text with .astype(float)",
+    "T": "convert the text with .astype(float)",
+    "S": "convert the text with .astype(float)",
+    "M": "dates have no standard deviation; convert them to numbers of hours or days",
+    "m": "divide by a unit first, for example by numpy.timedelta64(1, 's')",
+    "V": "pick one field of the records, for example array['mean']",
+}
+_SMALL_FLOATS = ("bfloat16", "float8", "float6", "float4")
+
+
+class Source(NamedTuple):
+    """A user's array as numpy sees it."""
+
+    name: str
+    values: AnyArray
+    left_out: BoolArray | None = None
+    """Where a masked array hides its value."""
+    axes: Axes = ()
+    """Names and labels of the axes, where the library has them."""
+    unit: str | None = None
+
+
+def read(value: Any, name: str) -> Source:
+    """Read any array as numpy, whatever its dtype.
+
+    Parameters
+    ----------
+    value
+        numpy array, masked array, list, torch tensor on any device, xarray DataArray, pandas Series or
+        DataFrame, or anything with ``__array__``.
+    name
+        How errors call it.
+
+    Raises
+    ------
+    InputTypeError
+        It cannot be read as an array.
+    """
+    _refuse(value, name)
+    try:
+        return _read_known(value, name)
+    except InputTypeError:
+        raise
+    except (
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:  # what array libraries raise when they cannot convert
+        raise InputTypeError(
+            f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass numpy arrays of equal shape"
+        ) from error
+
+
+def read_floats(value: Any, name: str) -> Source:
+    """Read any array of real numbers as floating point, keeping float32 and float64 as they are.
+
+    float16 and bfloat16 become float32; integers and bool become float64.
+
+    Raises
+    ------
+    InputTypeError
+        It is not an array of real numbers.
+    """
+    source = read(value, name)
+    return source._replace(values=to_floats(source.values, name))
+
+
+def to_floats(values: AnyArray, name: str) -> FloatArray:
+    """Convert to native float32 or float64; a view where the dtype is one of them already."""
+    dtype = values.dtype
+    if dtype.kind == "f":
+        target = np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
+        return values if dtype == target else values.astype(target)
+    if dtype.kind in "iub":
+        return values.astype(np.float64)
+    if dtype.name.startswith(_SMALL_FLOATS):
+        return values.astype(np.float32)
+    raise InputTypeError(
+        f"{name} has dtype {dtype}, not real numbers; {_CURES.get(dtype.kind, 'convert it with .astype(float)')}"
+    )
+
+
+def read_mask(value: Any, name: str) -> Source:
+    """Read a boolean array; True leaves a sample out, as in ``numpy.ma``.
+
+    Raises
+    ------
+    InputTypeError
+        Its dtype is not bool.
+    """
+    source = read(value, name)
+    if source.values.dtype.kind != "b":
+        raise InputTypeError(
+            f"{name} has dtype {source.values.dtype}, not bool; True leaves a sample out: pass for example {name} != 0"
+        )
+    return source
+
+
+def _read_known(value: Any, name: str) -> Source:
+    if isinstance(value, np.ma.MaskedArray):
+        return _read_masked(value, name)
+    if isinstance(value, np.ndarray):
+        return Source(name, np.asarray(value))
+    if is_a(value, "torch", "Tensor"):
+        return Source(name, _read_tensor(value))
+    if is_a(value, "xarray", "DataArray"):
+        unit = value.attrs.get("units")
+        return Source(
+            name, value.to_numpy(), None, xarray_axes(value), unit if isinstance(unit, str) else None
+        )
+    if is_a(value, "pandas", "Series", "DataFrame", "Index") or is_a(
+        value, "pandas.api.extensions", "ExtensionArray"
+    ):
+        return _read_pandas(value, name)
+    if isinstance(value, list | tuple):
+        return _read_sequence(value, name)
+    if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
+        return Source(name, np.asarray(value.get()))  # CuPy refuses __array__ and copies to the host by get()
+    return Source(name, np.asarray(value))
+
+
+def is_a(value: Any, module: str, *names: str) -> bool:
+    """Whether ``value`` is an instance of one of the classes, without importing their module."""
+    loaded = sys.modules.get(module)
+    classes = tuple(getattr(loaded, name) for name in names if hasattr(loaded, name))
+    return isinstance(value, classes)
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return (
+        kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+    )
+
+
+def _refuse(value: Any, name: str) -> None:
+    """Refuse what numpy would read as one odd object, or would load whole without a word."""
+    if value is None:
+        raise InputTypeError(f"{name} is None; pass an array of real numbers")
+    if is_a(value, "xarray", "Dataset"):
+        raise InputTypeError(f"{name} is an xarray.Dataset; pick one variable, for example dataset['mean']")
+    if type(value).__module__.split(".")[0] == "dask" or (
+        is_a(value, "xarray", "DataArray") and value.chunks is not None
+    ):
+        raise InputTypeError(
+            f"{name} is a lazy dask array; load it with .compute(), or feed it block by block to uq_tracking.Accumulator"
+        )
+    if isinstance(value, Mapping | Set | Iterator):
+        raise InputTypeError(f"{name} is a {_type_name(value)}, not an array; pass numpy.array(list(...))")
+
+
+def _read_masked(value: Any, name: str) -> Source:
+    mask = np.ma.getmask(value)
+    return Source(name, np.ma.getdata(value), None if mask is np.ma.nomask or not mask.any() else mask)
+
+
+def _read_tensor(value: Any) -> AnyArray:
+    tensor = value.detach()
+    if tensor.is_floating_point() and tensor.element_size() < 4:
+        tensor = tensor.float()  # numpy has no bfloat16
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    array: AnyArray = tensor.cpu().numpy()
+    return array
+
+
+def _read_pandas(value: Any, name: str) -> Source:
+    if is_a(value, "pandas", "DataFrame"):
+        return Source(name, _read_frame(value, name), None, pandas_axes(value))
+    if is_a(value, "pandas", "Series"):
+        return Source(name, _read_column(value), None, pandas_axes(value))
+    return Source(name, _read_column(value))
+
+
+def _read_column(value: Any) -> AnyArray:
+    dtype = _nullable_dtype(value.dtype)
+    if dtype is None:
+        array: AnyArray = np.asarray(value)
+        return array.astype(bool) if str(value.dtype) == "boolean" and not value.isna().any() else array
+    array = value.to_numpy(dtype=dtype, na_value=np.nan)
+    return array
+
+
+def _nullable_dtype(dtype: Any) -> np.dtype[Any] | None:
+    """The float dtype that holds a nullable pandas column, or None for a column that numpy reads by itself."""
+    inner = getattr(dtype, "numpy_dtype", None)
+    if isinstance(dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
+        return None
+    return inner if inner.kind == "f" else np.dtype(np.float64)
+
+
+def _read_frame(value: Any, name: str) -> AnyArray:
+    columns = [_read_column(value.iloc[:, k]) for k in range(value.shape[1])]
+    for label, column in zip(value.columns, columns, strict=True):
+        if column.dtype.kind not in "fiub":
+            raise InputTypeError(
+                f"column {label!r} of {name} has dtype {column.dtype}, not real numbers; leave it out"
+            )
+    if all(isinstance(dtype, np.dtype) for dtype in value.dtypes):
+        array: AnyArray = value.to_numpy()
+        return array
+    return np.stack(columns, axis=1)
+
+
+def _read_sequence(value: Sequence[Any], name: str) -> Source:
+    if not _holds_arrays(value):
+        return Source(name, np.asarray(value))
+    parts = [read(item, f"{name}[{k}]") for k, item in enumerate(value)]
+    check_alignment([(part.name, part.axes) for part in parts])
+    shapes = {part.values.shape for part in parts}
+    if len(shapes) > 1:
+        raise InputTypeError(
+            f"the items of {name} differ in shape: {sorted(shapes)}; join batches with concatenate"
+        )
+    masks = [part.left_out for part in parts]
+    left_out = None
+    if any(mask is not None for mask in masks):
+        left_out = np.stack(
+            [np.zeros(parts[0].values.shape, bool) if mask is None else mask for mask in masks]
+        )
+    axes = (None, *parts[0].axes) if parts[0].axes else ()
+    return Source(name, np.stack([part.values for part in parts]), left_out, axes, parts[0].unit)
+
+
+def _holds_arrays(value: Sequence[Any]) -> bool:
+    """Whether a list holds arrays whose mask, gradient, nulls or labels numpy would lose."""
+    for kind in set(map(type, value)):
+        if kind in (list, tuple):
+            return any(_holds_arrays(item) for item in value if isinstance(item, list | tuple))
+        if kind.__module__ not in ("builtins", "numpy") and hasattr(kind, "__array__"):
+            return True
+    return False

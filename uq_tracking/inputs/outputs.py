@@ -1,0 +1,91 @@
+"""Several outputs of one model, along the last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.errors import InputError, SettingsError, ShapeError
+from uq_tracking.inputs.alignment import check_alignment
+from uq_tracking.inputs.convert import Source, read, read_floats, read_mask
+from uq_tracking.inputs.predictions import Options, Predictions
+from uq_tracking.inputs.validation import check_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def split_outputs(
+    y_true: Any, y_pred: Any, y_std: Any, outputs: Sequence[str], **options: Unpack[Options]
+) -> dict[str, Predictions]:
+    """Split arrays whose last axis is the output into one `Predictions` per output.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_std : arrays of shape (..., K)
+    outputs : K names
+        For example ``["tx", "ty", "tw", "th"]``.
+    **options
+        As for `Predictions`. ``mask`` and labels may have shape (..., K), or (...) for all outputs alike.
+
+    Returns
+    -------
+    dict
+        Views of the input by name, in the order of ``outputs``.
+
+    Raises
+    ------
+    SettingsError
+        Names are empty, repeated, or contain a slash.
+    ShapeError
+        The last axis does not have one entry per name.
+
+    Examples
+    --------
+    >>> boxes = split_outputs([[0.0, 5.0]], [[0.1, 4.0]], [[0.1, 1.0]], outputs=["x", "y"])
+    >>> boxes["y"].flat()[1]
+    array([4.])
+    """
+    _check_names(outputs)
+    sources = [read_floats(y_true, "y_true"), read_floats(y_pred, "y_pred"), read_floats(y_std, "y_std")]
+    check_shapes(*((source.name, source.values.shape) for source in sources))
+    check_alignment([(source.name, source.axes) for source in sources])
+    shape = sources[0].values.shape
+    if shape[-1] != len(outputs):
+        raise ShapeError(
+            f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
+        )
+    options["unit"] = sources[0].unit if options.get("unit") is None else options["unit"]
+    return {name: _one(name, k, sources, options) for k, name in enumerate(outputs)}
+
+
+def _check_names(outputs: Sequence[str]) -> None:
+    if isinstance(outputs, str) or not outputs or not all(isinstance(name, str) and name for name in outputs):
+        raise SettingsError(f"outputs={outputs!r}; pass a list of names, one per entry of the last axis")
+    if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
+        raise SettingsError(f"outputs={outputs!r}; the names must differ and hold no slash")
+
+
+def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Predictions:
+    target, mean, std = (_cut(source, k) for source in sources)
+    own = options.copy()
+    ndim = sources[0].values.ndim
+    if own.get("mask") is not None:
+        mask = read_mask(own["mask"], "mask")
+        own["mask"] = _cut(mask, k) if mask.values.ndim == ndim else mask.values
+    for labels in ("groups", "by"):
+        if own.get(labels) is not None:
+            values = read(own[labels], labels).values  # type: ignore[literal-required]
+            own[labels] = values[..., k] if values.ndim == ndim else values  # type: ignore[literal-required]
+    try:
+        return Predictions(target, mean, std, **own)
+    except InputError as error:
+        raise type(error)(f"output {name!r}: {error}") from error
+
+
+def _cut(source: Source, k: int) -> Any:
+    """One output of an array; masked arrays stay masked."""
+    import numpy as np
+
+    values = source.values[..., k]
+    return values if source.left_out is None else np.ma.MaskedArray(values, source.left_out[..., k])

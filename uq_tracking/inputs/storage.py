@@ -1,0 +1,118 @@
+"""Predictions as an npz file, and digests that tell whether two runs were scored on the same data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import FileFormatError
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
+from uq_tracking.inputs.validation import blocks, check_shapes, scan
+
+FORMAT = "uq_tracking.predictions"
+VERSION = 1
+ABOUT = "about"
+"""Entry of the npz file that holds format, version, counts and settings as JSON."""
+REQUIRED = ("target", "mean", "std")
+OPTIONAL = ("valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
+SETTINGS = ("counts", "std_floor", "unit")
+
+
+def write(path: Path, values: Mapping[str, Any]) -> None:
+    """Write the attributes of `Predictions`; the file appears whole or not at all."""
+    arrays = {name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None}
+    about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{ABOUT: np.asarray(json.dumps(about))}, **arrays)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read back what `write` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    FileFormatError
+        The file is damaged, foreign or too new.
+    """
+    arrays = read_npz(path)
+    about = _read_about(path, arrays)
+    values: dict[str, Any] = {name: arrays.get(name) for name in (*REQUIRED, *OPTIONAL)}
+    values.update({name: about.get(name) for name in SETTINGS})
+    _check(path, values)
+    return values
+
+
+def read_npz(path: Path) -> dict[str, AnyArray]:
+    """All arrays of an npz file, never unpickling anything."""
+    with path.open("rb") as file:  # errors of the operating system pass as they are
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
+            raise FileFormatError(f"{path} cannot be read as an npz file of plain arrays: {error}") from error
+
+
+def is_own(arrays: Mapping[str, AnyArray]) -> bool:
+    """Whether an npz file was written by `write`."""
+    about = arrays.get(ABOUT)
+    return about is not None and about.dtype.kind == "U" and FORMAT in str(about)
+
+
+def _read_about(path: Path, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
+    missing = [name for name in (ABOUT, *REQUIRED) if name not in arrays]
+    if missing:
+        raise FileFormatError(
+            f"{path} was not written by Predictions.save (no {', '.join(missing)}); "
+            "read other files with uq_tracking.files.read_predictions"
+        )
+    try:
+        about = json.loads(str(arrays[ABOUT]))
+        if about["format"] != FORMAT:
+            raise FileFormatError(f"{path} holds {about['format']!r}, not {FORMAT!r}")
+        version = int(about["version"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
+    if version > VERSION:
+        raise FileFormatError(
+            f"{path} has format version {version}, this package reads up to {VERSION}; upgrade it"
+        )
+    return dict(about)
+
+
+def _check(path: Path, values: Mapping[str, Any]) -> None:
+    """Refuse a file whose parts do not fit together."""
+    try:
+        check_shapes(*((name, values[name].shape) for name in REQUIRED))
+        valid: BoolArray | None = values["valid"]
+        if any(values[name].dtype not in (np.float32, np.float64) for name in REQUIRED):
+            raise FileFormatError("target, mean and std must be float32 or float64")
+        if valid is not None and (valid.dtype != bool or valid.shape != values["target"].shape):
+            raise FileFormatError("valid must be bool and have the shape of target")
+        found = scan(*(values[name] for name in REQUIRED), None if valid is None else ~valid)
+        if found.n_missing or found.n_invalid or found.counts["n"] != values["counts"]["n"]:
+            raise FileFormatError("values and counts disagree")
+    except (ValueError, TypeError, KeyError) as error:
+        raise FileFormatError(f"{path} is damaged: {error}") from error
+
+
+def digest(arrays: Iterable[FloatArray], valid: BoolArray | None) -> str:
+    """Sixteen hexadecimal digits of the SHA-256 of the valid values, read as float64 in C order."""
+    sha = hashlib.sha256()
+    for array in arrays:
+        for block in blocks(array) if valid is None else blocks(array, valid):
+            values = block[0] if valid is None else block[0][block[1]]
+            sha.update(values.astype("<f8") + 0.0)  # adding zero gives both zeros one sign
+    return sha.hexdigest()[:16]

@@ -1,0 +1,212 @@
+"""Which samples count, and whether those that count can be scored (rules for missing and bad input).
+
+The arrays are read once, in cache-sized blocks; a boolean array is made only when a sample is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uq_tracking.errors import EmptyInputError, InvalidValueError, ShapeError
+from uq_tracking.inputs.convert import BoolArray, FloatArray
+
+BLOCK = 2**16
+"""Samples per block: three float32 arrays of it stay in the second-level cache."""
+
+
+class Wording(NamedTuple):
+    """How errors call the mean and the std that the arguments stand for, and the cure for bad ones."""
+
+    target: str = "y_true"
+    mean: str = "y_pred"
+    std: str = "y_std"
+    std_cure: str = "pass standard deviations, or use Predictions.from_variance or from_log_variance"
+
+
+@dataclass
+class _Finding:
+    """How many samples have one defect, and the flat position of the first."""
+
+    count: int = 0
+    first: int = -1
+
+    def add(self, hits: BoolArray, offset: int) -> None:
+        found = int(np.count_nonzero(hits))
+        if found and not self.count:
+            self.first = offset + int(np.argmax(hits))
+        self.count += found
+
+
+@dataclass
+class Scan:
+    """What one pass over the arrays found."""
+
+    shape: tuple[int, ...]
+    valid: BoolArray | None = None
+    n_masked: int = 0
+    n_missing: int = 0
+    n_invalid: int = 0
+    n_zero_std: int = 0
+    bad_mean: _Finding = field(default_factory=_Finding)
+    bad_std: _Finding = field(default_factory=_Finding)
+    negative_std: _Finding = field(default_factory=_Finding)
+
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of a report."""
+        n = self.size - self.n_masked - self.n_missing - self.n_invalid
+        return {
+            "n": n,
+            "n_missing": self.n_missing,
+            "n_masked": self.n_masked,
+            "n_invalid": self.n_invalid,
+            "n_zero_std": self.n_zero_std,
+        }
+
+
+def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
+    """Refuse arrays of unequal shape.
+
+    Raises
+    ------
+    ShapeError
+        Shapes differ, or the arrays are single numbers.
+    """
+    if all(shape == arrays[0][1] for _, shape in arrays):
+        if arrays[0][1] == ():
+            raise ShapeError(f"{arrays[0][0]} is a single number; pass arrays, for example [{arrays[0][0]}]")
+        return
+    listed = ", ".join(f"{name} {shape}" for name, shape in arrays)
+    raise ShapeError(f"shapes differ and nothing is broadcast: {listed}{_shape_cure(arrays)}")
+
+
+def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
+    largest = max((shape for _, shape in arrays), key=len)
+    for name, shape in arrays:
+        if shape == ():
+            return f"; repeat the number: numpy.full_like({arrays[0][0]}, {name})"
+        if any(other == (*shape, 1) for _, other in arrays):
+            longer = next(other_name for other_name, other in arrays if other == (*shape, 1))
+            return f"; drop the last axis of {longer}: {longer}[..., 0]"
+        if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
+            return f"; the axes of {name} are in another order: transpose it"
+    return ""
+
+
+def blocks(*arrays: Any, size: int = BLOCK) -> Iterator[tuple[Any, ...]]:
+    """Walk arrays of one shape together in C order, as 1-D blocks; copies only where memory is not in that order."""
+    if len(arrays) == 1:  # numpy yields a lone operand without its tuple
+        for first, _ in blocks(arrays[0], arrays[0], size=size):
+            yield (first,)
+        return
+    flags = ["external_loop", "buffered", "zerosize_ok"]
+    yield from np.nditer(list(arrays), flags=flags, order="C", buffersize=size)  # type: ignore[arg-type]
+
+
+def scan(target: FloatArray, mean: FloatArray, std: FloatArray, left_out: BoolArray | None) -> Scan:
+    """Read every sample once and count what is missing, bad or zero."""
+    result = Scan(target.shape)
+    valid: BoolArray | None = None
+    offset = 0
+    arrays = (target, mean, std) if left_out is None else (target, mean, std, left_out)
+    for block in blocks(*arrays):
+        stop = offset + block[0].size
+        if not _all_fine(result, *block):
+            if valid is None:
+                valid = np.ones(target.size, dtype=bool)
+            valid[offset:stop] = _sort_out(result, offset, *block)
+        offset = stop
+    result.valid = None if valid is None else valid.reshape(target.shape)
+    return result
+
+
+def _all_fine(
+    result: Scan, target: FloatArray, mean: FloatArray, std: FloatArray, left_out: Any = None
+) -> bool:
+    if left_out is not None and left_out.any():
+        return False
+    if not (np.isfinite(target).all() and np.isfinite(mean).all() and np.isfinite(std).all()):
+        return False
+    smallest = std.min()
+    if smallest == 0:
+        result.n_zero_std += std.size - int(np.count_nonzero(std))
+    return bool(smallest >= 0)
+
+
+def _sort_out(
+    result: Scan, offset: int, target: FloatArray, mean: FloatArray, std: FloatArray, left_out: Any = None
+) -> BoolArray:
+    """Count the defects of one block; returns which of its samples count."""
+    here = np.ones(target.size, dtype=bool) if left_out is None else ~left_out
+    result.n_masked += here.size - int(np.count_nonzero(here))
+    keep: BoolArray = here & np.isfinite(target)
+    result.n_missing += int(np.count_nonzero(here)) - int(np.count_nonzero(keep))
+    finite_mean, finite_std = np.isfinite(mean), np.isfinite(std)
+    with np.errstate(invalid="ignore"):
+        negative = finite_std & (std < 0)
+    result.bad_mean.add(keep & ~finite_mean, offset)
+    result.bad_std.add(keep & ~finite_std, offset)
+    result.negative_std.add(keep & negative, offset)
+    good: BoolArray = keep & finite_mean & finite_std & ~negative
+    result.n_invalid += int(np.count_nonzero(keep)) - int(np.count_nonzero(good))
+    result.n_zero_std += int(np.count_nonzero(good & (std == 0)))
+    return good
+
+
+def check_scan(result: Scan, wording: Wording, on_invalid: str) -> None:
+    """Judge a scan by the user's policy.
+
+    Raises
+    ------
+    InvalidValueError
+        Bad values at places that count, under ``on_invalid="raise"``.
+    EmptyInputError
+        No sample is left.
+    """
+    if result.n_invalid and on_invalid == "raise":
+        raise InvalidValueError(_bad_values(result, wording))
+    if result.counts["n"] == 0:
+        raise EmptyInputError(_nothing_left(result, wording))
+
+
+def _bad_values(result: Scan, wording: Wording) -> str:
+    defects = [
+        (result.bad_mean, wording.mean, "non-finite"),
+        (result.bad_std, wording.std, "non-finite"),
+        (result.negative_std, wording.std, "negative"),
+    ]
+    parts = [_describe(result, finding, name, what) for finding, name, what in defects if finding.count]
+    cures = [wording.std_cure] if result.negative_std.count else []
+    if result.bad_mean.count or result.bad_std.count:
+        cures.append("leave such samples out with mask= or on_invalid='drop'")
+    return "; ".join([*parts, *cures])
+
+
+def _describe(result: Scan, finding: _Finding, name: str, what: str) -> str:
+    index = tuple(int(k) for k in np.unravel_index(finding.first, result.shape))
+    noun = "value" if finding.count == 1 else "values"
+    return f"{name} has {finding.count} {what} {noun} (first at index {index})"
+
+
+def _nothing_left(result: Scan, wording: Wording) -> str:
+    if result.size == 0:
+        return f"{wording.target} is empty (shape {result.shape}); there is nothing to score"
+    parts = {
+        "missing (non-finite target)": result.n_missing,
+        "masked": result.n_masked,
+        "invalid": result.n_invalid,
+    }
+    listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+    cure = (
+        "; mask=True leaves a sample out: pass ~mask if yours marks what to keep" if result.n_masked else ""
+    )
+    return f"no sample is left of {result.size}: {listed}{cure}"
