@@ -245,7 +245,7 @@ def softmax(name: str, n: int, classes: int, scale: float) -> Classification:
 
 
 def dyadic(n: int = 400) -> Classification:
-    """Probabilities in sixteenths: exact sums, ties, confidences on a bin's edge, zeros, several top labels."""
+    """Probabilities in sixteenths: exact sums, ties, zeros, confidences on an edge, several top labels."""
     rng = rng_of("dyadic")
     rows = np.array([[16, 0, 0], [8, 8, 0], [8, 4, 4], [10, 5, 1], [12, 3, 1], [6, 5, 5]]) / 16.0
     probs = rng.permuted(rows[rng.integers(0, len(rows), n)], axis=1)

@@ -1,7 +1,8 @@
 """Every score of the regression suite, written out from its definition over raw y, mu and s.
 
 ``LITERAL`` maps each key to a function of (y, mu, s). A function raises ``UndefinedScoreError`` where the
-formula has no value. Speed is no concern here: sums are ``math.fsum`` over Python lists, thresholds are counted one by one.
+formula has no value. Speed is no concern here: sums are ``math.fsum`` over Python lists, and whatever lies
+below a threshold is counted one by one.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def test_a_perfect_classifier():
 
 
 def test_expected_scores_of_a_calibrated_classifier():
-    """Labels drawn from the predicted rows: within 4 standard errors, NLL is the mean entropy, Brier 1 - sum p^2."""
+    """Labels drawn from the predicted rows: NLL is the mean entropy, Brier 1 - sum p^2, up to 4 errors."""
     d = datasets.softmax("class_expectation", 4000, 5, 1.0)
     chosen = d.probs[np.arange(4000), d.labels]
     error = np.std(-np.log(chosen)) / math.sqrt(4000)

@@ -62,7 +62,7 @@ def test_ause_rmse_is_the_root_of_the_expected_mean_square_not_the_expected_root
 
 @pytest.mark.parametrize(("e", "s"), TIED)
 def test_bins_of_tied_samples_hold_the_expected_sums(e, s):
-    """Bin by bin, the mean squared error is its mean over every order; ENCE and UCE are functions of these."""
+    """Bin by bin, the mean squared error is its mean over every order; ENCE and UCE follow from it."""
     squares = [v * v for v in e]
     orders = every_order(s)
     for n_bins in (2, 3):

@@ -122,7 +122,7 @@ def test_interval_proportions(name):
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_calibration_error_has_the_residual_the_right_way_round(name):
-    """uncertainty-toolbox counts (mu - y)/s below the quantile: swapping y and mu gives the true proportions."""
+    """uncertainty-toolbox counts (mu - y)/s below the quantile: swapping y and mu puts it right."""
     d = datasets.REGRESSION[name]()
     _, observed = uct.get_proportion_lists_vectorized(d.y, d.s, d.mu, num_bins=101, prop_type="quantile")
     expected = np.mean((observed[1:-1] - np.array(LEVELS)) ** 2)
