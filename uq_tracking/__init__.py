@@ -1,3 +1,42 @@
-"""Judge predictive uncertainty where you already compare your models."""
+"""Judge predictive uncertainty where you already compare your models.
+
+>>> import uq_tracking as uq
+>>> report = uq.evaluate([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
+>>> round(report.scores["rmse"], 3)
+0.866
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from uq_tracking.evaluation import evaluate
+    from uq_tracking.inputs import Predictions
+    from uq_tracking.report import Report
+    from uq_tracking.tracking.log import log
+
+_HOME = {
+    "Predictions": "inputs",
+    "Report": "report",
+    "evaluate": "evaluation",
+    "log": "tracking.log",
+}
+"""Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
+
+__all__ = ["Predictions", "Report", "__version__", "evaluate", "log"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

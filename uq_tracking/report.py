@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from uq_tracking.curves import Curve
+from uq_tracking.errors import FileFormatError
+from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, write_arrays
+
 if TYPE_CHECKING:
-    from uq_tracking.curves import Curve
-    from uq_tracking.statistics.regression import RegressionStatistics
+    from uq_tracking.statistics.store import Statistics
+
+SCHEMA = 1
+"""Version of the files; raised when a reader of the older version would misread them."""
+
+REPORT_KEY = "report.json"
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Scores, curves and where they came from; ``statistics`` is what they are functions of."""
+    """Scores, curves and where they came from.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+    scores : dict of float
+        Finite numbers by metric key; ``uq-tracking metrics`` explains each.
+    undefined : dict of str
+        Metrics that have no value for this input, with the reason.
+    curves : dict of Curve
+        The numbers behind the figures.
+    counts : dict of int
+        Samples that count (``n``) and that were left out, and why.
+    settings : dict
+        The options that change a number.
+    provenance : dict
+        Package and schema version, how the statistics were made, digest of the data.
+    statistics : RegressionStatistics, ClassificationStatistics or None
+        What everything above is a function of; None in a report read from JSON.
+    recalibration : dict or None
+        What was fitted, on what, and the scores after it.
+    intervals : dict of (low, high)
+        Confidence intervals of the scores, where groups were given.
+    """
 
     task: str
     scores: Mapping[str, float]
@@ -22,6 +57,100 @@ class Report:
     counts: Mapping[str, int]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    statistics: RegressionStatistics | None = None
+    statistics: Statistics | None = None
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the statistics as plain values."""
+        return {
+            "schema": SCHEMA,
+            "task": self.task,
+            "scores": dict(self.scores),
+            "undefined": dict(self.undefined),
+            "curves": {name: curve.to_dict() for name, curve in self.curves.items()},
+            "counts": dict(self.counts),
+            "settings": dict(self.settings),
+            "provenance": dict(self.provenance),
+            "recalibration": None if self.recalibration is None else dict(self.recalibration),
+            "intervals": {key: list(interval) for key, interval in self.intervals.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], statistics: Statistics | None = None) -> Report:
+        """Inverse of ``to_dict``; FileFormatError for anything else."""
+        check_schema(values)
+        try:
+            return cls(
+                task=values["task"],
+                scores={key: float(value) for key, value in values["scores"].items()},
+                undefined=dict(values["undefined"]),
+                curves={name: Curve.from_dict(curve) for name, curve in values["curves"].items()},
+                counts={key: int(value) for key, value in values["counts"].items()},
+                settings=dict(values["settings"]),
+                provenance=dict(values["provenance"]),
+                statistics=statistics,
+                recalibration=values.get("recalibration"),
+                intervals={key: (float(a), float(b)) for key, (a, b) in values["intervals"].items()},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Strict JSON text, also written to ``path`` if given."""
+        text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Report:
+        """Read what ``to_json`` made: the text, or the path of its file."""
+        is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+        try:
+            text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
+            values = json.loads(text)
+        except ValueError as error:
+            raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
+        return cls.from_dict(values)
+
+    def to_npz(self, path: str | Path) -> None:
+        """Write the report with its statistics into one compressed file."""
+        arrays = {} if self.statistics is None else self.statistics.to_arrays()
+        write_arrays(Path(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())})
+
+    @classmethod
+    def from_npz(cls, path: str | Path) -> Report:
+        """Read what ``to_npz`` wrote; FileFormatError names a damaged or foreign file."""
+        arrays = read_arrays(Path(path))
+        if REPORT_KEY not in arrays:
+            raise FileFormatError(f"{path} holds no report; statistics alone are read by read_statistics")
+        text = str(arrays.pop(REPORT_KEY))
+        statistics = statistics_from_arrays(arrays) if arrays else None
+        return cls.from_dict(json.loads(text), statistics)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Report) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        from uq_tracking.tables import report_text
+
+        return report_text(self)
+
+    def _repr_html_(self) -> str:
+        from uq_tracking.tables import report_html
+
+        return report_html(self)
+
+
+def check_schema(values: Mapping[str, Any]) -> None:
+    """FileFormatError unless these are values of a schema this version reads."""
+    schema = values.get("schema") if isinstance(values, Mapping) else None
+    if not isinstance(schema, int):
+        raise FileFormatError("this is not a report of uq_tracking: it states no schema version")
+    if schema > SCHEMA:
+        raise FileFormatError(
+            f"the report has schema {schema}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+        )

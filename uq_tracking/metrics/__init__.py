@@ -1,0 +1,1 @@
+"""The metrics, in files named by what they judge."""

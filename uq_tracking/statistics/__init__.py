@@ -1,0 +1,1 @@
+"""Mergeable sufficient statistics: what every number is a pure function of."""

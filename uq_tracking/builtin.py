@@ -1,0 +1,55 @@
+"""What this package itself contributes, through the same hooks as everybody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uq_tracking.hooks import FigureSpec, hookimpl
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from uq_tracking.metrics.registry import Metric
+    from uq_tracking.report import Report
+    from uq_tracking.tracking.backend import Backend
+
+
+@hookimpl
+def uq_metrics() -> list[Metric]:
+    """The default suites."""
+    from uq_tracking.metrics import accuracy, calibration, ranking, scoring, sharpness
+
+    modules = (accuracy, scoring, calibration, ranking, sharpness)
+    return [metric for module in modules for metric in module.METRICS]
+
+
+@hookimpl
+def uq_backends() -> list[Backend]:
+    """The directory backend."""
+    from uq_tracking.tracking.directory import DirectoryBackend
+
+    return [DirectoryBackend()]
+
+
+@hookimpl
+def uq_figures() -> list[FigureSpec]:
+    """Figures of a regression report."""
+    return [
+        FigureSpec("reliability", _drawing("reliability"), ("reliability",)),
+        FigureSpec("calibration", _drawing("calibration"), ("calibration",)),
+        FigureSpec("sparsification", _drawing("sparsification"), ("sparsification_rmse",)),
+        FigureSpec("error_vs_std", _drawing("error_vs_std"), ("error_vs_std",)),
+    ]
+
+
+class _drawing:  # noqa: N801  (a function that is looked up in uq_tracking.figures when called)
+    """Draws by name, so that finding figures does not import matplotlib."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, report: Report) -> Figure:
+        from uq_tracking.figures import curves
+
+        figure: Figure = getattr(curves, self.name)(report)
+        return figure

@@ -1,0 +1,174 @@
+"""From predictions to a report; no tracker is involved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from uq_tracking import __version__
+from uq_tracking.curves import regression_curves
+from uq_tracking.errors import SettingsError
+from uq_tracking.inputs import Predictions
+from uq_tracking.metrics.registry import Metric, Undefined, select
+from uq_tracking.report import SCHEMA, Report
+from uq_tracking.settings import EXACT_LIMIT, Family, Method, Settings
+from uq_tracking.statistics.regression import RegressionStatistics, exact_statistics, sketch_statistics
+
+
+def evaluate(
+    y_true: Any,
+    y_pred: Any = None,
+    y_std: Any = None,
+    *,
+    mask: Any = None,
+    groups: Any = None,
+    by: Any = None,
+    metrics: Iterable[str] | None = None,
+    alpha: float = 0.95,
+    n_bins: int = 10,
+    family: Family = "gaussian",
+    dof: float = 5.0,
+    std_floor: float | None = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    method: Method = "auto",
+    unit: str | None = None,
+) -> Report:
+    """Score predicted means and standard deviations against targets.
+
+    Parameters
+    ----------
+    y_true : array of any shape, or Predictions
+        Targets, in their unit; a non-finite target means that there is no ground truth. A ``Predictions`` stands
+        for the first three arguments and the input options.
+    y_pred, y_std : arrays of the same shape
+        Predictive means and standard deviations, in the target's unit.
+    mask, groups, by, std_floor, on_invalid
+        As for ``Predictions``.
+    metrics : iterable of str, optional
+        Keys to compute; by default the whole suite.
+    alpha, n_bins, family, dof, unit
+        As for ``Settings``.
+    method : {"auto", "exact", "sketch"}
+        Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError
+        Arrays that cannot be scored; the message names what, where and the cure.
+    SettingsError
+        An option out of range, or an unknown metric.
+
+    Examples
+    --------
+    >>> report = evaluate([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
+    >>> round(report.scores["crps"], 6)
+    0.590806
+    """
+    settings = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
+    predictions = as_predictions(
+        y_true,
+        y_pred,
+        y_std,
+        mask=mask,
+        groups=groups,
+        by=by,
+        std_floor=std_floor,
+        on_invalid=on_invalid,
+        unit=unit,
+    )
+    if settings.unit is None and predictions.unit is not None:
+        settings = Settings(**{**settings.to_dict(), "unit": predictions.unit})
+    chosen = select("regression", metrics)
+    statistics = make_statistics(predictions, method)
+    return score(statistics, settings, chosen, digest=predictions.digest())
+
+
+def as_predictions(y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Predictions:
+    """The arguments as one ``Predictions``."""
+    if not isinstance(y_true, Predictions):
+        if y_pred is None or y_std is None:
+            raise SettingsError("y_pred and y_std are missing; pass y_true, y_pred, y_std or one Predictions")
+        return Predictions(y_true, y_pred, y_std, **options)
+    given = [
+        name for name, value in options.items() if value is not None and value != "raise" and name != "unit"
+    ]
+    given += [name for name, value in (("y_pred", y_pred), ("y_std", y_std)) if value is not None]
+    if given:
+        raise SettingsError(f"{', '.join(given)}: give these to Predictions, which holds the input already")
+    return y_true
+
+
+def make_statistics(predictions: Predictions, method: Method = "auto") -> RegressionStatistics:
+    """Statistics of predictions: exact, or sketched above the limit of ``method="auto"``."""
+    if method not in ("auto", "exact", "sketch"):
+        raise SettingsError(f"method is {method!r}; choose auto, exact or sketch")
+    exact = method == "exact" or (method == "auto" and predictions.n <= EXACT_LIMIT)
+    make = exact_statistics if exact else sketch_statistics
+    return make(*predictions.flat(), counts=predictions.counts, std_floor=predictions.std_floor)
+
+
+def score(
+    statistics: RegressionStatistics,
+    settings: Settings | None = None,
+    metrics: Iterable[Metric] | None = None,
+    *,
+    digest: Any = None,
+) -> Report:
+    """Every score and curve of statistics: the pure function behind ``evaluate``, rescoring and pooling."""
+    settings = settings or Settings()
+    chosen = list(select("regression") if metrics is None else metrics)
+    scores, undefined = compute(statistics, settings, chosen)
+    return Report(
+        task="regression",
+        scores=scores,
+        undefined=undefined,
+        curves=regression_curves(statistics, settings),
+        counts=statistics.counts,
+        settings={**settings.to_dict(), "std_floor": statistics.std_floor},
+        provenance=provenance(statistics, digest),
+        statistics=statistics,
+    )
+
+
+def compute(
+    statistics: Any, settings: Settings, metrics: Iterable[Metric]
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Scores, and the reasons of those that are undefined."""
+    scores: dict[str, float] = {}
+    undefined: dict[str, str] = {}
+    for metric in metrics:
+        try:
+            value = float(metric.function(statistics, settings))
+        except Undefined as reason:
+            undefined[metric.key] = str(reason)
+            continue
+        if np.isfinite(value):
+            scores[metric.key] = value
+        else:
+            undefined[metric.key] = "the value overflows the range of 64-bit numbers"
+    return scores, undefined
+
+
+def provenance(statistics: RegressionStatistics, digest: Any) -> dict[str, Any]:
+    """Where the numbers come from; nothing that names a machine or a person."""
+    return {
+        "package": "uq_tracking",
+        "version": __version__,
+        "schema": SCHEMA,
+        "statistics": statistics.kind,
+        "accuracy": ACCURACY[statistics.kind],
+        "digest": digest,
+    }
+
+
+ACCURACY = {
+    "exact": "exact; sums in float64",
+    "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, sharpness), "
+    "1e-4 absolute for areas (ause, auce, calibration_error), 1e-3 relative for ence, merci and n_merci",
+}

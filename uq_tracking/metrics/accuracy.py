@@ -1,0 +1,68 @@
+"""How good the predicted means are."""
+
+from __future__ import annotations
+
+import math
+
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.regression import RegressionStatistics
+
+
+def mae(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean absolute error."""
+    return statistics.by_abs_error.sum("abs_error") / statistics.n
+
+
+def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Root mean squared error."""
+    return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
+
+
+def medae(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Median absolute error; the mean of the two middle ones for an even count."""
+    n = statistics.n
+    middle = statistics.by_abs_error.value([(n + 1) // 2, n // 2 + 1])
+    return float(middle.mean())
+
+
+def bias(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean of prediction minus target."""
+    return -statistics.moments["error"].mean
+
+
+def r2(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Share of the target's variance that the means explain."""
+    total = statistics.moments["target"].m2
+    if total == 0:
+        raise Undefined("all targets are equal, so there is no variance to explain")
+    return 1 - statistics.by_abs_error.sum("sq_error") / total
+
+
+METRICS = [
+    Metric("mae", mae, "lower", "target", "Mean absolute error", "mean |y - mu|", "Standard definition"),
+    Metric(
+        "rmse",
+        rmse,
+        "lower",
+        "target",
+        "Root mean squared error",
+        "sqrt(mean (y - mu)^2)",
+        "Standard definition",
+    ),
+    Metric(
+        "medae", medae, "lower", "target", "Median absolute error", "median |y - mu|", "Standard definition"
+    ),
+    Metric(
+        "bias", bias, 0.0, "target", "Mean of prediction minus target", "mean(mu - y)", "Standard definition"
+    ),
+    Metric(
+        "r2",
+        r2,
+        "higher",
+        "",
+        "Share of the target's variance explained",
+        "1 - sum (y - mu)^2 / sum (y - mean y)^2",
+        "Standard definition",
+    ),
+]

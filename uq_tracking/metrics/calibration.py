@@ -1,0 +1,285 @@
+"""Whether the stated uncertainty comes true: coverage, quantiles, bins and standardised errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from uq_tracking.families import FloatArray, family_of
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.scoring import LEVELS, require_density
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.regression import RegressionStatistics
+
+PROPORTIONS = np.linspace(0, 1, 100)
+"""Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
+
+
+def coverage_at(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+    """Share of the samples inside the central interval of each level, its ends included."""
+    half = family_of(settings).central(levels)
+    groups = statistics.by_z
+    return (groups.position(half) - groups.position(-half, side="left")) / statistics.n
+
+
+def quantile_shares(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+    """Share of the samples with ``F(y) <= p`` for each level p."""
+    return statistics.by_z.position(family_of(settings).quantile(levels)) / statistics.n
+
+
+def _coverage(level: float) -> Callable[[RegressionStatistics, Settings], float]:
+    def coverage(statistics: RegressionStatistics, settings: Settings) -> float:
+        return float(coverage_at(statistics, settings, np.asarray([level]))[0])
+
+    return coverage
+
+
+def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean width of the central 95 % interval."""
+    return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
+
+
+def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+    """Coverage minus level for the levels .01 ... .99."""
+    return coverage_at(statistics, settings, LEVELS) - LEVELS
+
+
+def auce(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Area under the absolute coverage error."""
+    return float(np.trapezoid(np.abs(coverage_gaps(statistics, settings)), LEVELS))
+
+
+def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
+    """The part of ``auce`` where intervals cover too little."""
+    return float(np.trapezoid(np.maximum(-coverage_gaps(statistics, settings), 0), LEVELS))
+
+
+def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
+    """The part of ``auce`` where intervals cover too much."""
+    return float(np.trapezoid(np.maximum(coverage_gaps(statistics, settings), 0), LEVELS))
+
+
+def calibration_error(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean squared gap between quantile levels and the shares observed below them."""
+    return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
+
+
+def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+    return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
+
+
+def mace(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean absolute gap between interval levels and coverage."""
+    return float(np.abs(_interval_gaps(statistics, settings)).mean())
+
+
+def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Root mean squared gap between interval levels and coverage."""
+    return float(np.sqrt(np.square(_interval_gaps(statistics, settings)).mean()))
+
+
+def miscalibration_area(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Area between the coverage polygon and the diagonal; crossings are cut where they lie."""
+    gap = _interval_gaps(statistics, settings)
+    one, other = np.abs(gap[:-1]), np.abs(gap[1:])
+    crossing = gap[:-1] * gap[1:] < 0
+    total = one + other
+    mean_height = np.where(crossing, (one**2 + other**2) / np.where(total > 0, 2 * total, 1), total / 2)
+    return float(np.dot(mean_height, np.diff(PROPORTIONS)))
+
+
+def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Kolmogorov-Smirnov distance between F(y) and the uniform distribution."""
+    cdf, n, worst = family_of(settings).cdf, statistics.n, 0.0
+    for block in statistics.by_z.blocks(()):
+        ends = block.start + np.cumsum(block.count)
+        above = (ends / n - cdf(block.high)).max()
+        below = (cdf(block.low) - (ends - block.count) / n).max()
+        worst = max(worst, float(above), float(below))
+    return worst
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Equal-count bins of the samples sorted by std."""
+
+    count: FloatArray
+    mean_variance: FloatArray
+    mean_squared_error: FloatArray
+    std_low: FloatArray
+    std_high: FloatArray
+
+
+def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
+    """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
+    n = statistics.n
+    if n < n_bins:
+        raise Undefined(f"{n} samples cannot fill {n_bins} bins; lower n_bins")
+    size, larger = divmod(n, n_bins)
+    edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
+    groups, count = statistics.by_std, np.diff(edges).astype(float)
+    return Bins(
+        count,
+        np.diff(groups.cumulative("std2", edges)) / count,
+        np.diff(groups.cumulative("sq_error", edges)) / count,
+        groups.value(edges[:-1] + 1),
+        groups.value(edges[1:]),
+    )
+
+
+def ence(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Expected normalised calibration error."""
+    bins = equal_count_bins(statistics, settings.n_bins)
+    if np.any(bins.mean_variance <= 0):
+        raise Undefined(
+            "a bin's standard deviations are all 0, so its error cannot be normalised; set std_floor"
+        )
+    rmv, rmse = np.sqrt(bins.mean_variance), np.sqrt(np.maximum(bins.mean_squared_error, 0))
+    return float(np.mean(np.abs(rmv - rmse) / rmv))
+
+
+def uce(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Uncertainty calibration error: mean gap between squared error and variance over the bins."""
+    bins = equal_count_bins(statistics, settings.n_bins)
+    gap = np.abs(bins.mean_squared_error - bins.mean_variance)
+    return float(np.dot(bins.count, gap) / statistics.n)
+
+
+def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean of the standardised errors."""
+    require_density(statistics)
+    return statistics.moments["z"].mean
+
+
+def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Population standard deviation of the standardised errors."""
+    require_density(statistics)
+    return math.sqrt(statistics.moments["z"].variance())
+
+
+METRICS = [
+    *(
+        Metric(
+            f"coverage_{level}",
+            _coverage(level / 100),
+            level / 100,
+            "",
+            f"Share of the targets inside the central {level} % interval",
+            f"share of |z| <= Q({(1 + level / 100) / 2:g})",
+            "MeRCI 2018 eq. 2",
+        )
+        for level in (50, 90, 95)
+    ),
+    Metric(
+        "interval_width_95",
+        interval_width_95,
+        None,
+        "target",
+        "Mean width of the central 95 % interval",
+        "mean 2 Q(.975) s",
+        "Gustafsson 2020, released scripts (length)",
+    ),
+    Metric(
+        "auce",
+        auce,
+        "lower",
+        "",
+        "Area under the coverage error",
+        "trapezoid of |coverage(p) - p| over p = .01 ... .99",
+        "Gustafsson 2020 section 4.2",
+    ),
+    Metric(
+        "auce_over",
+        auce_over,
+        "lower",
+        "",
+        "Part of AUCE from intervals that cover too little (overconfident)",
+        "trapezoid of (p - coverage(p))+",
+        "Gustafsson 2020, released scripts (negative error)",
+    ),
+    Metric(
+        "auce_under",
+        auce_under,
+        "lower",
+        "",
+        "Part of AUCE from intervals that cover too much (underconfident)",
+        "trapezoid of (coverage(p) - p)+",
+        "Gustafsson 2020, released scripts (positive error)",
+    ),
+    Metric(
+        "calibration_error",
+        calibration_error,
+        "lower",
+        "",
+        "Mean squared gap of quantile calibration",
+        "mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
+        "Xiong 2024 eq. 7; Kuleshov 2018",
+    ),
+    Metric(
+        "mace",
+        mace,
+        "lower",
+        "",
+        "Mean absolute calibration error of intervals",
+        "mean over linspace(0, 1, 100) of |coverage(p) - p|",
+        "uncertainty-toolbox, interval proportions",
+    ),
+    Metric(
+        "rmsce",
+        rmsce,
+        "lower",
+        "",
+        "Root mean squared calibration error of intervals",
+        "sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
+        "uncertainty-toolbox, interval proportions",
+    ),
+    Metric(
+        "miscalibration_area",
+        miscalibration_area,
+        "lower",
+        "",
+        "Area between coverage and the diagonal",
+        "integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
+        "uncertainty-toolbox, interval proportions",
+    ),
+    Metric(
+        "pit_ks",
+        pit_ks,
+        "lower",
+        "",
+        "Kolmogorov-Smirnov distance of the PIT from uniform",
+        "sup over u of |share of F(y) <= u - u|",
+        "Dawid 1984; Kolmogorov-Smirnov statistic",
+    ),
+    Metric(
+        "ence",
+        ence,
+        "lower",
+        "",
+        "Expected normalised calibration error",
+        "mean over equal-count bins by s of |RMV - RMSE| / RMV",
+        "Levi 2019 eq. 6-8",
+    ),
+    Metric(
+        "uce",
+        uce,
+        "lower",
+        "target^2",
+        "Uncertainty calibration error",
+        "sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
+        "Laves 2020 eq. 10",
+    ),
+    Metric("z_mean", z_mean, 0.0, "", "Mean of the standardised errors", "mean z", "Standard definition"),
+    Metric(
+        "z_std",
+        z_std,
+        1.0,
+        "",
+        "Spread of the standardised errors",
+        "population std of z",
+        "Standard definition",
+    ),
+]

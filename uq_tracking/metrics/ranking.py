@@ -1,0 +1,204 @@
+"""Whether the uncertainty tells large errors from small ones, whatever its scale."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.families import FloatArray
+from uq_tracking.metrics.accuracy import mae
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.regression import RegressionStatistics
+
+FRACTIONS = np.arange(100) / 100
+"""Share of the most uncertain samples taken away."""
+
+
+@dataclass(frozen=True)
+class Sparsification:
+    """Error of the samples that remain, over the error of all."""
+
+    fraction: FloatArray
+    model: FloatArray
+    oracle: FloatArray
+
+
+def kept_counts(n: int) -> FloatArray:
+    """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
+    return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
+
+
+def sparsification(statistics: RegressionStatistics, payload: str) -> Sparsification:
+    """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
+    total = statistics.by_abs_error.sum(payload)
+    if total == 0:
+        raise Undefined("all errors are 0, so there is no error to normalise by")
+    kept = kept_counts(statistics.n)
+    root = np.sqrt if payload == "sq_error" else np.asarray
+
+    def curve(groups: Groups) -> FloatArray:
+        mean = np.maximum(groups.cumulative(payload, kept), 0) / kept
+        return np.asarray(root(mean / (total / statistics.n)))
+
+    return Sparsification(FRACTIONS, curve(statistics.by_std), curve(statistics.by_abs_error))
+
+
+def ause_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Area between the RMSE sparsification curve and the oracle's."""
+    curve = sparsification(statistics, "sq_error")
+    return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
+
+
+def aurg_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Area between random removal and the RMSE sparsification curve."""
+    curve = sparsification(statistics, "sq_error")
+    return float(np.trapezoid(1 - curve.model, FRACTIONS))
+
+
+def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors."""
+    total = mae(statistics, settings)
+    if total == 0:
+        raise Undefined("all errors are 0, so there is no error to normalise by")
+    gap = _sum_of_prefix_means(statistics.by_std) - _sum_of_prefix_means(statistics.by_abs_error)
+    return gap / statistics.n / total
+
+
+def _sum_of_prefix_means(groups: Groups) -> float:
+    """Sum over k = 1 ... N of the mean error of the first k samples.
+
+    The j-th of the c samples of a group that starts after p samples with error sum C has the prefix mean
+    (C + j A / c) / (p + j); their sum over j is C h + (A / c) (c - p h) with h = H(p + c) - H(p).
+    """
+    total, before = 0.0, 0.0
+    for block in groups.blocks(("abs_error",)):
+        count, error = block.count, block.sums["abs_error"]
+        ends = block.start + np.cumsum(count)
+        starts = ends - count
+        harmonic = np.where(count == 1, 1 / ends, _harmonic_gap(starts, ends))
+        prefix = before + np.concatenate([[0.0], np.cumsum(error)[:-1]])
+        total += float(np.sum(prefix * harmonic + error / count * (count - starts * harmonic)))
+        before += float(error.sum())
+    return total
+
+
+def _harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
+    """``H(end) - H(start)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
+    x, y = start + 0.5, end + 0.5
+    far = np.log1p((end - start) / x) + (1 / x**2 - 1 / y**2) / 24
+    near = special.digamma(end + 1) - special.digamma(start + 1)
+    return np.where(start > 10_000, far, near)
+
+
+def order_of(share: float, n: int) -> int:
+    """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
+    return max(1, math.ceil(Fraction(repr(float(share))) * n))
+
+
+def scale_to_cover(statistics: RegressionStatistics, alpha: float) -> float:
+    """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
+    return float(statistics.by_z.folded().value([order_of(alpha, statistics.n)])[0])
+
+
+def merci_at(statistics: RegressionStatistics, alpha: float) -> float:
+    """Mean of the uncertainties, scaled to cover ``alpha`` of the errors."""
+    scale = scale_to_cover(statistics, alpha)
+    if not math.isfinite(scale):
+        raise Undefined(
+            f"more than {1 - alpha:.3g} of the samples have std 0 and an error, which no scale covers"
+        )
+    return scale * statistics.moments["std"].mean
+
+
+def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
+    """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
+    oracle = statistics.by_abs_error.sum("abs_error") / statistics.n
+    constant = float(statistics.by_abs_error.value([order_of(alpha, statistics.n)])[0])
+    if constant == oracle:
+        raise Undefined("the error's percentile equals its mean, so oracle and constant coincide")
+    return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
+
+
+def merci(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors."""
+    return merci_at(statistics, settings.alpha)
+
+
+def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty."""
+    return n_merci_at(statistics, settings.alpha)
+
+
+def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Rank correlation of uncertainty and absolute error."""
+    if statistics.rank_correlation is None:
+        std = statistics.moments["std"]
+        constant = "standard deviations" if std.low == std.high else "absolute errors"
+        raise Undefined(
+            f"all {constant} are equal (or closer than the statistics resolve), so they have no ranks"
+        )
+    return statistics.rank_correlation
+
+
+METRICS = [
+    Metric(
+        "ause_rmse",
+        ause_rmse,
+        "lower",
+        "",
+        "Area under the sparsification error, RMSE",
+        "trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
+        "Ilg 2018; Gustafsson 2020 section 4.1",
+    ),
+    Metric(
+        "ause_mae",
+        ause_mae,
+        "lower",
+        "",
+        "Area under the sparsification error, MAE",
+        "(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
+        "Xiong 2024 eq. 4",
+    ),
+    Metric(
+        "aurg_rmse",
+        aurg_rmse,
+        "higher",
+        "",
+        "Area under the random gain, RMSE",
+        "trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
+        "Poggi 2020",
+    ),
+    Metric(
+        "merci",
+        merci,
+        "lower",
+        "target",
+        "Mean uncertainty once scaled to cover alpha of the errors",
+        "lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
+        "MeRCI 2018 eq. 8",
+    ),
+    Metric(
+        "n_merci",
+        n_merci,
+        "lower",
+        "",
+        "MeRCI between oracle (0) and constant uncertainty (1)",
+        "(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
+        "n-MeRCI 2019 eq. 2",
+    ),
+    Metric(
+        "spearman",
+        spearman,
+        "higher",
+        "",
+        "Rank correlation of uncertainty and absolute error",
+        "Pearson correlation of the average ranks of s and |e|",
+        "Xiong 2024 eq. 10",
+    ),
+]

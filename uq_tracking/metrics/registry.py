@@ -1,0 +1,89 @@
+"""What a metric is, and all that are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from uq_tracking.errors import UnknownMetricError
+from uq_tracking.settings import Settings
+
+Direction = Literal["lower", "higher"]
+Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
+Task = Literal["regression", "classification"]
+
+
+class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the caller)
+    """Raised by a metric that has no value for this input; its text is the reason, one sentence."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number as a pure function of statistics.
+
+    Attributes
+    ----------
+    key : str
+        Name in reports and trackers.
+    function : callable
+        ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason when there is no value.
+    direction : "lower", "higher", a target value, or None
+        Which values are better; None describes without judging.
+    unit : str
+        Unit in terms of the target's; "" is none.
+    summary, formula, source : str
+        One line for people, the definition, and where it comes from.
+    needs : tuple of str
+        Extra input beyond the statistics, such as ``samples`` or ``reference``; empty for most.
+    default : bool
+        Whether it is computed without being asked for.
+    """
+
+    key: str
+    function: Callable[[Any, Settings], float]
+    direction: Direction | float | None
+    unit: Unit
+    summary: str
+    formula: str
+    source: str
+    task: Task = "regression"
+    needs: tuple[str, ...] = ()
+    default: bool = True
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
+        return self.direction is not None and self.loss(one) < self.loss(other)
+
+    def loss(self, value: float) -> float:
+        """The value turned so that lower is better."""
+        if self.direction == "higher":
+            return -value
+        if isinstance(self.direction, float):
+            return abs(value - self.direction)
+        return value
+
+
+@lru_cache(maxsize=1)
+def registry() -> Mapping[str, Metric]:
+    """Every metric that an installed distribution registers, by key."""
+    from uq_tracking.hooks import collect
+
+    found: dict[str, Metric] = collect("uq_metrics", lambda metric: metric.key)
+    return found
+
+
+def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
+    """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
+    known = {key: metric for key, metric in registry().items() if metric.task == task}
+    if keys is None:
+        have = set(given)
+        return [m for m in known.values() if m.default and have.issuperset(m.needs)]
+    wanted = [keys] if isinstance(keys, str) else list(keys)
+    unknown = [key for key in wanted if key not in known]
+    if unknown:
+        raise UnknownMetricError(
+            f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        )
+    return [known[key] for key in wanted]

@@ -1,0 +1,229 @@
+"""Scores of the whole predictive distribution: proper scoring rules under three families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.regression import RegressionStatistics
+
+LEVELS = np.arange(1, 100) / 100
+"""Levels .01 ... .99 of the interval and quantile scores."""
+
+FAMILIES: dict[str, Proper] = {"": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
+
+
+def require_density(statistics: RegressionStatistics) -> None:
+    """Raise ``Undefined`` where a standard deviation of zero leaves no density."""
+    zero = statistics.counts["n_zero_std"]
+    if zero and statistics.moments["std"].low <= 0:
+        raise Undefined(f"{zero} samples have a standard deviation of 0, which has no density; set std_floor")
+
+
+@dataclass(frozen=True)
+class FamilySums:
+    """Sums over samples of what the scores of one family are made of."""
+
+    crps: float
+    density: float
+    """Of p(y)."""
+    density_root: float
+    """Of p(y) sqrt(s), the density standardised half way."""
+
+
+def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
+    """One pass over the z groups per family, shared by its scores."""
+    key = f"family_sums/{family.name}"
+    if key not in statistics.memo:
+        statistics.memo[key] = _family_sums(statistics, family)
+    made: FamilySums = statistics.memo[key]
+    return made
+
+
+def _family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
+    def crps(z: FloatArray) -> FloatArray:
+        finite = np.isfinite(z)
+        return np.where(finite, family.crps(np.where(finite, z, 0.0)), 0.0)
+
+    groups = statistics.by_z
+    has_density = statistics.moments["std"].low > 0
+    wanted: list[tuple[str, Callable[[FloatArray], FloatArray]]] = [("std", crps)]
+    if has_density:
+        wanted += [("inv_std", family.pdf), ("inv_sqrt_std", family.pdf)]
+    sums = groups.expect(wanted)
+    edges = groups.position([-np.inf, np.inf], side="right"), groups.position([np.inf], side="left")
+    below, above = edges[0][0], edges[1][0]
+    if below > 0 or above < groups.total:  # point masses that missed: their CRPS is |e|
+        parts = groups.cumulative("error", [below, above, groups.total])
+        sums[0] += float(parts[2] - parts[1] - parts[0])
+    return FamilySums(sums[0], *(sums[1:] if has_density else (math.nan, math.nan)))
+
+
+def _nll_gaussian(statistics: RegressionStatistics) -> float:
+    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.by_z.sum("z2") / statistics.n
+
+
+def _nll_laplace(statistics: RegressionStatistics) -> float:
+    return 0.5 * math.log(2) + SQRT2 * statistics.by_z.expect([("count", np.abs)])[0] / statistics.n
+
+
+def _nll_uniform(statistics: RegressionStatistics) -> float:
+    inside = statistics.by_z.position([SQRT3])[0] - statistics.by_z.position([-SQRT3], side="left")[0]
+    outside = 1 - inside / statistics.n
+    if inside < statistics.n:
+        raise Undefined(
+            f"{outside:.3g} of the targets lie outside the uniform distribution's support, where the log score "
+            "is infinite"
+        )
+    return math.log(2 * SQRT3)
+
+
+_NLL = {"": _nll_gaussian, "_laplace": _nll_laplace, "_uniform": _nll_uniform}
+
+
+def nll(statistics: RegressionStatistics, suffix: str) -> float:
+    """Mean negative log density."""
+    require_density(statistics)
+    return _NLL[suffix](statistics) + statistics.log_std / statistics.n
+
+
+def crps(statistics: RegressionStatistics, suffix: str) -> float:
+    """Mean continuous ranked probability score; of a point mass it is the absolute error."""
+    return family_sums(statistics, FAMILIES[suffix]).crps / statistics.n
+
+
+def quadratic_score(statistics: RegressionStatistics, suffix: str) -> float:
+    """Mean of ``2 p(y) - integral of p^2``."""
+    require_density(statistics)
+    family = FAMILIES[suffix]
+    square = family.pdf_square_integral * statistics.by_z.sum("inv_std")
+    return (2 * family_sums(statistics, family).density - square) / statistics.n
+
+
+def spherical_score(statistics: RegressionStatistics, suffix: str) -> float:
+    """Mean of ``p(y) / sqrt(integral of p^2)``."""
+    require_density(statistics)
+    family = FAMILIES[suffix]
+    return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
+
+
+def interval_score(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Winkler score averaged over the central levels .01 ... .99."""
+    half = family_of(settings).central(LEVELS)
+    n, groups = statistics.n, statistics.by_z
+    std_sum, error_sum = groups.sum("std"), groups.sum("error")
+    low, high = groups.position(-half, side="left"), groups.position(half)
+    below = -groups.cumulative("error", low) - half * groups.cumulative("std", low)
+    above = (error_sum - groups.cumulative("error", high)) - half * (std_sum - groups.cumulative("std", high))
+    score = 2 * half * std_sum + 2 / (1 - LEVELS) * (below + above)
+    return float(score.mean() / n)
+
+
+def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
+    """Pinball loss averaged over the quantiles .01 ... .99."""
+    quantile = family_of(settings).quantile(LEVELS)
+    n, groups = statistics.n, statistics.by_z
+    position = groups.position(quantile)
+    whole = groups.sum("error") - quantile * groups.sum("std")
+    below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)
+    return float((LEVELS * whole - below).mean() / n)
+
+
+Score = Callable[[RegressionStatistics, str], float]
+
+
+def _bind(score: Score, suffix: str) -> Callable[[RegressionStatistics, Settings], float]:
+    def metric(statistics: RegressionStatistics, settings: Settings) -> float:
+        return score(statistics, suffix)
+
+    metric.__doc__ = score.__doc__
+    return metric
+
+
+def _families(
+    key: str,
+    score: Score,
+    direction: Literal["lower", "higher"],
+    unit: Literal["nats", "target", "1/target", "1/sqrt(target)"],
+    summary: str,
+    formula: str,
+    source: str,
+) -> list[Metric]:
+    names = {"": "Gaussian", "_laplace": "Laplace", "_uniform": "uniform"}
+    return [
+        Metric(
+            key + suffix,
+            _bind(score, suffix),
+            direction,
+            unit,
+            f"{summary} under a {name} distribution",
+            formula,
+            source,
+        )
+        for suffix, name in names.items()
+    ]
+
+
+METRICS = [
+    *_families(
+        "nll",
+        nll,
+        "lower",
+        "nats",
+        "Negative log likelihood",
+        "mean -log p(y)",
+        "MeRCI 2018 eq. 5; Levi 2019 eq. 10",
+    ),
+    *_families(
+        "crps",
+        crps,
+        "lower",
+        "target",
+        "Continuous ranked probability score",
+        "mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
+        "MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
+    ),
+    *_families(
+        "quadratic_score",
+        quadratic_score,
+        "higher",
+        "1/target",
+        "Quadratic score",
+        "mean 2 p(y) - integral p^2",
+        "MeRCI 2018 eq. 4",
+    ),
+    *_families(
+        "spherical_score",
+        spherical_score,
+        "higher",
+        "1/sqrt(target)",
+        "Spherical score",
+        "mean p(y) / sqrt(integral p^2)",
+        "MeRCI 2018 eq. 6",
+    ),
+    Metric(
+        "interval_score",
+        interval_score,
+        "lower",
+        "target",
+        "Winkler score of the central intervals .01 ... .99",
+        "mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
+        "Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
+    ),
+    Metric(
+        "pinball",
+        pinball,
+        "lower",
+        "target",
+        "Pinball loss of the quantiles .01 ... .99",
+        "mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
+        "Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
+    ),
+]

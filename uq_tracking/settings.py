@@ -1,0 +1,61 @@
+"""The options that change a number, in one frozen object that every report carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from uq_tracking.errors import SettingsError
+
+Family = Literal["gaussian", "laplace", "uniform", "student_t"]
+Method = Literal["auto", "exact", "sketch"]
+
+EXACT_LIMIT = 10_000_000
+"""``method="auto"`` keeps exact statistics up to this many samples and a sketch above."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How statistics become scores.
+
+    Parameters
+    ----------
+    alpha : float
+        Share of the samples that ``merci`` and ``n_merci`` cover, in (0, 1].
+    n_bins : int
+        Equal-count bins of ``ence``, ``uce`` and the reliability curve.
+    family : {"gaussian", "laplace", "uniform", "student_t"}
+        Distribution behind coverage, calibration, PIT, interval and pinball scores. It has the predicted mean
+        and standard deviation; its quantiles and distribution function are used.
+    dof : float
+        Degrees of freedom of ``family="student_t"``, above 2.
+    unit : str or None
+        Unit of the target, for axes and tables.
+    """
+
+    alpha: float = 0.95
+    n_bins: int = 10
+    family: Family = "gaussian"
+    dof: float = 5.0
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha <= 1:
+            raise SettingsError(f"alpha is {self.alpha}; it is a share of the samples, in (0, 1]")
+        if self.n_bins < 1 or int(self.n_bins) != self.n_bins:
+            raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, at least 1")
+        if self.family not in get_args(Family):
+            raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")
+        if not self.dof > 2:
+            raise SettingsError(f"dof is {self.dof}; a Student t with a standard deviation has more than 2")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Inverse of ``to_dict``; unknown names (of a newer version) are left out."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in known})

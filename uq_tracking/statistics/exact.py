@@ -1,0 +1,233 @@
+"""Exact statistics: the samples themselves, sorted three times, with ties resolved when asked.
+
+A row is one sample. Sums are taken in float64, block by block, whatever the dtype of the columns, so nothing of
+the input's length is ever copied to float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import BLOCK, Block, FloatArray, Groups, IntArray, Side
+
+Column = npt.NDArray[Any]
+
+CHECKPOINT = 2048
+"""Rows between two stored prefix sums."""
+
+PAYLOADS = {
+    "std": ("std", "std2", "abs_error", "sq_error"),
+    "abs_error": ("abs_error", "sq_error"),
+    "z": ("z", "z2", "std", "error", "inv_std", "inv_sqrt_std"),
+    "abs_z": ("abs_z",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SortedRows(Groups):
+    """Samples sorted by one of their columns, which is ``columns[by]``."""
+
+    by: str
+    columns: Mapping[str, Column]
+
+    @property
+    def payloads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the sums this ordering can give."""
+        return PAYLOADS[self.by]
+
+    @property
+    def values(self) -> Column:
+        """The sorted column."""
+        return self.columns[self.by]
+
+    @property
+    def total(self) -> int:  # noqa: D102
+        return len(self.values)
+
+    def payload(self, name: str, part: slice) -> FloatArray:
+        """One payload of the rows ``part``, in float64."""
+        if name in self.columns:
+            return self.columns[name][part].astype(np.float64)
+        return _DERIVED[name](self, part)
+
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+        wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if self.values.dtype != np.float32:
+            return np.searchsorted(self.values, wanted, side=side).astype(float)
+        # A float64 threshold lies between two float32 values: compare with the one at or below it.
+        with np.errstate(over="ignore"):
+            near = wanted.astype(np.float32)
+        below = np.where(near > wanted, np.nextafter(near, np.float32(-np.inf)), near)
+        exact = below == wanted
+        at_most = np.searchsorted(self.values, below, side="right")
+        if side == "right":
+            return at_most.astype(float)
+        return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
+
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        wanted = np.atleast_1d(np.asarray(positions, dtype=float))
+        left, right = self._run_around(wanted)
+        lower, upper = self._prefix(name, left), self._prefix(name, right)
+        share = np.where(right > left, (wanted - left) / np.maximum(right - left, 1), 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.where(share > 0, lower + share * (upper - lower), lower)
+
+    def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
+        """First and last row boundary of the tied run that each position cuts."""
+        last = np.clip(np.ceil(positions).astype(np.int64) - 1, 0, self.total - 1)
+        value = self.values[last]
+        left = np.searchsorted(self.values, value, side="left")
+        right = np.searchsorted(self.values, value, side="right")
+        at_start = positions <= left
+        return np.where(at_start, positions.astype(np.int64), left), np.where(
+            at_start, positions.astype(np.int64), right
+        )
+
+    def _prefix(self, name: str, rows: IntArray) -> FloatArray:
+        """Sum of a payload over the first ``rows`` rows."""
+        unique, inverse = np.unique(rows, return_inverse=True)
+        table = self._checkpoints(name)
+        whole = unique // CHECKPOINT
+        rest = [
+            self.payload(name, slice(w * CHECKPOINT, r)).sum() if r > w * CHECKPOINT else 0.0
+            for w, r in zip(whole.tolist(), unique.tolist(), strict=True)
+        ]
+        return np.asarray((table[whole] + np.asarray(rest))[inverse], dtype=float)
+
+    def _checkpoints(self, name: str) -> FloatArray:
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_tables", {})
+        if name not in cache:
+            cache[name] = self._make_checkpoints(name)
+        return cache[name]
+
+    def _make_checkpoints(self, name: str) -> FloatArray:
+        sums = [np.zeros(1)]
+        for start in range(0, self.total, BLOCK):
+            part = self.payload(name, slice(start, min(start + BLOCK, self.total)))
+            sums.append(np.add.reduceat(part, np.arange(0, len(part), CHECKPOINT)))
+        with np.errstate(invalid="ignore"):
+            return np.cumsum(np.concatenate(sums))
+
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
+        return self.values[ranks - 1].astype(np.float64)
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:  # noqa: D102
+        start = 0
+        while start < self.total:
+            end = min(start + BLOCK, self.total)
+            if end < self.total:  # whole runs only
+                end = int(np.searchsorted(self.values, self.values[end - 1], side="right"))
+            yield self._block(names, start, end)
+            start = end
+
+    def _block(self, names: Sequence[str], start: int, end: int) -> Block:
+        part = slice(start, end)
+        values = self.values[part]
+        sums = {name: self.payload(name, part) for name in names}
+        fresh = values[1:] != values[:-1]
+        if fresh.all():
+            value, count = values.astype(np.float64), np.ones(len(values))
+        else:
+            first = np.flatnonzero(np.concatenate([[True], fresh]))
+            value = values[first].astype(np.float64)
+            count = np.diff(np.append(first, len(values))).astype(float)
+            sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
+        return Block(start, value, value, count, sums)
+
+    def folded(self) -> SortedRows:  # noqa: D102
+        return self._folded
+
+    @cached_property
+    def _folded(self) -> SortedRows:
+        # Two sorted runs: the stable sort merges them in linear time.
+        return SortedRows("abs_" + self.by, {"abs_" + self.by: np.sort(np.abs(self.values), kind="stable")})
+
+
+def _error(rows: SortedRows, part: slice) -> FloatArray:
+    return rows.payload("z", part) * rows.payload("std", part)
+
+
+def _inverse(rows: SortedRows, part: slice) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return 1 / rows.payload("std", part)
+
+
+_DERIVED = {
+    "std2": lambda rows, part: np.square(rows.payload("std", part)),
+    "z2": lambda rows, part: np.square(rows.payload("z", part)),
+    "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),
+    "sq_error": lambda rows, part: np.square(rows.payload("abs_error", part)),
+    "error": _error,
+    "inv_std": _inverse,
+    "inv_sqrt_std": lambda rows, part: np.sqrt(rows.payload("inv_std", part)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExactOrders:
+    """The three orderings and the rank correlation of std and absolute error (None when one is constant)."""
+
+    by_std: SortedRows
+    by_abs_error: SortedRows
+    by_z: SortedRows
+    rank_correlation: float | None
+
+
+def standardised(error: Column, std: Column) -> FloatArray:
+    """``z = e / s`` in float64; of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere."""
+    error, std = error.astype(np.float64), std.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z = error / std
+    return np.where(np.isnan(z), 0.0, z)
+
+
+def sort_rows(std: Column, error: Column) -> ExactOrders:
+    """Sort the samples by std, absolute error and z.
+
+    Parameters
+    ----------
+    std, error : arrays, shape (N,), float32 or float64
+        Standard deviations (>= 0) and errors ``y - mu``, all finite.
+    """
+    with ThreadPoolExecutor(2) as pool:  # numpy's sorts release the GIL
+        by_z = pool.submit(_sort_by_z, std, error)
+        order = np.argsort(std, kind="stable")
+        by_std = SortedRows("std", {"std": std[order], "error": error[order]})
+        by_abs_error, correlation = _sort_by_error(by_std)
+        return ExactOrders(by_std, by_abs_error, by_z.result(), correlation)
+
+
+def _sort_by_z(std: Column, error: Column) -> SortedRows:
+    z = standardised(error, std)
+    order = np.argsort(z, kind="stable")
+    return SortedRows("z", {"z": z[order], "std": std[order], "error": error[order]})
+
+
+def _sort_by_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
+    size = np.abs(by_std.columns["error"])
+    order = np.argsort(size, kind="stable")
+    size = size[order]
+    rows = SortedRows("abs_error", {"abs_error": size})
+    return rows, _correlation(average_ranks(by_std.values)[order], average_ranks(size))
+
+
+def average_ranks(sorted_values: Column) -> FloatArray:
+    """Ranks 1 ... N of sorted values; tied values share the mean of theirs."""
+    first = np.flatnonzero(np.concatenate([[True], sorted_values[1:] != sorted_values[:-1]]))
+    count = np.diff(np.append(first, len(sorted_values)))
+    return np.repeat(first + (count + 1) / 2, count)
+
+
+def _correlation(one: FloatArray, other: FloatArray) -> float | None:
+    middle = (len(one) + 1) / 2
+    one, other = one - middle, other - middle
+    spread = np.dot(one, one) * np.dot(other, other)
+    return float(np.dot(one, other) / np.sqrt(spread)) if spread > 0 else None

@@ -1,0 +1,202 @@
+"""Value-sorted groups of samples: what every ranking, scoring and calibration number is a function of.
+
+A group is a run of samples that share a value (exact) or a narrow range of values (sketch). Inside a group the
+samples have no order: every cumulative sum is linear in the count, which is its expectation over a uniformly
+random order, so ties never depend on the order of the input.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Side = Literal["left", "right"]
+
+SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2"}
+"""The payload that holds the square of the value the groups are sorted by."""
+
+BLOCK = 1 << 16
+"""Samples worked on at a time, so that the pointwise part stays in cache."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive whole groups: ``start`` samples lie before them."""
+
+    start: int
+    low: FloatArray
+    high: FloatArray
+    count: FloatArray
+    sums: Mapping[str, FloatArray]
+
+
+class Groups(ABC):
+    """Samples sorted by ``by`` (one of std, abs_error, z), with sums of what else is known of them."""
+
+    by: str
+    payloads: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of samples."""
+
+    @abstractmethod
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
+        """Expected number of samples at most (``right``) or below (``left``) each value."""
+
+    @abstractmethod
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
+        """Expected sum of a payload over the first ``positions`` samples, positions in [0, total]."""
+
+    @abstractmethod
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
+        """Order statistics; ranks count from 1."""
+
+    @abstractmethod
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
+        """The groups in order, a cache-sized number of samples at a time."""
+
+    @abstractmethod
+    def folded(self) -> Groups:
+        """The same samples sorted by the absolute value, without payloads."""
+
+    def sum(self, name: str) -> float:
+        """Sum of a payload over all samples."""
+        return float(self.cumulative(name, [self.total])[0])
+
+    def expect(self, functions: Sequence[tuple[str, Callable[[FloatArray], FloatArray]]]) -> list[float]:
+        """Sums of ``weight * function(value)`` over all samples, one per pair; ``count`` weighs each sample 1.
+
+        The function is taken at the group's mean value, weighted by ``weight`` where the statistics know that
+        mean (``sum(std * z) = sum(error)``), so it is exact for exact groups and second order for a sketch.
+        """
+        totals = [0.0] * len(functions)
+        for block in self.blocks(self.payloads):
+            plain = block.sums[self.by] / block.count
+            for i, (weight, function) in enumerate(functions):
+                w = block.count if weight == "count" else block.sums[weight]
+                totals[i] += float(np.dot(w, function(self._centre(block, weight, plain))))
+        return totals
+
+    def _centre(self, block: Block, weight: str, plain: FloatArray) -> FloatArray:
+        if self.by != "z" or weight != "std":
+            return plain
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = block.sums["error"] / block.sums["std"]
+        return np.where(np.isfinite(centre), np.clip(centre, block.low, block.high), plain)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Groups):
+    """Groups as arrays: value range, count and payload sums of each, sorted by value.
+
+    Two of them merge by adding the groups that share a key.
+    """
+
+    by: str
+    key: FloatArray
+    """Where the group starts on the value axis; equal keys are the same group."""
+    width: FloatArray
+    """Where it ends, above the key; zero for a single value."""
+    count: IntArray
+    sums: Mapping[str, FloatArray]
+
+    @property
+    def payloads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Names of the payload sums."""
+        return tuple(self.sums)
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """Number of samples up to the end of each group, with a leading 0."""
+        return np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64)
+
+    @property
+    def total(self) -> int:  # noqa: D102
+        return int(self.ends[-1])
+
+    @cached_property
+    def _range(self) -> tuple[FloatArray, FloatArray]:
+        """Where each group's samples lie: its mean and spread, within its edges.
+
+        For evenly spread samples that is the whole bucket; for tied ones it shrinks to their value.
+        """
+        top = self.key + self.width
+        square = SQUARE_OF.get(self.by)
+        if square is None or square not in self.sums:
+            return self.key, top
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = self.sums[self.by] / self.count
+            spread = np.sqrt(3 * np.maximum(self.sums[square] / self.count - mean**2, 0))
+        spread = np.where(spread <= 1e-7 * np.abs(mean), 0.0, spread)  # below what the sums resolve
+        mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
+        return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
+
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+        values = np.atleast_1d(np.asarray(values, dtype=float))
+        low, high = self._range
+        whole = np.searchsorted(high, values, side=side)
+        inside = np.minimum(whole, len(high) - 1)
+        width = high[inside] - low[inside]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(width > 0, (values - low[inside]) / width, 0.0)
+        part = np.where(whole < len(high), np.clip(np.nan_to_num(part), 0, 1), 0.0)
+        return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
+
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        positions = np.atleast_1d(np.asarray(positions, dtype=float))
+        return np.interp(positions, self.ends, self._cumulated(name))
+
+    def _cumulated(self, name: str) -> FloatArray:
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_cumsums", {})
+        if name not in cache:
+            cache[name] = np.concatenate([[0.0], np.cumsum(self.sums[name])])
+        return cache[name]
+
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
+        low, high = self._range
+        group = np.searchsorted(self.ends[1:], ranks, side="left")
+        share = (ranks - self.ends[group] - 0.5) / self.count[group]
+        width = np.where(high[group] > low[group], high[group] - low[group], 0.0)  # inf - inf is no width
+        return np.asarray(low[group] + share * width)
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:  # noqa: D102
+        low, high = self._range
+        for start in range(0, len(self.count), BLOCK):
+            part = slice(start, start + BLOCK)
+            sums = {name: self.sums[name][part] for name in names}
+            yield Block(int(self.ends[start]), low[part], high[part], self.count[part].astype(float), sums)
+
+    def folded(self) -> Grouped:  # noqa: D102
+        low, high = self._range
+        negative = high <= 0
+        small = np.where(negative, -high, low)
+        order = np.argsort(small, kind="stable")
+        width = np.where(high > low, high - low, 0.0)
+        return Grouped("abs_" + self.by, small[order], width[order], self.count[order], {})
+
+    def merge(self, other: Grouped) -> Grouped:
+        """Groups of both sets of samples."""
+        key = np.concatenate([self.key, other.key])
+        if not len(key):
+            return self
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+
+        def add(mine: npt.NDArray[np.generic], theirs: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+            return np.add.reduceat(np.concatenate([mine, theirs])[order], first)
+
+        sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
+        width = np.concatenate([self.width, other.width])[order][first]
+        return Grouped(self.by, key[first], width, np.asarray(add(self.count, other.count), np.int64), sums)

@@ -1,0 +1,99 @@
+"""Coarse joint counts of standard deviation and absolute error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import BLOCK, FloatArray, IntArray
+from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
+
+JOINT_BITS = 5
+"""Mantissa bits of a cell: 32 cells to an octave, for each of the two variables."""
+_SHIFT = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Non-empty cells of a log-spaced grid; ``key`` is the std's bucket and the error's, 32 bits each."""
+
+    key: IntArray
+    count: IntArray
+
+    @classmethod
+    def empty(cls) -> Joint:
+        """No cells."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    @classmethod
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
+        """Count rows, a block at a time."""
+        result = cls.empty()
+        step = 16 * BLOCK
+        for start in range(0, len(std), step):
+            result = result.merge(cls._of_block(std[start : start + step], error[start : start + step]))
+        return result
+
+    @classmethod
+    def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
+        s = coarse_bucket(std.astype(np.float64), JOINT_BITS)
+        a = coarse_bucket(np.abs(error.astype(np.float64)), JOINT_BITS)
+        s_used, s_index = _dense(s)
+        a_used, a_index = _dense(a)
+        if len(s_used) * len(a_used) > 64 * BLOCK:  # a table that is nearly all zeros
+            return cls.empty().merge(cls((s << _SHIFT) | a, np.ones(len(s), dtype=np.int64)))
+        table = np.bincount(s_index * len(a_used) + a_index, minlength=len(s_used) * len(a_used))
+        cell = np.flatnonzero(table)
+        key = (s_used[cell // len(a_used)] << _SHIFT) | a_used[cell % len(a_used)]
+        return cls(key, table[cell].astype(np.int64))
+
+    def merge(self, other: Joint) -> Joint:
+        """Cells of both sets of samples."""
+        key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
+        count = np.zeros(len(key), dtype=np.int64)
+        np.add.at(count, inverse, np.concatenate([self.count, other.count]))
+        return Joint(key, count)
+
+    def coarsened(self, bits: int) -> Joint:
+        """The same counts in cells of ``bits`` mantissa bits."""
+        drop = JOINT_BITS - bits
+        s, a = (self.key >> _SHIFT) >> drop, (self.key & ((1 << _SHIFT) - 1)) >> drop
+        return Joint.empty().merge(Joint((s << _SHIFT) | a, self.count))
+
+    def extent(self) -> int:
+        """Cells along the longer axis, counting only those in use."""
+        return max(len(np.unique(self.key >> _SHIFT)), len(np.unique(self.key & ((1 << _SHIFT) - 1))))
+
+    def edges(self, bits: int = JOINT_BITS) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
+        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), bits)
+        a_low, a_width = bucket_edges((self.key & ((1 << _SHIFT) - 1)).astype(np.uint64), bits)
+        return s_low, s_low + s_width, a_low, a_low + a_width
+
+    def rank_correlation(self) -> float | None:
+        """Spearman's correlation of the two buckets, ties with average ranks; None when one is constant."""
+        s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
+        a_rank, a_spread = _cell_ranks(self.key & ((1 << _SHIFT) - 1), self.count)
+        if s_spread <= 0 or a_spread <= 0:
+            return None
+        return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
+
+
+def _dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
+    """The buckets that occur, and each row's place among them."""
+    low = int(bucket.min())
+    present = np.bincount(bucket - low) > 0
+    place = np.cumsum(present) - 1
+    return np.flatnonzero(present) + low, place[bucket - low]
+
+
+def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
+    """Centred average rank of each cell's samples in one variable, and the ranks' sum of squares."""
+    values, inverse = np.unique(bucket, return_inverse=True)
+    size = np.bincount(inverse, count, minlength=len(values))
+    ends = np.cumsum(size)
+    rank = ends - (size - 1) / 2 - (ends[-1] + 1) / 2
+    return rank[inverse], float(np.dot(size, rank**2))

@@ -1,0 +1,57 @@
+"""Mean and spread that merge without cancellation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import BLOCK
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean, sum of squared deviations and range of a variable (Chan et al. 1979 for the merge)."""
+
+    count: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Moments:
+        """Moments of an array, in cache-sized blocks."""
+        result = cls()
+        for start in range(0, len(values), BLOCK):
+            result = result.merge(cls._of_block(values[start : start + BLOCK].astype(np.float64)))
+        return result
+
+    @classmethod
+    def _of_block(cls, values: npt.NDArray[np.float64]) -> Moments:
+        origin = float(values[0])
+        if not np.isfinite(origin):
+            origin = 0.0
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
+            shifted = values - origin  # a constant gives exactly zero spread
+            mean = float(shifted.mean())
+            shifted -= mean
+            m2 = float(np.dot(shifted, shifted))
+        return cls(len(values), origin + mean, m2, float(values.min()), float(values.max()))
+
+    def merge(self, other: Moments) -> Moments:
+        """Moments of both sets of values."""
+        if not self.count or not other.count:
+            return self if self.count else other
+        count = self.count + other.count
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = float(np.subtract(other.mean, self.mean))
+            mean = self.mean + gap * other.count / count
+            m2 = self.m2 + other.m2 + gap * gap * self.count * other.count / count
+        return Moments(count, mean, m2, min(self.low, other.low), max(self.high, other.high))
+
+    def variance(self, ddof: int = 0) -> float:
+        """Variance with ``ddof`` delta degrees of freedom."""
+        return self.m2 / (self.count - ddof)

@@ -1,0 +1,396 @@
+"""Sufficient statistics of a regression with uncertainty: what every score, curve and recalibration reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
+from uq_tracking.statistics.exact import PAYLOADS, SortedRows, sort_rows, standardised
+from uq_tracking.statistics.grouped import BLOCK, FloatArray, Grouped, Groups
+from uq_tracking.statistics.joint import Joint
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
+
+Kind = Literal["exact", "sketch"]
+ORDERS = ("std", "abs_error", "z")
+VARIABLES = ("target", "std", "error", "z")
+COUNTS = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
+
+BUILD_BLOCK = 4 * BLOCK
+"""Samples counted at a time: the buckets' tables are added once per block."""
+
+STORED_ROWS = 50_000
+"""Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionStatistics:
+    """Samples grouped by std, absolute error and z, with moments and counts; statistics merge with ``+``.
+
+    Attributes
+    ----------
+    kind : {"exact", "sketch"}
+        One group per distinct value, or one per log-spaced bucket of ``bits`` mantissa bits.
+    by_std, by_abs_error, by_z : Groups
+        The samples in three orders, with the payload sums each serves.
+    joint : Joint or None
+        Coarse joint counts of a sketch; exact statistics make them when asked.
+    moments : dict of Moments
+        Of target, std, error and z.
+    counts : dict of int
+        n, n_missing, n_masked, n_invalid, n_zero_std.
+    log_std : float
+        Sum of log std; minus infinity when a std is zero.
+    rank_correlation : float or None
+        Spearman's, of std and absolute error; None when one of them is constant.
+    std_floor : float or None
+        The floor that std was raised to before counting.
+    """
+
+    kind: Kind
+    by_std: Groups
+    by_abs_error: Groups
+    by_z: Groups
+    moments: Mapping[str, Moments]
+    counts: Mapping[str, int]
+    log_std: float
+    rank_correlation: float | None
+    joint: Joint | None = None
+    bits: int | None = None
+    std_floor: float | None = None
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Results shared between metrics; derived, never stored."""
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count."""
+        return self.counts["n"]
+
+    def rows(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Std and error of every sample, sorted by std; exact statistics only."""
+        if not isinstance(self.by_std, SortedRows):
+            raise IncompatibleStatisticsError(
+                "a sketch has no rows; evaluate with method='exact' to keep them"
+            )
+        return self.by_std.columns["std"], self.by_std.columns["error"]
+
+    def joint_counts(self) -> Joint:
+        """Coarse joint counts of std and absolute error."""
+        return self.joint if self.joint is not None else Joint.of(*self.rows())
+
+    def sketched(self, bits: int = SKETCH_BITS) -> RegressionStatistics:
+        """The same samples as a sketch of ``bits`` mantissa bits."""
+        if self.kind == "exact":
+            std, error = self.rows()
+            made = sketch_rows(std, error, bits=bits)
+            return replace(made, moments=self.moments, counts=self.counts, std_floor=self.std_floor)
+        if bits != self.bits:
+            raise IncompatibleStatisticsError(f"a sketch of {self.bits} bits cannot become one of {bits}")
+        return self
+
+    def stored(self) -> RegressionStatistics:
+        """The form that is kept with a run: a few megabytes at any size."""
+        return self.sketched() if self.kind == "exact" and self.n > STORED_ROWS else self
+
+    def __add__(self, other: RegressionStatistics) -> RegressionStatistics:
+        return merge(self, other)
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Plain arrays that ``from_arrays`` reads back."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "kind": np.asarray(self.kind),
+            "counts": np.asarray([self.counts[name] for name in COUNTS], dtype=np.int64),
+            "std_floor": np.asarray(np.nan if self.std_floor is None else self.std_floor),
+        }
+        for name, m in self.moments.items():
+            arrays[f"moments/{name}"] = np.asarray([m.mean, m.m2, m.low, m.high])
+        if self.kind == "exact":
+            arrays["std"], arrays["error"] = self.rows()
+            return arrays
+        arrays["bits"], arrays["log_std"] = np.asarray(self.bits), np.asarray(self.log_std)
+        joint = self.joint_counts()
+        arrays["joint/key"], arrays["joint/count"] = joint.key, joint.count
+        for name, groups in self._sketch_groups():
+            arrays[f"{name}/key"], arrays[f"{name}/width"] = groups.key, groups.width
+            arrays[f"{name}/count"] = groups.count
+            arrays.update({f"{name}/sum/{payload}": column for payload, column in groups.sums.items()})
+        return arrays
+
+    def _sketch_groups(self) -> Iterator[tuple[str, Grouped]]:
+        for name in ORDERS:
+            groups = getattr(self, f"by_{name}")
+            if isinstance(groups, Grouped):
+                yield name, groups
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> RegressionStatistics:
+        """Statistics from the arrays that ``to_arrays`` made; FileFormatError for anything else."""
+        try:
+            return _from_arrays(arrays)
+        except (KeyError, ValueError, IndexError, TypeError) as error:
+            raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
+
+
+def exact_statistics(
+    target: npt.NDArray[Any],
+    mean: npt.NDArray[Any],
+    std: npt.NDArray[Any],
+    *,
+    counts: Mapping[str, int] | None = None,
+    std_floor: float | None = None,
+) -> RegressionStatistics:
+    """Exact statistics of validated samples.
+
+    Parameters
+    ----------
+    target, mean, std : arrays, shape (N,), float32 or float64
+        Finite; std >= 0. See ``Predictions``, which validates.
+    counts : dict of int, optional
+        What was left out before.
+    std_floor : float, optional
+        Recorded; the caller has applied it.
+    """
+    error = target - mean if target.dtype == np.float64 else _difference(target, mean)
+    return _exact_from_rows(std, error, Moments.of(target), counts, std_floor)
+
+
+def _difference(target: npt.NDArray[Any], mean: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """``target - mean`` of float32 input: rounded once, from float64."""
+    return np.subtract(target, mean, dtype=np.float64)
+
+
+def _exact_from_rows(
+    std: npt.NDArray[Any],
+    error: npt.NDArray[Any],
+    target: Moments,
+    counts: Mapping[str, int] | None,
+    std_floor: float | None,
+) -> RegressionStatistics:
+    orders = sort_rows(std, error)
+    moments = {
+        "target": target,
+        "std": Moments.of(orders.by_std.columns["std"]),
+        "error": Moments.of(orders.by_std.columns["error"]),
+        "z": Moments.of(orders.by_z.values),
+    }
+    return RegressionStatistics(
+        kind="exact",
+        by_std=orders.by_std,
+        by_abs_error=orders.by_abs_error,
+        by_z=orders.by_z,
+        moments=moments,
+        counts=_full_counts(counts, std),
+        log_std=_log_sum(std),
+        rank_correlation=orders.rank_correlation,
+        std_floor=std_floor,
+    )
+
+
+def sketch_statistics(
+    target: npt.NDArray[Any],
+    mean: npt.NDArray[Any],
+    std: npt.NDArray[Any],
+    *,
+    counts: Mapping[str, int] | None = None,
+    std_floor: float | None = None,
+    bits: int = SKETCH_BITS,
+) -> RegressionStatistics:
+    """Sketched statistics of validated samples; parameters as for ``exact_statistics``."""
+    made = sketch_rows(std, target, mean, bits=bits)
+    return replace(made, counts={**made.counts, **(counts or {})}, std_floor=std_floor)
+
+
+def _full_counts(counts: Mapping[str, int] | None, std: npt.NDArray[Any]) -> dict[str, int]:
+    made = dict.fromkeys(COUNTS, 0)
+    made.update(n=len(std), n_zero_std=int(np.count_nonzero(std == 0)))
+    made.update(counts or {})
+    return made
+
+
+def _log_sum(std: npt.NDArray[Any]) -> float:
+    total = 0.0
+    with np.errstate(divide="ignore"):
+        for start in range(0, len(std), BLOCK):
+            total += float(np.log(std[start : start + BLOCK].astype(np.float64)).sum())
+    return total
+
+
+class SketchBuilder:
+    """Counts blocks of rows into buckets; ``finish`` gives the statistics so far."""
+
+    def __init__(self, bits: int = SKETCH_BITS) -> None:
+        self.bits = bits
+        self._sums = {name: BucketSums(name, PAYLOADS[name], bits) for name in ORDERS}
+        self._joint = Joint.empty()
+        self._moments = {name: Moments() for name in VARIABLES}
+        self._log_std = 0.0
+        self._zero = 0
+
+    def add(self, std: npt.NDArray[Any], target: npt.NDArray[Any], mean: npt.NDArray[Any] | None) -> None:
+        """Count samples (std >= 0, all finite), a cache-sized block at a time.
+
+        Without ``mean``, ``target`` holds the errors ``y - mu`` themselves.
+        """
+        for start in range(0, len(std), BUILD_BLOCK):
+            part = slice(start, start + BUILD_BLOCK)
+            error = target[part].astype(np.float64)
+            if mean is not None:
+                self._moments["target"] = self._moments["target"].merge(Moments.of(error))
+                error = error - mean[part]
+            self._add_block(std[part].astype(np.float64), error)
+
+    def _add_block(self, std: FloatArray, error: FloatArray) -> None:
+        self._joint = self._joint.merge(Joint.of(std, error))
+        z = standardised(error, std)
+        with np.errstate(divide="ignore", over="ignore"):
+            inverse = 1 / std
+            columns = {"std": std, "std2": std * std, "abs_error": np.abs(error), "sq_error": error * error}
+            columns |= {
+                "z": z,
+                "z2": z * z,
+                "error": error,
+                "inv_std": inverse,
+                "inv_sqrt_std": np.sqrt(inverse),
+            }
+            self._log_std += float(np.log(std).sum())
+        for name, sums in self._sums.items():
+            sums.add(columns[name], columns)
+        for name, values in (("std", std), ("error", error), ("z", z)):
+            self._moments[name] = self._moments[name].merge(Moments.of(values))
+        self._zero += int(np.count_nonzero(std == 0))
+
+    def finish(self) -> RegressionStatistics:
+        """Statistics of everything added."""
+        counts = {**dict.fromkeys(COUNTS, 0), "n": self._moments["std"].count, "n_zero_std": self._zero}
+        groups = {name: sums.grouped() for name, sums in self._sums.items()}
+        return RegressionStatistics(
+            kind="sketch",
+            by_std=groups["std"],
+            by_abs_error=groups["abs_error"],
+            by_z=groups["z"],
+            moments=dict(self._moments),
+            counts=counts,
+            log_std=self._log_std,
+            rank_correlation=self._joint.rank_correlation(),
+            joint=self._joint,
+            bits=self.bits,
+        )
+
+
+def sketch_rows(
+    std: npt.NDArray[Any],
+    target: npt.NDArray[Any],
+    mean: npt.NDArray[Any] | None = None,
+    *,
+    bits: int = SKETCH_BITS,
+    workers: int = 2,
+) -> RegressionStatistics:
+    """Sketch of samples, a share of them on each of ``workers`` threads; arguments as for ``SketchBuilder.add``."""
+    workers = workers if len(std) > 4 * BUILD_BLOCK else 1
+    edges = np.linspace(0, len(std), workers + 1).astype(int)
+
+    def count(start: int, end: int) -> RegressionStatistics:
+        builder = SketchBuilder(bits)
+        builder.add(std[start:end], target[start:end], None if mean is None else mean[start:end])
+        return builder.finish()
+
+    with ThreadPoolExecutor(workers) as pool:  # counting and arithmetic release the GIL
+        parts = list(pool.map(count, edges[:-1], edges[1:]))
+    return reduce(merge, parts)
+
+
+def merge(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
+    """Statistics of both sets of samples; IncompatibleStatisticsError names settings that differ."""
+    if not one.n or not other.n:
+        return _with_counts(one, other)
+    if one.std_floor != other.std_floor:
+        raise IncompatibleStatisticsError(
+            f"std_floor differs ({one.std_floor} and {other.std_floor}); evaluate both with the same floor"
+        )
+    if one.kind == other.kind == "exact":
+        return _merge_exact(one, other)
+    bits = one.bits or other.bits or SKETCH_BITS
+    if {one.bits or bits, other.bits or bits} != {bits}:
+        raise IncompatibleStatisticsError(
+            f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
+        )
+    return _merge_sketch(one.sketched(bits), other.sketched(bits))
+
+
+def _with_counts(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
+    full = one if one.n else other
+    return replace(full, counts=_added(one.counts, other.counts), memo={})
+
+
+def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: one[name] + other[name] for name in COUNTS}
+
+
+def _merge_exact(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
+    (s1, e1), (s2, e2) = one.rows(), other.rows()
+    return _exact_from_rows(
+        np.concatenate([s1, s2]),
+        np.concatenate([e1, e2]),
+        one.moments["target"].merge(other.moments["target"]),
+        _added(one.counts, other.counts),
+        one.std_floor,
+    )
+
+
+def _merge_sketch(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
+    joint = one.joint_counts().merge(other.joint_counts())
+    mine, theirs = dict(one._sketch_groups()), dict(other._sketch_groups())
+    return replace(
+        one,
+        by_std=mine["std"].merge(theirs["std"]),
+        by_abs_error=mine["abs_error"].merge(theirs["abs_error"]),
+        by_z=mine["z"].merge(theirs["z"]),
+        moments={name: one.moments[name].merge(other.moments[name]) for name in VARIABLES},
+        counts=_added(one.counts, other.counts),
+        log_std=one.log_std + other.log_std,
+        rank_correlation=joint.rank_correlation(),
+        joint=joint,
+        memo={},
+    )
+
+
+def _from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> RegressionStatistics:
+    counts = dict(zip(COUNTS, (int(c) for c in arrays["counts"]), strict=True))
+    moments = {}
+    for name in VARIABLES:
+        mean, m2, low, high = (float(v) for v in arrays[f"moments/{name}"])
+        moments[name] = Moments(counts["n"], mean, m2, low, high)
+    floor = float(arrays["std_floor"])
+    std_floor = None if np.isnan(floor) else floor
+    if str(arrays["kind"]) == "exact":
+        return _exact_from_rows(arrays["std"], arrays["error"], moments["target"], counts, std_floor)
+    joint = Joint(arrays["joint/key"], arrays["joint/count"])
+    groups = {name: _groups_from_arrays(name, arrays) for name in ORDERS}
+    return RegressionStatistics(
+        kind="sketch",
+        by_std=groups["std"],
+        by_abs_error=groups["abs_error"],
+        by_z=groups["z"],
+        moments=moments,
+        counts=counts,
+        log_std=float(arrays["log_std"]),
+        rank_correlation=joint.rank_correlation(),
+        joint=joint,
+        bits=int(arrays["bits"]),
+        std_floor=std_floor,
+    )
+
+
+def _groups_from_arrays(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Grouped:
+    sums = {payload: arrays[f"{name}/sum/{payload}"] for payload in PAYLOADS[name]}
+    columns = (arrays[f"{name}/key"], arrays[f"{name}/width"], arrays[f"{name}/count"])
+    if len({len(column) for column in (*columns, *sums.values())}) != 1:
+        raise ValueError(f"columns of {name} differ in length")
+    return Grouped(name, *columns, sums)

@@ -1,0 +1,82 @@
+"""Sketched statistics: sums in log-spaced buckets of the value, of constant size and merged by addition.
+
+A bucket holds the values whose floating-point representation starts with the same bits: sign, exponent and the
+first ``bits`` bits of the mantissa, a relative width of at most ``2 ** -bits``. Finding it is a shift. The idea
+is DDSketch's (Masson, Rim and Lee, VLDB 2019), with payload sums beside the count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
+
+MANTISSA = 52
+PAGES = 1 << 12
+"""Values of the sign and the exponent of a float64."""
+
+SKETCH_BITS = 11
+"""Mantissa bits of a full sketch: buckets are at most 1/2048 of their value wide."""
+
+
+class BucketSums:
+    """Counts and payload sums per bucket, kept in pages of one octave so that memory follows the data's range."""
+
+    def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
+        self.by, self.payloads, self.bits = by, tuple(payloads), bits
+        self._slot = np.full(PAGES, -1, dtype=np.int64)
+        self._pages: list[int] = []
+        self._count = np.zeros(0, dtype=np.int64)
+        self._sums = {name: np.zeros(0) for name in self.payloads}
+
+    def add(self, values: FloatArray, sums: Mapping[str, FloatArray]) -> None:
+        """Count values (float64, shape (n,)) and add their payloads."""
+        bucket = (values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - self.bits)  # + 0.0 makes -0.0 zero
+        page = (bucket >> np.uint64(self.bits)).astype(np.int64)
+        self._open(np.flatnonzero(np.bincount(page, minlength=PAGES)))
+        index = (self._slot[page] << self.bits) | (bucket & np.uint64((1 << self.bits) - 1)).astype(np.int64)
+        self._count += np.bincount(index, minlength=len(self._count))
+        for name in self.payloads:
+            self._sums[name] += np.bincount(index, sums[name], minlength=len(self._count))
+
+    def _open(self, pages: npt.NDArray[Any]) -> None:
+        fresh = pages[self._slot[pages] < 0]
+        if not len(fresh):
+            return
+        self._slot[fresh] = len(self._pages) + np.arange(len(fresh))
+        self._pages.extend(fresh.tolist())
+        size = len(fresh) << self.bits
+        self._count = np.concatenate([self._count, np.zeros(size, dtype=np.int64)])
+        for name, column in self._sums.items():
+            self._sums[name] = np.concatenate([column, np.zeros(size)])
+
+    def grouped(self) -> Grouped:
+        """The buckets that hold samples, sorted by value."""
+        used = np.flatnonzero(self._count)
+        page = np.asarray(self._pages, dtype=np.uint64)[used >> self.bits]
+        bucket = (page << np.uint64(self.bits)) | (used & ((1 << self.bits) - 1)).astype(np.uint64)
+        low, width = bucket_edges(bucket, self.bits)
+        order = np.argsort(low, kind="stable")
+        sums = {name: column[used][order] for name, column in self._sums.items()}
+        return Grouped(self.by, low[order], width[order], self._count[used][order], sums)
+
+
+def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray, FloatArray]:
+    """Lower edge and width of each bucket; zero and infinity are values of their own."""
+    shift = np.uint64(MANTISSA - bits)
+    near = (bucket << shift).view(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = ((bucket + np.uint64(1)) << shift).view(np.float64)
+        single = (near == 0) | ~np.isfinite(near)
+        low = np.where(single, near, np.minimum(near, far)) + 0.0
+        width = np.where(single, 0.0, np.abs(far - near))
+    return low, np.where(np.isfinite(width), width, 0.0)
+
+
+def coarse_bucket(values: FloatArray, bits: int) -> IntArray:
+    """Bucket number of non-negative values, increasing with the value."""
+    return ((values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - bits)).astype(np.int64)

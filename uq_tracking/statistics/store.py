@@ -1,0 +1,48 @@
+"""Statistics in files: plain npz, never pickled, checked when read."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import FileFormatError
+from uq_tracking.statistics.regression import RegressionStatistics
+
+Statistics: TypeAlias = RegressionStatistics
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write named arrays into one compressed npz."""
+    with path.open("wb") as file:  # a file object, or numpy would append .npz to the name
+        np.savez_compressed(file, allow_pickle=False, **dict(arrays))
+
+
+def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Read every array of an npz; FileFormatError for a damaged, pickled or foreign file."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path.name} is not a readable npz file ({error})") from error
+
+
+def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
+    """Statistics from named arrays, whatever their task."""
+    return RegressionStatistics.from_arrays(arrays)
+
+
+def write_statistics(path: str | Path, statistics: Statistics) -> None:
+    """Store statistics in the form that stays a few megabytes at any size."""
+    write_arrays(Path(path), statistics.stored().to_arrays())
+
+
+def read_statistics(path: str | Path) -> Statistics:
+    """Read what ``write_statistics`` wrote; FileFormatError says what is wrong with the file."""
+    return statistics_from_arrays(read_arrays(Path(path)))
