@@ -120,6 +120,27 @@ def test_interval_proportions(name):
     assert_allclose(literal("miscalibration_area", d), area, rtol=1e-11)
 
 
+@pytest.mark.parametrize("name", WITH_TIES)
+def test_coverage_of_central_intervals(name):
+    d = datasets.REGRESSION[name]()
+    observed = []
+    for p in LEVELS:
+        low, high = stats.norm.interval(p, d.mu, d.s)
+        observed.append(np.mean((low <= d.y) & (d.y <= high)))
+    gap = np.array(observed) - LEVELS
+    for p in (50, 90, 95):
+        assert_allclose(literal(f"coverage_{p}", d), observed[p - 1], rtol=1e-14)
+    low, high = stats.norm.interval(0.95, d.mu, d.s)
+    assert_allclose(literal("interval_width_95", d), np.mean(high - low), rtol=1e-12)
+    assert_allclose(literal("auce", d), np.trapezoid(np.abs(gap), dx=0.01), rtol=1e-11)
+    assert_allclose(
+        literal("auce_over", d), np.trapezoid((np.abs(gap) - gap) / 2, dx=0.01), rtol=1e-10, atol=1e-15
+    )
+    assert_allclose(
+        literal("auce_under", d), np.trapezoid((np.abs(gap) + gap) / 2, dx=0.01), rtol=1e-10, atol=1e-15
+    )
+
+
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_calibration_error_has_the_residual_the_right_way_round(name):
     """uncertainty-toolbox counts (mu - y)/s below the quantile: swapping y and mu puts it right."""
