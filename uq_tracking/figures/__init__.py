@@ -1,0 +1,32 @@
+"""Drawings of a report's numbers and of 2-D predictions; the only subpackage that imports matplotlib.
+
+Every function takes numbers and returns a ``matplotlib.figure.Figure`` made with the object interface: pyplot
+is never imported and the global settings (``rcParams``) never change, so that drawing in a thread is safe.
+"""
+
+from uq_tracking.figures.comparison import before_after
+from uq_tracking.figures.curves import (
+    calibration,
+    coverage,
+    n_merci_by_alpha,
+    pit_histogram,
+    reliability,
+    sparsification,
+)
+from uq_tracking.figures.density import error_vs_std
+from uq_tracking.figures.maps import uncertainty_map
+from uq_tracking.figures.style import to_png, to_rgb
+
+__all__ = [
+    "before_after",
+    "calibration",
+    "coverage",
+    "error_vs_std",
+    "n_merci_by_alpha",
+    "pit_histogram",
+    "reliability",
+    "sparsification",
+    "to_png",
+    "to_rgb",
+    "uncertainty_map",
+]

@@ -1,0 +1,73 @@
+"""Drawings that set two or more reports beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from uq_tracking.figures import style
+from uq_tracking.figures.curves import (
+    calibration_axes,
+    calibration_columns,
+    reliability_axes,
+    reliability_columns,
+)
+from uq_tracking.figures.source import NothingToDrawError, heading, score_text, unit_of
+from uq_tracking.figures.style import finished, legend, line, new_figure, undefined_figure
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+WIDE = (8.6, 4.6)
+LOOKS = (
+    {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
+    {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
+)
+
+
+def before_after(before: Report, after: Report) -> Figure:
+    """Draw reliability and calibration before and after a recalibration, on common axes.
+
+    Parameters
+    ----------
+    before, after : Report
+        Both with the curves ``reliability`` and ``calibration``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    name = heading(before, "Before and after recalibration")
+    try:
+        figure = _before_after(before, after)
+    except NothingToDrawError as nothing:
+        return undefined_figure(name, str(nothing), WIDE)
+    figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
+    return finished(figure)
+
+
+def _before_after(before: Report, after: Report) -> Figure:
+    bins = [reliability_columns(report) for report in (before, after)]
+    shares = [calibration_columns(report) for report in (before, after)]
+    figure = new_figure(WIDE)
+    left, right = figure.subplots(1, 2)
+    reliability_axes(left, bins, unit_of(before))
+    calibration_axes(right)
+    for table, look in zip(bins, LOOKS, strict=True):
+        line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
+    for table, look in zip(shares, LOOKS, strict=True):
+        line(right, table["expected"], table["observed"], **{**look, "marker": ""})
+    _scores(left, "ENCE", "ence", before, after)
+    _scores(right, "calibration error", "calibration_error", before, after)
+    legend(left, loc="lower right")
+    return figure
+
+
+def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> None:
+    """Title a panel with its score before and after."""
+    values = [score_text(report, key, "").strip() or "undefined" for report in (before, after)]
+    ax.set_title(
+        f"{label} {values[0]} → {values[1]}", fontsize=style.TEXT, color="black", fontweight="normal"
+    )

@@ -1,0 +1,347 @@
+"""Drawings of a regression report's curves, one function per figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from uq_tracking.figures import style
+from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
+from uq_tracking.figures.style import counted, dress, legend, line, new_figure, reference, titled, with_unit
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+LOG_ABOVE = 30.0
+"""Ratio of the largest to the smallest bin above which reliability is drawn on logarithmic axes."""
+
+
+@drawn("Reliability")
+def reliability(report: Report) -> Figure:
+    """Draw the RMSE of each bin against the standard deviation it claims (RMV).
+
+    Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The
+    grey bars stand over each bin's range of standard deviations and are as high as its number of samples.
+    The axes turn logarithmic when the bins span more than a factor of 30.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Levi et al., "Evaluating and Calibrating Uncertainty Prediction in Regression Tasks", 2019, fig. 2.
+    """
+    bins = reliability_columns(report)
+    figure = new_figure()
+    ax = reliability_axes(figure.add_subplot(), [bins], unit_of(report))
+    _count_bars(ax, bins)
+    line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", label="bins")
+    titled(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
+    return figure
+
+
+def reliability_columns(report: Report) -> Columns:
+    """Return the finite bins of the report's reliability curve."""
+    return columns(report, "reliability", ("rmv", "rmse", "count", "std_low", "std_high"), score="ence")
+
+
+def reliability_axes(ax: Axes, tables: list[Columns], unit: str | None) -> Axes:
+    """Prepare square axes with equal limits around all bins, the identity line and the two sides named."""
+    dress(ax, with_unit("predicted: root mean variance", unit), with_unit("observed: RMSE", unit))
+    values = np.concatenate([table[key] for table in tables for key in ("rmv", "rmse")])
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high / low > LOG_ABOVE:
+        low, high = low / 1.5, high * 1.5
+        style.log_axes(ax, (low, high), (low, high))
+    else:
+        low, high = 0.0, high * 1.12 if high > 0 else 1.0
+        ax.set(xlim=(low, high), ylim=(low, high))
+    ax.set_box_aspect(1)
+    reference(ax, [low, high], [low, high], zorder=2.5, label="calibrated")
+    _side(ax, 0.04, 0.95, "overconfident", over=True, va="top")
+    _side(ax, 0.97, 0.24, "underconfident", over=False, ha="right")
+    return ax
+
+
+def _side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: Any) -> None:
+    """Name one side of a diagonal, at axes coordinates."""
+    color = style.OVERCONFIDENT if over else style.UNDERCONFIDENT_TEXT
+    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
+    ax.text(
+        x, y, text, fontsize=style.TICKS, color=color, bbox=ground, transform=ax.transAxes, zorder=4, **place
+    )
+
+
+def _count_bars(ax: Axes, bins: Columns) -> None:
+    """Bars along the lower border: as wide as the bin's range, as high as its share of the largest count."""
+    low, high = ax.get_xlim()
+    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
+    height = 0.13 * bins["count"] / max(float(bins["count"].max()), 1.0)
+    ax.bar(
+        left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.8,
+        transform=ax.get_xaxis_transform(), zorder=1.5,
+    )  # fmt: skip
+    ax.vlines(
+        np.clip(bins["rmv"], low, high), 0, height, color="#8A8A8A", linewidth=1.5,
+        transform=ax.get_xaxis_transform(), zorder=1.6,
+    )  # fmt: skip
+    ax.text(
+        0.985,
+        0.145,
+        _count_text(bins),
+        fontsize=style.SMALL,
+        color="#555555",
+        ha="right",
+        transform=ax.transAxes,
+    )
+
+
+def _count_text(bins: Columns) -> str:
+    counts = bins["count"]
+    number = f"{len(counts)} bin{'s' * (len(counts) != 1)}"
+    low, high = counted(counts.min()), counted(counts.max())
+    return f"{number} of {low} samples" if low == high else f"{number} of {low} to {high} samples"
+
+
+@drawn("Calibration")
+def calibration(report: Report) -> Figure:
+    """Draw the observed share of targets below each predicted quantile against the share expected.
+
+    A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
+    diagonal on the left half, below it on the right half) the model is overconfident; the areas are coloured
+    and named. A curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is
+    the Wilson 95 % interval of each observed share.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``calibration``: columns ``expected``, ``observed``, ``low``, ``high``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", 2018.
+    """
+    curve = calibration_columns(report)
+    figure = new_figure()
+    ax = calibration_axes(figure.add_subplot())
+    _deviation(ax, curve["expected"], curve["observed"], split=0.5)
+    _band(ax, curve, "expected")
+    line(ax, curve["expected"], curve["observed"])
+    scores = [
+        score_text(report, "calibration_error", "calibration error"),
+        score_text(report, "miscalibration_area", "miscalibration area"),
+    ]
+    titled(ax, heading(report, "Calibration"), scores)
+    return figure
+
+
+def calibration_columns(report: Report) -> Columns:
+    """Return the finite points of the report's calibration curve."""
+    return columns(report, "calibration", ("expected", "observed"), score="calibration_error")
+
+
+def calibration_axes(ax: Axes) -> Axes:
+    """Prepare the unit square with its diagonal, each half's over- and underconfident side named."""
+    dress(ax, "predicted quantile level", "observed share of targets below")
+    _unit_square(ax)
+    ax.axvline(0.5, color="#AAAAAA", linewidth=0.9, linestyle=":")
+    for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
+        name = "overconfident" if over else "underconfident"
+        _side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
+    return ax
+
+
+def _unit_square(ax: Axes) -> None:
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
+    ax.set_box_aspect(1)
+    reference(ax, [0, 1], [0, 1], label="calibrated")
+
+
+def _band(ax: Axes, curve: Columns, x: str) -> None:
+    if "low" in curve and "high" in curve:
+        ax.fill_between(
+            curve[x], curve["low"], curve["high"], color="#9A9A9A", alpha=0.45, linewidth=0, zorder=1.9
+        )
+
+
+def _deviation(ax: Axes, expected: FloatArray, observed: FloatArray, *, split: float) -> None:
+    """Fill between curve and diagonal: overconfident above it left of ``split`` and below it right of it."""
+    order = np.argsort(expected, kind="stable")
+    x = np.union1d(np.linspace(expected.min(), expected.max(), 1001), expected)
+    y = np.interp(x, expected[order], observed[order])
+    over = (y - x) * (split - x) > 0
+    for where, color in ((over, style.OVERCONFIDENT), (~over, style.UNDERCONFIDENT)):
+        ax.fill_between(x, x, y, where=where.tolist(), color=color, alpha=0.35, linewidth=0, zorder=1.8)
+
+
+@drawn("Coverage")
+def coverage(report: Report) -> Figure:
+    """Draw the share of targets inside the central intervals against the share they promise.
+
+    Below the diagonal the intervals cover too little (overconfident), above it too much (underconfident).
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``coverage``: columns ``nominal``, ``observed``, ``low``, ``high``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+       2020, section 3.
+    """
+    curve = columns(report, "coverage", ("nominal", "observed"), score="auce")
+    figure = new_figure()
+    ax = dress(figure.add_subplot(), "nominal coverage of the central interval", "observed coverage")
+    _unit_square(ax)
+    _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
+    _band(ax, curve, "nominal")
+    line(ax, curve["nominal"], curve["observed"])
+    over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
+    _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
+    _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
+    titled(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE")])
+    return figure
+
+
+@drawn("PIT histogram")
+def pit_histogram(report: Report) -> Figure:
+    """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
+
+    The grey band holds 95 % of the bars of a calibrated model with this number of samples.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Gneiting, Balabdaoui and Raftery, "Probabilistic forecasts, calibration and sharpness", 2007.
+    """
+    bars = columns(report, "pit_histogram", ("center", "density", "count"), score="pit_ks")
+    figure = new_figure()
+    ax = dress(figure.add_subplot(), "PIT: predicted probability below the target", "density")
+    share = 1.0 / len(bars["center"])
+    ax.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
+    half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
+    ax.axhspan(max(1 - half, 0.0), 1 + half, color="#9A9A9A", alpha=0.5, linewidth=0, zorder=2.4)
+    reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
+    ax.set(
+        xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
+    )
+    titled(ax, heading(report, "PIT histogram"), [score_text(report, "pit_ks", "KS distance")])
+    return figure
+
+
+@drawn("Sparsification")
+def sparsification(report: Report) -> Figure:
+    """Draw the RMSE that is left when the most uncertain samples are removed, over the RMSE of all.
+
+    The oracle removes the samples of largest error; the shaded area to it is AUSE. The dotted line removes at
+    random.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``sparsification_rmse``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", 2018.
+    """
+    keys = ("model", "oracle", "random")
+    curve = columns(report, "sparsification_rmse", ("fraction", *keys), score="ause_rmse")
+    figure = new_figure()
+    ax = dress(figure.add_subplot(), "fraction of most uncertain removed", "RMSE of the rest / RMSE of all")
+    x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
+    area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
+    ax.fill_between(x, curve["oracle"], curve["model"], **area)
+    line(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
+    line(ax, x, curve["model"], label="by uncertainty")
+    line(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
+    ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
+    legend(ax, loc="best")
+    scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
+    titled(ax, heading(report, "Sparsification"), scores)
+    return figure
+
+
+@drawn("n-MeRCI")
+def n_merci_by_alpha(report: Report) -> Figure:
+    """Draw n-MeRCI against the share of errors that the rescaled uncertainty must cover.
+
+    0 is the oracle and 1 a constant standard deviation. The denominator of n-MeRCI is zero at the share of
+    errors that are below the mean absolute error (often near .6): there the line leaves the picture, and what
+    lies left of that pole, where the denominator is negative, is drawn faint.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``n_merci_by_alpha``: columns ``alpha``, ``n_merci``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] n-MeRCI, 2019, fig. 2.
+    """
+    curve = columns(report, "n_merci_by_alpha", ("alpha", "n_merci"), score="n_merci")
+    figure = new_figure()
+    ax = dress(figure.add_subplot(), "share \N{GREEK SMALL LETTER ALPHA} of errors to cover", "n-MeRCI")
+    x, y = curve["alpha"], curve["n_merci"]
+    left, right = min(0.5, float(x.min())), max(1.0, float(x.max()))
+    low, high = _n_merci_limits(x, y)
+    line(ax, [left, right], [1, 1], color=style.RANDOM, linestyle=":", label="constant std")
+    line(ax, [left, right], [0, 0], color=style.ORACLE, linestyle="--", label="oracle")
+    pole = _last_jump(y, low, high)
+    line(ax, x[:pole], y[:pole], color="#9CC6E0", linewidth=1.2)
+    line(ax, x[pole:], y[pole:], label="model", marker="o" if len(x) < 3 else "")
+    ax.set(xlim=(left, right), ylim=(low, high))
+    legend(ax, loc="best")
+    titled(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
+    return figure
+
+
+def _n_merci_limits(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    """Choose limits from the upper half of the levels: below, the definition may have a pole."""
+    seen = y[x >= np.median(x)]
+    return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(np.percentile(seen, 80)))
+
+
+def _last_jump(y: FloatArray, low: float, high: float) -> int:
+    """Find the first point after the line last jumps across all of the picture, as it does at a pole."""
+    place = np.where(y < low, -1, np.where(y > high, 1, 0))
+    jumps = np.flatnonzero(place[1:] * place[:-1] < 0) + 1
+    return int(jumps[-1]) if len(jumps) else 0

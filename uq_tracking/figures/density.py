@@ -1,0 +1,174 @@
+"""The two-dimensional histogram of absolute error against standard deviation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from uq_tracking.figures import style
+from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
+from uq_tracking.figures.style import counted, dress, legend, line, new_figure, readable, titled, with_unit
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+ROUNDING = 1e-9  # edges that two cells share may differ in the last digits
+HIDDEN = 0.005
+"""Largest share of (the smallest) errors that the axis may leave below its end; the figure states it."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One side of every cell on a logarithmic axis; cells that hold zero lie in a strip at the lower end."""
+
+    low: FloatArray
+    high: FloatArray
+    limits: tuple[float, float]
+    zero: tuple[float, float] | None
+
+
+@drawn("Error against uncertainty")
+def error_vs_std(report: Report) -> Figure:
+    """Draw how the absolute errors spread at each predicted standard deviation.
+
+    A calibrated Gaussian model has 68 % of its samples below the line ``|e| = std`` and 95 % below
+    ``|e| = 2 std``. Both axes are logarithmic; zeros are drawn in a strip of their own, marked 0.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``error_vs_std``, one row per non-empty cell: columns ``std_low``, ``std_high``,
+        ``error_low``, ``error_high``, ``count``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    cells = columns(report, "error_vs_std", ("std_low", "std_high", "error_low", "error_high", "count"))
+    figure, unit = new_figure(), unit_of(report)
+    x = _side(cells["std_low"], cells["std_high"])
+    y = _side(cells["error_low"], cells["error_high"], _lowest(cells))
+    ax = dress(figure.add_subplot(), with_unit("predicted std", unit), with_unit("absolute error", unit))
+    style.log_axes(ax, x.limits, y.limits)
+    _mark_zero(ax, x, y)
+    drawn_cells = _draw_cells(ax, x, y, cells["count"])
+    _multiples(ax, x.limits)
+    legend(ax, loc=_emptier_corner(x, y, cells["count"]))
+    bar = figure.colorbar(drawn_cells, ax=ax, pad=0.02, fraction=0.06)
+    _dress_bar(bar.ax, cells["count"])
+    scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
+    titled(ax, heading(report, "Error against uncertainty"), scores)
+    return figure
+
+
+def _lowest(cells: Columns) -> float:
+    """Find the cell edge below which at most ``HIDDEN`` of the samples lie; they get no room."""
+    order = np.argsort(cells["error_low"], kind="stable")
+    low, count = cells["error_low"][order], np.concatenate([[0.0], np.cumsum(cells["count"][order])])
+    zeros = count[np.searchsorted(low, 0.0, side="right")]
+    below = count[np.searchsorted(low, low * (1 - ROUNDING))] - zeros
+    return float(low[(low > 0) & (below <= HIDDEN * count[-1])].max(initial=0.0))
+
+
+def _side(low: FloatArray, high: FloatArray, lowest: float = 0.0) -> _Side:
+    """Place cells on one axis: limits, cells without width made visible, a strip for cells that hold zero."""
+    zeros = low <= 0
+    bottom = np.where(low == high, low * 0.95, low)
+    top = np.where(low == high, high * 1.05, high)
+    shown = ~zeros & (low >= lowest * (1 - ROUNDING))
+    first, last = (float(bottom[shown].min()), float(top[shown].max())) if shown.any() else (0.5, 2.0)
+    if not zeros.any():
+        return _Side(bottom, top, _padded(first, last), None)
+    width = max(last / first, 2.0)
+    strip = (first * width**-0.10, first * width**-0.03)
+    return _Side(np.where(zeros, strip[0], bottom), np.where(zeros, strip[1], top), (strip[0], last), strip)
+
+
+def _padded(first: float, last: float) -> tuple[float, float]:
+    """Limits with some air around few cells, and none around many."""
+    return (first, last) if last / first > 3.0 else (first / 1.5, last * 1.5)
+
+
+def _mark_zero(ax: Axes, x: _Side, y: _Side) -> None:
+    """Replace the ticks of a strip by a 0."""
+    for axis, side in ((ax.xaxis, x), (ax.yaxis, y)):
+        if side.zero is None:
+            continue
+        middle = float(np.sqrt(side.zero[0] * side.zero[1]))
+        ticks = [tick for tick in style.decades(*side.limits) if tick > side.zero[1]]
+        axis.set_major_locator(FixedLocator([middle, *ticks]))
+        axis.set_major_formatter(FuncFormatter(lambda v, _, zero=middle: "0" if v == zero else readable(v)))
+        edge = float(np.sqrt(side.zero[1] * (side.zero[1] / side.zero[0]) ** 0.4 * side.zero[1]))
+        place = ax.axvline if axis is ax.xaxis else ax.axhline
+        place(edge, color="#999999", linewidth=0.8, linestyle=":")
+
+
+def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PolyCollection:
+    """Draw rectangles coloured by the logarithm of their count; those below the axis are left out."""
+    shown = (count > 0) & ~_hidden(y)
+    ring = ((x.low, y.low), (x.high, y.low), (x.high, y.high), (x.low, y.high))
+    corners = np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1)
+    cells = PolyCollection(
+        list(corners[shown]), cmap=_blues(), norm=LogNorm(1.0, max(float(count.max()), 2.0)),
+        antialiaseds=False,
+        linewidths=0, edgecolors="none", zorder=2,
+    )  # fmt: skip
+    cells.set_array(count[shown])
+    ax.add_collection(cells, autolim=False)
+    return cells
+
+
+def _blues() -> ListedColormap:
+    """One hue from pale to dark, without the near-white end that would hide single samples."""
+    return ListedColormap(colormaps["Blues"](np.linspace(0.22, 1.0, 256)), name="uq_counts")
+
+
+def _hidden(y: _Side) -> npt.NDArray[np.bool_]:
+    """Tell which cells lie below the axis."""
+    return y.low < y.limits[0] * (1 - ROUNDING)
+
+
+def _multiples(ax: Axes, limits: tuple[float, float]) -> None:
+    x, color = np.asarray(limits), style.OVERCONFIDENT
+    line(ax, x, 2 * x, color=color, linestyle="--", linewidth=1.8, label="|e| = 2 std", zorder=3)
+    line(ax, x, x, color=color, linewidth=1.8, label="|e| = std", zorder=3)
+
+
+def _emptier_corner(x: _Side, y: _Side, count: FloatArray) -> str:
+    """Choose the corner with fewer samples for the legend; the lines run through the two other corners."""
+
+    def place(side: _Side) -> FloatArray:
+        low, high = np.log(side.limits)
+        return np.asarray((np.log(np.sqrt(side.low * side.high)) - low) / (high - low))
+
+    across, up = place(x), place(y)
+    lower_right = count[(across > 0.55) & (up < 0.2) & (up > 0)].sum()
+    upper_left = count[(across < 0.45) & (up > 0.8)].sum()
+    return "upper left" if upper_left < lower_right else "lower right"
+
+
+def _hidden_text(y: _Side, count: FloatArray) -> str:
+    share = 100 * count[_hidden(y)].sum() / count.sum()
+    return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
+
+
+def _dress_bar(ax: Axes, count: npt.NDArray[np.float64]) -> None:
+    """Give the colour bar plain numbers at whole powers of ten."""
+    top = max(float(count.max()), 2.0)
+    ax.yaxis.set_major_locator(FixedLocator([10.0**k for k in range(int(np.log10(top)) + 1)]))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+    ax.tick_params(labelsize=style.TICKS, color="#555555", labelcolor="black", length=3)
+    ax.set_ylabel("samples per cell", fontsize=style.TEXT, color="black")
+    ax.grid(False)

@@ -1,0 +1,89 @@
+"""What a drawing takes from a report: finite rows of a curve, scores as text, reasons for an empty figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from uq_tracking.figures.style import finished, one_line, readable, undefined_figure
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+FloatArray = npt.NDArray[np.float64]
+Columns = dict[str, FloatArray]
+
+
+class NothingToDrawError(Exception):
+    """A curve that is missing or has no finite row; its text becomes the figure's."""
+
+
+def columns(report: Report, name: str, needed: tuple[str, ...], *, score: str | None = None) -> Columns:
+    """All columns of a curve, at the rows where the needed ones are finite.
+
+    Raises
+    ------
+    NothingToDrawError
+        With the report's reason why the curve's ``score`` is undefined, if it has one.
+    """
+    curve = report.curves.get(name)
+    if curve is None:
+        raise NothingToDrawError(_reason(report, score) or f"the report has no curve {name!r}")
+    lacking = [column for column in needed if column not in curve.columns]
+    if lacking:
+        raise NothingToDrawError(f"the curve {name!r} has no column {lacking[0]!r}")
+    table = {key: np.asarray(column, dtype=np.float64).ravel() for key, column in curve.columns.items()}
+    finite = np.logical_and.reduce([np.isfinite(table[column]) for column in needed])
+    if not finite.any():
+        raise NothingToDrawError(_reason(report, score) or f"the curve {name!r} has no finite point")
+    return {key: column[finite] for key, column in table.items()}
+
+
+def _reason(report: Report, score: str | None) -> str | None:
+    return report.undefined.get(score) if score else None
+
+
+def drawn(name: str) -> Callable[[Callable[[Report], Figure]], Callable[[Report], Figure]]:
+    """Make a drawing plain in its texts, and state the reason when there is nothing to draw."""
+
+    def wrap(draw: Callable[[Report], Figure]) -> Callable[[Report], Figure]:
+        @wraps(draw)
+        def safe(report: Report) -> Figure:
+            try:
+                return finished(draw(report))
+            except NothingToDrawError as nothing:
+                return undefined_figure(heading(report, name), str(nothing))
+
+        return safe
+
+    return wrap
+
+
+def heading(report: Report, name: str) -> str:
+    """Name the figure and, when the settings name one, the uncertainty method."""
+    method = report.settings.get("method_label")
+    return f"{name}: {one_line(method)}" if method else name
+
+
+def unit_of(report: Report) -> str | None:
+    """Return the unit of the target, or None."""
+    unit = report.settings.get("unit")
+    return str(unit) if unit not in (None, "") else None
+
+
+def score_text(report: Report, key: str, label: str) -> str:
+    """Write a score with its interval, or as undefined; empty when the report was not asked for it."""
+    if key in report.undefined:
+        return f"{label} undefined"
+    if key not in report.scores:
+        return ""
+    text = f"{label} {readable(report.scores[key], padded=True)}"
+    if key in report.intervals:
+        low, high = report.intervals[key]
+        text += f" ({readable(low)} to {readable(high)})"
+    return text

@@ -1,0 +1,272 @@
+"""How every figure looks: sizes, colours, titles, numbers as text, and pixels.
+
+A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by
+side. ``matplotlib.rc_context`` would change those settings for the whole process while a figure is drawn,
+which another thread could see (and two threads could leave changed), so artists get everything explicitly.
+
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under the common colour
+vision deficiencies; lines that share a picture also differ in their dashes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import textwrap
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+FloatArray = npt.NDArray[np.float64]
+
+SIZE = (5.0, 4.5)
+"""Inches, of every single-panel figure: 800 x 720 pixels; a 300 pixel thumbnail has 10 pixel letters."""
+DPI = 160
+
+MODEL = "#0072B2"
+BEFORE = "#D55E00"
+ORACLE = "#009E73"
+RANDOM = "#6E6E6E"
+REFERENCE = "#222222"
+OVERCONFIDENT = "#D55E00"
+UNDERCONFIDENT = "#56B4E9"
+UNDERCONFIDENT_TEXT = "#2678A8"  # the same hue, dark enough to read on white
+COUNTS = "#CFCFCF"
+NO_DATA = "#D9D9D9"
+
+FAMILY = "DejaVu Sans"  # ships with matplotlib, so every machine has it
+TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 13.0
+MINUS = "\N{MINUS SIGN}"
+TITLE_WIDTH = 46
+"""Letters that fit beside one another at ``TEXT`` points on a figure ``SIZE[0]`` inches wide."""
+
+
+def new_figure(size: tuple[float, float] = SIZE) -> Figure:
+    """Make an empty white figure with an Agg canvas, unknown to pyplot."""
+    figure = Figure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def dress(ax: Axes, x_label: str, y_label: str) -> Axes:
+    """Set everything about the axes that the user's own settings could otherwise change."""
+    ax.set_facecolor("white")
+    ax.set_axisbelow(True)
+    ax.grid(True, which="major", color="#E6E6E6", linewidth=0.8, linestyle="-")
+    ax.tick_params(
+        which="major", labelsize=TICKS, labelcolor="black", color="#555555", direction="out", length=4
+    )
+    ax.tick_params(which="minor", length=0, labelsize=0)
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set(color="#555555", linewidth=0.8)
+    ax.set_xlabel(x_label, fontsize=TEXT, color="black")
+    ax.set_ylabel(y_label, fontsize=TEXT, color="black")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+    return ax
+
+
+def line(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
+    """Plot one line with no property left to the user's settings."""
+    given = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL, **style}
+    (drawn,) = ax.plot(np.asarray(x), np.asarray(y), **given)
+    return drawn
+
+
+def reference(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
+    """Plot the thin dashed line that a perfect model would follow."""
+    return line(ax, x, y, **{"color": REFERENCE, "linewidth": 1.3, "linestyle": (0, (4, 3)), **style})
+
+
+def legend(ax: Axes, **where: Any) -> None:
+    """Add a legend of the labelled artists, on a translucent white ground."""
+    ax.legend(
+        fontsize=SMALL, frameon=True, framealpha=0.85, edgecolor="none", facecolor="white", fancybox=False,
+        borderpad=0.3, labelspacing=0.35, handlelength=2.0, labelcolor="black", **where,
+    )  # fmt: skip
+
+
+def titled(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
+    """Put a bold name and, under it, the scores over single axes."""
+    lines = [clipped(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
+    name = clipped(name, round(TITLE_WIDTH * 0.88))
+    room = 6 + len(lines) * TEXT * 1.25
+    ax.set_title(name, fontsize=TITLE, fontweight="bold", color="black", loc="center", pad=room)
+    score = ax.annotate(
+        "\n".join(lines), (0.5, 1.0), (0, 5), xycoords="axes fraction", textcoords="offset points",
+        ha="center", va="bottom", fontsize=TEXT, color="black", linespacing=1.1, annotation_clip=False,
+    )  # fmt: skip
+    score.set_in_layout(False)  # the title above it makes the room; a long line must not shrink the axes
+
+
+def _packed(parts: Sequence[str]) -> list[str]:
+    """As many parts on a line as fit, separated by a comma."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 2 <= TITLE_WIDTH:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def clipped(text: str, letters: int) -> str:
+    """Cut the text with an ellipsis to at most so many letters."""
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def finished(figure: Figure) -> Figure:
+    """Make every text of the figure plain: no TeX, no mathtext, and only letters the font has."""
+    for text in figure.findobj(Text):
+        text.set_usetex(False)
+        text.set_parse_math(False)
+        text.set_fontfamily(FAMILY)
+        text.set_text(printable(text.get_text()))
+    return figure
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties(family=FAMILY))).get_charmap())
+
+
+def printable(text: str) -> str:
+    """Put a box in place of every letter that the font lacks (drawing one would warn)."""
+    return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
+
+
+def one_line(text: object) -> str:
+    """Put a user's text on one line."""
+    return " ".join(str(text).split())
+
+
+def readable(value: float, digits: int = 3, *, padded: bool = False) -> str:
+    """Format a number for a person; ``padded`` keeps trailing zeros.
+
+    Examples
+    --------
+    >>> [readable(x) for x in (0.0123456, 0.7, 12.3456, 1234567.0, 0.0, 1.5e-7, 2e9)]
+    ['0.0123', '0.7', '12.3', '1,234,567', '0', '1.5e−7', '2e9']
+    >>> readable(0.7, padded=True)
+    '0.700'
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    size = abs(value)
+    if 10.0 ** (digits - 1) <= size < 1e8:
+        return f"{value:,.0f}".replace("-", MINUS)
+    text = f"{value:{'#' * padded}.{digits}g}"
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", MINUS) if exponent else text.replace("-", MINUS)
+
+
+def counted(value: float) -> str:
+    """Format a count.
+
+    Examples
+    --------
+    >>> counted(20000.0)
+    '20,000'
+    """
+    return f"{value:,.0f}"
+
+
+def with_unit(label: str, unit: object) -> str:
+    """Add the unit to an axis label, in brackets, if there is one."""
+    return f"{label} [{clipped(one_line(unit), 16)}]" if unit not in (None, "") else label
+
+
+def decades(low: float, high: float) -> FloatArray:
+    """At most about six round tick positions on a logarithmic axis: 1-2-5 steps, or whole decades."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    span = math.log10(high / low)
+    steps: tuple[int, ...] = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
+    stride = max(1, math.ceil(span / 6))
+    if span < 0.3:
+        return np.asarray([low * (high / low) ** share for share in (0.1, 0.5, 0.9)])
+    ticks = np.asarray([step * 10.0**power for power in range(first, last + 1, stride) for step in steps])
+    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
+
+
+def log_axes(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
+    """Make both axes logarithmic within the given positive limits, with plain numbers at the ticks."""
+    ax.set_xscale("log", nonpositive="clip")
+    ax.set_yscale("log", nonpositive="clip")
+    for axis, (low, high) in ((ax.xaxis, x), (ax.yaxis, y)):
+        axis.set_major_locator(FixedLocator(list(decades(low, high))))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+    ax.set_xlim(x)
+    ax.set_ylim(y)
+
+
+def undefined_figure(name: str, reason: str, size: tuple[float, float] = SIZE) -> Figure:
+    """Make a figure that says, in place of a drawing, why there is none."""
+    figure = new_figure(size)
+    ax = figure.add_subplot()
+    ax.set_axis_off()
+    ax.set_facecolor("white")
+    text = "undefined:\n" + textwrap.fill(one_line(reason), 38)
+    ax.text(0.5, 0.5, text, ha="center", va="center", fontsize=TEXT, color="#444444", transform=ax.transAxes)
+    titled(ax, name)
+    return finished(figure)
+
+
+def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
+    """Write the figure as a PNG file; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any figure; it is left as it was.
+    dpi : float, optional
+        Pixels per inch; the figure's own by default.
+
+    Returns
+    -------
+    bytes
+        Without the date or the name of the software that made it.
+    """
+    before, buffer = figure.get_dpi(), io.BytesIO()
+    figure.set_dpi(dpi or before)
+    try:
+        canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
+        canvas.print_png(buffer, metadata={"Software": None})
+    finally:
+        figure.set_dpi(before)
+    return buffer.getvalue()
+
+
+def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]:
+    """Draw the figure as pixels, for trackers that take arrays.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any figure; it is left as it was.
+    dpi : float, optional
+        Pixels per inch; the figure's own by default.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+    """
+    before = figure.get_dpi()
+    figure.set_dpi(dpi or before)
+    try:
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
+    finally:
+        figure.set_dpi(before)
