@@ -6,7 +6,7 @@ the input's length is ever copied to float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,7 +54,7 @@ class SortedRows(Groups):
     def payload(self, name: str, part: slice) -> FloatArray:
         """One payload of the rows ``part``, in float64."""
         if name in self.columns:
-            return self.columns[name][part].astype(np.float64)
+            return np.asarray(self.columns[name][part], dtype=np.float64)
         return _DERIVED[name](self, part)
 
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
@@ -117,7 +117,7 @@ class SortedRows(Groups):
 
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
-        return self.values[ranks - 1].astype(np.float64)
+        return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
     def blocks(self, names: Sequence[str]) -> Iterator[Block]:  # noqa: D102
         start = 0
@@ -160,7 +160,7 @@ def _inverse(rows: SortedRows, part: slice) -> FloatArray:
         return 1 / rows.payload("std", part)
 
 
-_DERIVED = {
+_DERIVED: dict[str, Callable[[SortedRows, slice], FloatArray]] = {
     "std2": lambda rows, part: np.square(rows.payload("std", part)),
     "z2": lambda rows, part: np.square(rows.payload("z", part)),
     "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),

@@ -154,7 +154,7 @@ class Grouped(Groups):
 
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
-        return np.interp(positions, self.ends, self._cumulated(name))
+        return np.asarray(np.interp(positions, self.ends, self._cumulated(name)))
 
     def _cumulated(self, name: str) -> FloatArray:
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_cumsums", {})

@@ -163,7 +163,7 @@ def exact_statistics(
 
 def _difference(target: npt.NDArray[Any], mean: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """``target - mean`` of float32 input: rounded once, from float64."""
-    return np.subtract(target, mean, dtype=np.float64)
+    return np.asarray(np.subtract(target, mean, dtype=np.float64))
 
 
 def _exact_from_rows(

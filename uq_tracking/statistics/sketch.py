@@ -1,7 +1,7 @@
 """Sketched statistics: sums in log-spaced buckets of the value, of constant size and merged by addition.
 
-A bucket holds the values whose floating-point representation starts with the same bits: sign, exponent and the
-first ``bits`` bits of the mantissa, a relative width of at most ``2 ** -bits``. Finding it is a shift. The idea
+A bucket holds the values whose floating-point representation starts with the same bits: sign, exponent and
+the first ``bits`` of the mantissa, a relative width of at most ``2 ** -bits``. Finding it is a shift. The idea
 is DDSketch's (Masson, Rim and Lee, VLDB 2019), with payload sums beside the count.
 """
 
@@ -24,7 +24,7 @@ SKETCH_BITS = 11
 
 
 class BucketSums:
-    """Counts and payload sums per bucket, kept in pages of one octave so that memory follows the data's range."""
+    """Counts and payload sums per bucket, kept in pages of one octave, so memory follows the data."""
 
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
