@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from uq_tracking.hooks import FigureSpec, hookimpl
+from uq_tracking.hooks import FigureSpec, MapSpec, hookimpl
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +42,18 @@ def uq_figures() -> list[FigureSpec]:
     ]
 
 
+@hookimpl
+def uq_maps() -> list[MapSpec]:
+    """The panel of target, prediction, error and rescaled uncertainty."""
+    return [MapSpec("uncertainty", _uncertainty_map)]
+
+
+def _uncertainty_map(*arrays: Any, **options: Any) -> Figure:
+    from uq_tracking.figures import uncertainty_map
+
+    return uncertainty_map(*arrays, **options)
+
+
 class _drawing:  # noqa: N801  (a function that is looked up in uq_tracking.figures when called)
     """Draws by name, so that finding figures does not import matplotlib."""
 
@@ -49,7 +61,7 @@ class _drawing:  # noqa: N801  (a function that is looked up in uq_tracking.figu
         self.name = name
 
     def __call__(self, report: Report) -> Figure:
-        from uq_tracking.figures import curves
+        from uq_tracking import figures
 
-        figure: Figure = getattr(curves, self.name)(report)
+        figure: Figure = getattr(figures, self.name)(report)
         return figure

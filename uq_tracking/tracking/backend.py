@@ -59,17 +59,17 @@ class Run(ABC):
     """A run that is written to.
 
     Three methods are abstract. The others have a default made of those three, and are overridden where the
-    tracker has something native. A method raises when it fails; the caller decides whether that stops anything.
+    tracker has something native. A method raises when it fails; the caller decides whether that matters.
     """
 
     uri: str
-    """Address under which ``Backend.store`` finds the run again, e.g. ``mlflow:7/1f3a...``; no credentials."""
+    """Address under which ``Backend.store`` finds the run again, e.g. ``mlflow:7/1f3a``; no credentials."""
 
     @abstractmethod
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write numbers under their names; logging the same again at the same step changes nothing.
 
-        Non-finite ones are left out (``finite``). Without a step the numbers are the run's final ones: they are
+        Non-finite ones are left out (``finite``). Without a step they are the run's final numbers:
         what ``StoredRun.scalars`` shows afterwards.
         """
 
@@ -88,12 +88,15 @@ class Run(ABC):
         """Write a curve to the tracker's own charts, if it has any."""
 
     def log_figure(self, name: str, figure: Figure) -> None:
-        """Store a figure under ``name`` (no suffix, root level), by default as a PNG file."""
+        """Store a figure under ``name`` (no suffix, root level), by default as a PNG file.
+
+        Folders in the name become underscores: ``uq_map/3`` is stored as ``uq_map_3.png``.
+        """
         from tempfile import TemporaryDirectory
 
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"{name.replace('/', '_')}.png"
-            figure.savefig(path)
+            figure.savefig(path, dpi="figure", metadata={"Software": None})  # the same figure, the same bytes
             self.log_file(path, path.name)
 
     def log_map(self, name: str, figure: Figure) -> None:
@@ -126,7 +129,7 @@ class RunStore(ABC):
 
     @abstractmethod
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """Runs of this store, oldest first; ``where`` is the tracker's own filter expression."""
+        """List the runs of this store, oldest first; ``where`` is the tracker's own filter expression."""
 
     @abstractmethod
     def files(self, run_id: str) -> list[str]:
@@ -138,7 +141,7 @@ class RunStore(ABC):
 
     @abstractmethod
     def reopen(self, run_id: str) -> Run:
-        """A run to write more into, without touching its status, end time or other content."""
+        """Open a run to write more into, without touching its status, end time or other content."""
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Make a new, finished run; stores that cannot raise BackendError."""
@@ -177,12 +180,15 @@ class Backend(ABC):
 
     @abstractmethod
     def active_run(self) -> Run | None:
-        """The run the user has open in this process, without importing a tracker that is not loaded yet."""
+        """Return the run open in this process, without importing a tracker that is not loaded yet."""
 
     @abstractmethod
     def adopt(self, run: Any) -> Run | None:
-        """A ``Run`` for the tracker's own run object or run id, or None when it is not this tracker's."""
+        """Return a ``Run`` for the tracker's own run object or run id, or None when it is not this tracker's.
+
+        Nothing is asked of the tracker here, so that a wrong argument is told from a failing tracker.
+        """
 
     @abstractmethod
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
-        """The store behind the part of a URI after the scheme, and the run id if the address names one."""
+        """Open the store behind a URI, given what follows the scheme; and the run id if the URI names one."""

@@ -1,0 +1,124 @@
+"""Which 2-D cases of spatial predictions are drawn as maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inputs import Predictions
+
+Maps = Literal["auto"] | int | Sequence[int] | bool
+
+AUTO_CASES = 4
+_AUTO_MIN_SIDE = 16
+_AUTO_MAX_RATIO = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """One 2-D case; ``target`` is NaN where there is no ground truth."""
+
+    name: str
+    target: npt.NDArray[Any]
+    mean: npt.NDArray[Any]
+    std: npt.NDArray[Any]
+    image: npt.NDArray[Any] | None = None
+
+
+def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
+    """Choose the cases to draw: all axes but the last two count cases, (height, width) is a single one.
+
+    Parameters
+    ----------
+    shape
+        Of the predictions.
+    maps
+        ``"auto"``: up to four cases spread evenly, when the last two axes look like a picture (both at least 16
+        long, neither more than eight times the other); True: the same without that condition; an int: so many,
+        spread evenly; a list: these; False: none.
+
+    Returns
+    -------
+    list of int
+        The same for every run on the same data, so that runs can be compared case by case.
+
+    Raises
+    ------
+    SettingsError
+        Maps are asked for and the predictions are not spatial, or have no such case.
+
+    Examples
+    --------
+    >>> choose_cases((100, 240, 320), "auto")
+    [0, 33, 66, 99]
+    >>> choose_cases((5000, 3), "auto")
+    []
+    """
+    if maps is False:
+        return []
+    if maps == "auto" and not _looks_spatial(shape):
+        return []
+    if len(shape) < 2:
+        raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
+    count = int(np.prod(shape[:-2]))
+    if maps == "auto" or maps is True:
+        return _spread(count, AUTO_CASES)
+    if isinstance(maps, int):
+        return _spread(count, maps)
+    return _checked(maps, count)
+
+
+def cases(predictions: Predictions, chosen: Sequence[int], images: Any = None) -> Iterator[Case]:
+    """Cut the chosen cases out of the predictions, one at a time, without copying the rest."""
+    shape = predictions.target.shape
+    for index in chosen:
+        place = np.unravel_index(index, shape[:-2]) if len(shape) > 2 else ()
+        target = predictions.target[place]
+        if predictions.valid is not None:
+            target = np.where(predictions.valid[place], target, np.nan)
+        image = None if images is None else np.asarray(images[index] if len(shape) > 2 else images)
+        yield Case(str(index), target, predictions.mean[place], predictions.std[place], image)
+
+
+def check_images(shape: tuple[int, ...], images: Any) -> None:
+    """Check that there is one input image per case.
+
+    Raises
+    ------
+    ShapeError
+        There is not.
+    """
+    if images is None or len(shape) <= 2:
+        return
+    count = int(np.prod(shape[:-2]))
+    if len(images) != count:
+        raise ShapeError(
+            f"images holds {len(images)} images for {count} cases of predictions {shape}; pass one image per case, "
+            "shape (cases, height, width) or (cases, height, width, channels)"
+        )
+
+
+def _looks_spatial(shape: tuple[int, ...]) -> bool:
+    if len(shape) < 2:
+        return False
+    short, long = sorted(shape[-2:])
+    return short >= _AUTO_MIN_SIDE and long <= _AUTO_MAX_RATIO * short
+
+
+def _spread(count: int, wanted: int) -> list[int]:
+    if wanted < 0:
+        raise SettingsError(f"maps={wanted}; pass how many cases to draw, or a list of their indices")
+    return sorted({int(index) for index in np.linspace(0, count - 1, min(wanted, count)).round()})
+
+
+def _checked(indices: Sequence[int], count: int) -> list[int]:
+    chosen = [int(index) for index in indices]
+    wrong = [index for index in chosen if not 0 <= index < count]
+    if wrong:
+        raise SettingsError(f"maps names case {wrong[0]}, but the predictions hold cases 0 to {count - 1}")
+    return chosen

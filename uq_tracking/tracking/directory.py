@@ -1,0 +1,259 @@
+"""The built-in ``dir:`` backend: one folder per run that a person can read without any tool.
+
+::
+
+    uq_runs/20260131-120000-mc-dropout-1f3a/
+        run.json          name, creation time and first tags; never changed afterwards
+        log.jsonl         one line per call: scalars with their step, or tags; the last line wins
+        uq_curve/*.csv    every column of every curve
+        uq_*.png          figures
+        uq/...            report, statistics, predictions
+
+Files are replaced whole and lines are appended whole, so several writers need no lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
+from uq_tracking.tracking.journal import Journal, now
+
+if TYPE_CHECKING:
+    from uq_tracking.curves import Curve
+
+RUN_FILE = "run.json"
+LOG_FILE = "log.jsonl"
+_RESERVED = (RUN_FILE, LOG_FILE)
+
+
+class DirectoryRun(Run):
+    """A run in the folder ``path``, which ``DirectoryStore.create`` made."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.uri = f"dir:{self.path}"
+        self._journal = Journal(self.path / LOG_FILE)
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Append the numbers that are new or differ from those logged at this step; see `Run`."""
+        self._check_exists()
+        known = self._journal.scalars()
+        new = {name: value for name, value in finite(scalars).items() if known.get((step, name)) != value}
+        if new:
+            self._journal.append(step=step, scalars=new)
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Append the tags that are new or differ; see `Run`."""
+        self._check_exists()
+        known = _read_head(self.path)["tags"] | self._journal.tags()
+        new = {name: str(value) for name, value in tags.items() if known.get(name) != str(value)}
+        if new:
+            self._journal.append(tags=new)
+
+    def log_file(self, path: Path, name: str) -> None:
+        """Copy a file into the run's folder; readers see the old or the new one, never a part; see `Run`."""
+        self._check_exists()
+        target = _stored_path(self.path, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = _part_path(target)
+        try:
+            shutil.copyfile(path, part)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def log_curve(self, name: str, curve: Curve) -> None:
+        """Write every column of the curve to ``<name>.csv``."""
+        columns = [curve.x, *(column for column in curve.columns if column != curve.x)]
+        rows = zip(*(curve.columns[column] for column in columns), strict=True)
+        lines = [",".join(columns), *(",".join(repr(float(value)) for value in row) for row in rows)]
+        self._check_exists()
+        target = _stored_path(self.path, f"{name}.csv")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_whole(target, "\n".join(lines) + "\n")
+
+    def link(self) -> str | None:
+        """Return the ``file:`` address of the folder."""
+        return self.path.as_uri()
+
+    def _check_exists(self) -> None:
+        if not (self.path / RUN_FILE).is_file():
+            raise RunNotFoundError(f"{self.path} holds no run (no {RUN_FILE}); was it moved or deleted?")
+
+
+class DirectoryStore(RunStore):
+    """The runs in the folder ``path``, which need not exist before the first run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """List runs by creation time; ``where`` is ``tag=value`` pairs with commas, which must all hold."""
+        wanted = _parse_where(where)
+        heads = self._heads()
+        for folder in sorted(heads, key=lambda item: (heads[item]["created"], item.name)):
+            run = _stored_run(folder, heads[folder])
+            if all(run.tags.get(name) == value for name, value in wanted.items()):
+                yield run
+
+    def files(self, run_id: str) -> list[str]:
+        """List the stored files, without the two that the backend keeps itself; see `RunStore`."""
+        folder = self._folder(run_id)
+        names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        return sorted(name for name in names if name not in _RESERVED and not _is_part(name))
+
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Copy one stored file; see `RunStore`."""
+        source = _stored_path(self._folder(run_id), name)
+        if not source.is_file():
+            raise FileNotFoundError(f"run {run_id} in {self.path} has no file {name!r}")
+        target = folder.joinpath(*name_parts(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return target
+
+    def reopen(self, run_id: str) -> DirectoryRun:
+        """Open the run of this id; see `RunStore`."""
+        return DirectoryRun(self._folder(run_id))
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
+        """Make a run whose id is the time, the name and four random digits."""
+        stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+        return self.open(f"{stamp}-{slug(name)}-{uuid.uuid4().hex[:4]}", name, tags)
+
+    def open(self, run_id: str, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
+        """Open the run of this id, made first if it is missing."""
+        folder = _stored_path(self.path, run_id)
+        if not (folder / RUN_FILE).is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            head = {"id": run_id, "name": name, "status": "finished", "created": now()}
+            _write_whole(folder / RUN_FILE, json.dumps(head | {"tags": dict(tags or {})}, indent=1) + "\n")
+        return DirectoryRun(folder)
+
+    def link(self) -> str | None:
+        """Return the ``file:`` address of the folder."""
+        return self.path.as_uri()
+
+    def _folder(self, run_id: str) -> Path:
+        folder = _stored_path(self.path, run_id)
+        if not (folder / RUN_FILE).is_file():
+            raise RunNotFoundError(f"{self.path} has no run {run_id!r}; list them with `ls {self.path}`")
+        return folder
+
+    def _heads(self) -> dict[Path, dict[str, Any]]:
+        heads = {}
+        for path in self.path.glob(f"*/{RUN_FILE}"):
+            try:
+                heads[path.parent] = _read_head(path.parent)
+            except BackendError as error:  # one damaged run hides none of the others
+                warnings.warn(f"run left out: {error}", TrackingWarning, stacklevel=3)
+        return heads
+
+
+class DirectoryBackend(Backend):
+    """Runs as plain folders; always usable."""
+
+    name = "dir"
+
+    def status(self) -> BackendStatus:
+        """Report that it is usable."""
+        from uq_tracking import __version__
+
+        return BackendStatus(self.name, usable=True, version=__version__)
+
+    def active_run(self) -> Run | None:
+        """Return None: a folder is never active."""
+        return None
+
+    def adopt(self, run: Any) -> Run | None:
+        """Adopt the path of a run's folder, made first if it is missing."""
+        if not isinstance(run, os.PathLike):
+            return None
+        path = Path(run).absolute()
+        return DirectoryStore(path.parent).open(path.name, path.name)
+
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[DirectoryStore, str | None]:
+        """Read ``address`` as a run's folder if it holds a run, else as a folder of runs."""
+        path = Path(address or ".").expanduser().absolute()
+        if (path / RUN_FILE).is_file():
+            return DirectoryStore(path.parent), path.name
+        return DirectoryStore(path), None
+
+
+def slug(text: str) -> str:
+    """Shorten a text to what every file system takes in a name.
+
+    >>> slug("MC dropout (p=0.1)")
+    'MC-dropout-p-0.1'
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", text).strip("-.")[:60] or "run"
+
+
+def _stored_path(folder: Path, name: str) -> Path:
+    if name in _RESERVED:
+        raise BackendError(f"{name!r} belongs to the backend; choose another name for the file")
+    return folder.joinpath(*name_parts(name))
+
+
+def _part_path(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+
+
+def _is_part(name: str) -> bool:
+    return name.endswith(".part") and name.rpartition("/")[2].startswith(".")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    part = _part_path(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _read_head(folder: Path) -> dict[str, Any]:
+    path = folder / RUN_FILE
+    try:
+        head = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            **head,
+            "name": str(head["name"]),
+            "created": str(head["created"]),
+            "tags": dict(head["tags"]),
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise BackendError(f"{path} does not describe a run ({error!r}); restore or remove it") from error
+
+
+def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
+    journal = Journal(folder / LOG_FILE)
+    scalars = journal.scalars()
+    last = {name: value for (step, name), value in scalars.items() if step is not None}
+    final = {name: value for (step, name), value in scalars.items() if step is None}
+    return StoredRun(
+        uri=f"dir:{folder}",
+        run_id=folder.name,
+        name=head["name"],
+        status=str(head.get("status", "finished")),
+        tags=head["tags"] | journal.tags(),
+        scalars=last | final,
+    )
+
+
+def _parse_where(where: str | None) -> dict[str, str]:
+    pairs = [part.partition("=") for part in (where or "").split(",") if part.strip()]
+    if any(not sign for _, sign, _ in pairs):
+        raise BackendError(f"cannot read the filter {where!r}; write tag=value, e.g. uq.method=bagging")
+    return {name.strip(): value.strip() for name, _, value in pairs}

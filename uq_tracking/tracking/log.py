@@ -1,0 +1,200 @@
+"""The one line: score predictions and log the result to the run that is open."""
+
+from __future__ import annotations
+
+import logging
+import operator
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from uq_tracking.errors import BackendError, InputTypeError, SettingsError, TrackingWarning
+from uq_tracking.evaluation import evaluate
+from uq_tracking.inputs import Options, Predictions
+from uq_tracking.report import Report
+from uq_tracking.settings import Method
+from uq_tracking.tracking.cases import Maps, check_images, choose_cases
+from uq_tracking.tracking.delivery import Delivery
+from uq_tracking.tracking.fallback import fallback_target
+from uq_tracking.tracking.names import check_split
+from uq_tracking.tracking.publish import Content, publish
+from uq_tracking.tracking.resolve import Target, targets_of
+
+_log = logging.getLogger("uq_tracking")
+
+
+def log(
+    y_true: Any,
+    y_pred: Any = None,
+    y_std: Any = None,
+    *,
+    run: Any = None,
+    to: str | Sequence[str] | None = None,
+    method: str | None = None,
+    split: str | None = None,
+    step: int | None = None,
+    unit: str | None = None,
+    calibration: Any = None,
+    images: Any = None,
+    figures: bool = True,
+    maps: Maps = "auto",
+    predictions: Literal["auto"] | bool = "auto",
+    tags: Mapping[str, str] | None = None,
+    statistics: Method = "auto",
+    strict: bool = False,
+    **options: Any,
+) -> Report:
+    """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
+
+    The run is ``run`` if given; else the active run of every installed tracker that has one; else a folder in
+    ``./uq_runs``, named in a line on the log. Runs are never started, ended or renamed. Logging the same again
+    changes nothing.
+
+    **In a job that costs thousands**: arrays or options that cannot be scored raise, before any tracker is
+    asked. From then on no tracker can stop the job: what a tracker did not take becomes one `TrackingWarning`
+    that names the tracker, what was lost and why; the other trackers still get it, and a copy of everything is
+    kept in ``./uq_runs``.
+
+    Parameters
+    ----------
+    y_true : array of any shape, `Predictions` or `Report`
+        Truth, in the target's unit; or predictions or a report made before, then without ``y_pred``, ``y_std``.
+    y_pred, y_std : array of the same shape
+        Predictive mean and standard deviation, in the target's unit.
+    run : optional
+        A tracker's run object or run id, a Lightning logger, a `Run`, an address (``mlflow:EXPERIMENT`` makes a
+        run there, ``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``), or a list of these. Active runs belong to a
+        thread: pass the run when calling from another one.
+    to : str or list of str, optional
+        Names of the trackers to consider, when several have an active run.
+    method : str, optional
+        Name of the uncertainty method: tag ``uq.method``, by which runs are compared.
+    split : str, optional
+        Put into every name, e.g. ``uq/test/nll``.
+    step : int, optional
+        Log only the scores, as a point of a series; for every epoch. The final call goes without a step.
+    unit : str, optional
+        Unit of the target, for axes and tables.
+    calibration : optional
+        A second set of predictions, or a fitted recalibration; see `evaluate`.
+    images : array, shape (cases, h, w) or (cases, h, w, channels), optional
+        Input images, shown beside the maps.
+    figures : bool
+        Whether to draw figures.
+    maps : "auto", bool, int or list of int
+        Cases of spatial predictions, shape (..., height, width), that are drawn; see `choose_cases`.
+    predictions : "auto" or bool
+        Whether to store the predictions; "auto" up to 256 MB.
+    tags : mapping, optional
+        Further tags.
+    statistics : {"auto", "exact", "sketch"}
+        How the statistics are made: `evaluate`'s ``method``, a word that here names the uncertainty method.
+    strict : bool
+        Raise instead of warning when a tracker fails, after everything was tried.
+    **options
+        Options of `Predictions` and `evaluate`: ``mask``, ``alpha``, ``n_bins``, ``std_floor``, ``groups`` ...
+
+    Returns
+    -------
+    Report
+        All scores, with the reasons for those that are undefined.
+
+    Raises
+    ------
+    InputError
+        The arrays cannot be scored.
+    SettingsError
+        An option is out of range, or ``run`` is nothing that a tracker knows.
+    UnknownBackendError
+        ``to`` or the scheme of an address names no installed backend.
+    BackendError
+        With ``strict=True``, a tracker failed.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> report = uq.log([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3], run="dir:runs", method="example")
+    >>> round(report.scores["mae"], 3)
+    0.167
+    """
+    check_split(split)
+    step = None if step is None else _checked_step(step)
+    targets = targets_of(run, to, name=method or "uq", tags=tags)
+    data = _read(y_true, y_pred, y_std, unit, options)
+    if isinstance(data, Report):
+        chosen: list[int] = _no_cases(maps)
+        report, scored = data, None
+    else:
+        chosen = choose_cases(data.target.shape, maps)
+        check_images(data.target.shape, images)
+        if calibration is not None:
+            options["calibration"] = calibration
+        report, scored = evaluate(data, unit=unit, method=statistics, **options), data
+    content = Content(
+        report, scored, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
+    )
+    if not targets:
+        targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
+    _deliver(content, targets, strict=strict)
+    return report
+
+
+def _checked_step(step: Any) -> int:
+    try:
+        return operator.index(step)
+    except TypeError:
+        raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
+
+
+def _read(
+    y_true: Any, y_pred: Any, y_std: Any, unit: str | None, options: dict[str, Any]
+) -> Predictions | Report:
+    """Make the predictions, taking their options out of ``options``."""
+    if not isinstance(y_true, Predictions | Report):
+        own = {name: options.pop(name) for name in Options.__annotations__ if name in options}
+        return Predictions(y_true, y_pred, y_std, unit=unit, **own)
+    kind = type(y_true).__name__
+    if y_pred is not None or y_std is not None:
+        raise InputTypeError(f"y_pred and y_std are part of the {kind}; pass the {kind} alone")
+    spare = [*options, *(["unit"] if unit is not None else [])]
+    if isinstance(y_true, Report) and spare:
+        raise SettingsError(f"a Report is already scored; pass {', '.join(spare)} to evaluate instead")
+    return y_true
+
+
+def _no_cases(maps: Maps) -> list[int]:
+    if maps in ("auto", False):
+        return []
+    raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
+
+
+def _deliver(content: Content, targets: list[Target], *, strict: bool) -> None:
+    deliveries = [Delivery(target) for target in targets]
+    problems = publish(content, deliveries)
+    failed = [problem for delivery in deliveries if (problem := delivery.problem())]
+    if failed:
+        failed.append(_rescue(content))
+    if not problems + failed:
+        return
+    message = " ".join(problems + failed)
+    if strict:
+        raise BackendError(message) from next((item.error for item in deliveries if item.error), None)
+    warnings.warn(message, TrackingWarning, stacklevel=3)
+
+
+def _fallback(content: Content, *, notice: bool = True) -> Target:
+    """Target a folder, and say where in a line that is visible and can stop nothing: the log, not a warning."""
+    target, is_new = fallback_target(content.method, content.split, content.step)
+    if notice and is_new:
+        _log.warning("no tracker has an active run: logging to %s", target.label)
+    return target
+
+
+def _rescue(content: Content) -> str:
+    """Keep everything in a folder, and say where."""
+    delivery = Delivery(_fallback(content, notice=False))
+    publish(content, [delivery])
+    problem = delivery.problem()
+    if problem is not None:
+        return f"A copy could not be kept either: {problem}"
+    return f"Everything is kept in {delivery.target.label}; with the tracker back, pass the report to uq.log again."

@@ -1,0 +1,205 @@
+"""Make everything a logged run holds, once, and write it to every tracker."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import numpy as np
+
+from uq_tracking import hooks
+from uq_tracking.inputs import Predictions
+from uq_tracking.report import Report
+from uq_tracking.statistics.store import write_statistics
+from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.cases import Case, cases
+from uq_tracking.tracking.delivery import Delivery
+from uq_tracking.tracking.names import (
+    METHOD_TAG,
+    PREDICTIONS_FILE,
+    RECALIBRATION_FILE,
+    REPORT_FILE,
+    SCHEMA_TAG,
+    STATISTICS_FILE,
+    VERSION_TAG,
+    curve_name,
+    figure_name,
+    file_name,
+    map_name,
+    scalar_name,
+)
+
+PREDICTIONS_LIMIT = 256 * 2**20
+"""Bytes of predictions up to which ``predictions="auto"`` stores them."""
+
+Write = Callable[[Run], None]
+_log = logging.getLogger("uq_tracking")
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything one call may log."""
+
+    report: Report
+    predictions: Predictions | None = None
+    split: str | None = None
+    step: int | None = None
+    method: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    figures: bool = True
+    cases: Sequence[int] = ()
+    images: Any = None
+    keep_predictions: Literal["auto"] | bool = "auto"
+
+
+def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
+    """Write the content to every tracker; drawings are made once.
+
+    Returns
+    -------
+    list of str
+        What could not be made, each a sentence; what could not be delivered stands in the deliveries.
+    """
+    unmade: list[str] = []
+    with TemporaryDirectory(prefix="uq_tracking_") as folder:
+        for name, make in _items(content, Path(folder)):
+            try:
+                write = make()
+            except Exception as error:  # a plugin's drawing may raise anything; the others are still drawn
+                unmade.append(f"{name} could not be made: {type(error).__name__}: {error}")
+                continue
+            for delivery in deliveries:
+                delivery.write(name, write)
+    for delivery in deliveries:
+        delivery.close()
+    return unmade
+
+
+def _items(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
+    """Yield the name of each thing to write and the function that makes it."""
+    yield "the scores", lambda: _scores(content)
+    if content.step is not None:
+        return
+    yield from _files(content, folder)
+    if content.figures:
+        yield from _figures(content)
+    for case in _cases(content):
+        yield from _maps(content, case)
+
+
+def _scores(content: Content) -> Write:
+    scalars = finite({scalar_name(key, content.split): value for key, value in content.report.scores.items()})
+    tags = _tags(content)
+    curves = content.report.curves if content.step is None else {}
+
+    def write(run: Run) -> None:
+        with run.batch():
+            run.set_tags(tags)
+            run.log_scalars(scalars, step=content.step)
+            for name, curve in curves.items():
+                run.log_curve(curve_name(name, content.split), curve)
+
+    return write
+
+
+def _tags(content: Content) -> dict[str, str]:
+    provenance = content.report.provenance
+    tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
+    if content.method is not None:
+        tags[METHOD_TAG] = content.method
+    return tags | {name: str(value) for name, value in content.tags.items()}
+
+
+def _files(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
+    report = content.report
+    yield _file(content, folder / REPORT_FILE, report.to_json)
+    statistics = report.statistics
+    if statistics is not None:
+        yield _file(content, folder / STATISTICS_FILE, lambda path: write_statistics(path, statistics))
+    if report.recalibration:
+        text = json.dumps(report.recalibration, indent=1, allow_nan=False)
+        yield _file(
+            content, folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")
+        )
+    predictions = content.predictions
+    if predictions is not None and _keeps(predictions, content.keep_predictions):
+        yield _file(content, folder / PREDICTIONS_FILE, predictions.save)
+
+
+def _file(content: Content, path: Path, save: Callable[[Path], object]) -> tuple[str, Callable[[], Write]]:
+    name = file_name(path.name, content.split)
+
+    def make() -> Write:
+        save(path)
+        return lambda run: run.log_file(path, name)
+
+    return name, make
+
+
+def _keeps(predictions: Predictions, keep: Literal["auto"] | bool) -> bool:
+    size = predictions_size(predictions)
+    if keep != "auto" or size <= PREDICTIONS_LIMIT:
+        return bool(keep)
+    _log.warning(
+        "predictions of %.0f MB are not stored, their statistics are; or pass predictions=True", size / 2**20
+    )
+    return False
+
+
+def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
+    for spec in hooks.figures().values():
+        if all(curve in content.report.curves for curve in spec.needs):
+            name = figure_name(spec.name, content.split)
+            yield f"{name}.png", _figure(name, spec.draw, content.report)
+
+
+def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callable[[], Write]:
+    def make() -> Write:
+        figure = draw(report)
+        return lambda run: run.log_figure(name, figure)
+
+    return make
+
+
+def _cases(content: Content) -> Iterator[Case]:
+    if content.predictions is not None:
+        yield from cases(content.predictions, content.cases, content.images)
+
+
+def _maps(content: Content, case: Case) -> Iterator[tuple[str, Callable[[], Write]]]:
+    for spec in hooks.maps().values():
+        suffix = "" if spec.name == "uncertainty" else f"_{spec.name}"
+        name = map_name(case.name + suffix, content.split)
+        yield name, _map(name, spec.draw, case, content)
+
+
+def _map(name: str, draw: Callable[..., Any], case: Case, content: Content) -> Callable[[], Write]:
+    def make() -> Write:
+        figure = draw(
+            case.target,
+            case.mean,
+            case.std,
+            scale=error_scale(content.report),
+            unit=content.report.settings.get("unit"),
+            image=case.image,
+            title=None if content.method is None else f"{content.method}, case {case.name}",
+        )
+        return lambda run: run.log_map(name, figure)
+
+    return make
+
+
+def predictions_size(predictions: Predictions) -> int:
+    """Bytes of the arrays that ``uq/predictions.npz`` holds."""
+    return sum(value.nbytes for value in vars(predictions).values() if isinstance(value, np.ndarray))
+
+
+def error_scale(report: Report) -> float:
+    """Return the factor that brings the standard deviations onto the errors' scale: MeRCI's lambda, else 1."""
+    scores = report.scores
+    return scores["merci"] / scores["mean_std"] if scores.get("mean_std") and "merci" in scores else 1.0

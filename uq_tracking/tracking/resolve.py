@@ -1,0 +1,172 @@
+"""From what a user writes to the run that is meant: URIs, run objects, run ids, and active runs."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from uq_tracking import hooks
+from uq_tracking.errors import BackendError, SettingsError, TrackingWarning, UnknownBackendError
+from uq_tracking.tracking.backend import Backend, Run, RunStore
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run to write to, and what to do when the writing is over."""
+
+    run: Run
+    release: Callable[[], None] = field(default=lambda: None)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A run that is going to be written to; ``open`` is the first step that may ask the tracker."""
+
+    backend: str
+    label: str
+    """What a person calls it; no credentials."""
+    open: Callable[[], Opened]
+
+
+def find_backend(name: str) -> Backend:
+    """Look a backend up by its name or by one of its URI schemes.
+
+    Raises
+    ------
+    UnknownBackendError
+        No installed plugin has it.
+    """
+    found = hooks.backends()
+    for backend in found.values():
+        if name == backend.name or name in backend.schemes:
+            return backend
+    schemes = sorted({scheme for backend in found.values() for scheme in (backend.name, *backend.schemes)})
+    raise UnknownBackendError(
+        f"no installed backend is called {name!r}; there are {', '.join(schemes)} (see `uq-tracking backends`)"
+    )
+
+
+def open_store(uri: str) -> tuple[RunStore, str | None]:
+    """Open the store that a URI names, and tell the run id if it names a run.
+
+    Parameters
+    ----------
+    uri
+        ``mlflow:EXPERIMENT[/RUN_ID]``, ``wandb:ENTITY/PROJECT[/RUN_ID]``, ``dir:PATH``, or another plugin's.
+
+    Raises
+    ------
+    BackendError
+        It is not a URI, no backend claims it (UnknownBackendError), its tracker is not installed or does not
+        answer, or it holds no such experiment or run (RunNotFoundError).
+    """
+    scheme, colon, address = uri.partition(":")
+    if not colon:
+        raise BackendError(f"{uri!r} is not an address of runs; write for example mlflow:{uri} or dir:{uri}")
+    return find_backend(scheme).store(address, scheme=scheme)
+
+
+def targets_of(
+    run: Any, to: str | Sequence[str] | None, *, name: str, tags: Mapping[str, str] | None = None
+) -> list[Target]:
+    """Tell which runs to write to, without asking a tracker anything.
+
+    Parameters
+    ----------
+    run
+        A tracker's run object or run id, a `Run`, a URI, a path, or a list of these; None for the active runs.
+    to
+        Names of the backends to consider; None for all.
+    name, tags
+        Of a run that has to be made, where a URI names a store only.
+
+    Returns
+    -------
+    list of Target
+        Empty when no run is given and none is active.
+
+    Raises
+    ------
+    UnknownBackendError
+        ``to``, or the scheme of a URI, names no installed backend.
+    SettingsError
+        No backend recognises ``run``.
+    """
+    backends = _considered(to)
+    if run is None:
+        return _active(backends)
+    runs = run if isinstance(run, list | tuple) else [run]
+    return [_given(item, backends, name, tags) for item in runs]
+
+
+def _considered(to: str | Sequence[str] | None) -> list[Backend]:
+    if to is None:
+        return list(hooks.backends().values())
+    return [find_backend(name) for name in ([to] if isinstance(to, str) else to)]
+
+
+def _active(backends: Iterable[Backend]) -> list[Target]:
+    found = []
+    for backend in backends:
+        try:
+            run = backend.active_run()
+        except Exception as error:  # a broken plugin or tracker does not stop the others
+            message = f"{backend.name}: cannot tell the active run: {error}; pass it with run="
+            warnings.warn(message, TrackingWarning, stacklevel=4)
+            continue
+        if run is not None:
+            found.append(_opened(backend.name, run))
+    return found
+
+
+def _given(run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, str] | None) -> Target:
+    if isinstance(run, Run):
+        return _opened(run.uri.partition(":")[0], run)
+    if isinstance(run, str) and _is_uri(run):
+        return _addressed(run, name, tags)
+    for backend in backends:
+        try:
+            adopted = backend.adopt(run)
+        except Exception as error:  # it is this backend's run, and cannot be written to
+            return Target(backend.name, _describe(run), partial(_fail, error))
+        if adopted is not None:
+            return _opened(backend.name, adopted)
+    names = ", ".join(backend.name for backend in backends)
+    raise SettingsError(
+        f"run={_describe(run)} is no run of {names}; pass the tracker's run object, its run id, or an address "
+        "such as mlflow:EXPERIMENT/RUN_ID or dir:PATH"
+    )
+
+
+def _fail(error: Exception) -> Opened:
+    raise error
+
+
+def _opened(backend: str, run: Run) -> Target:
+    return Target(backend, run.uri, lambda: Opened(run))
+
+
+def _is_uri(text: str) -> bool:
+    scheme, colon, _ = text.partition(":")
+    return bool(colon) and len(scheme) > 1 and os.sep not in scheme
+
+
+def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
+    backend = find_backend(uri.partition(":")[0])
+
+    def open_it() -> Opened:
+        store, run_id = open_store(uri)
+        run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
+        return Opened(run, lambda: store.close_run(run))
+
+    return Target(backend.name, uri, open_it)
+
+
+def _describe(run: Any) -> str:
+    if isinstance(run, str | int | float | bool):
+        return repr(run)
+    return f"<{type(run).__module__}.{type(run).__qualname__}>"
