@@ -1,6 +1,7 @@
 """Arrays in: the one place where predictions from any library are converted and checked."""
 
+from uq_tracking.inputs.constructors import Options
 from uq_tracking.inputs.outputs import split_outputs
-from uq_tracking.inputs.predictions import Options, Predictions
+from uq_tracking.inputs.predictions import Predictions
 
 __all__ = ["Options", "Predictions", "split_outputs"]

@@ -56,7 +56,7 @@ def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> 
     if theirs.labels is None or ours.labels is None or theirs.labels.equals(ours.labels):
         return
     if ours.name == "columns" and set(theirs.labels) != set(ours.labels):
-        return  # "depth" against "depth_mean": other names are usual, the same names in another order a mistake
+        return  # "depth" and "depth_mean" are usual; the same names in another order are a mistake
     cure = _cure(first, name, ours)
     raise AlignmentError(f"{first} and {name} have different labels along {ours.name!r}; {cure}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def without_members(source: Source) -> Source:
 
 
 def read_only(array: AnyArray | None) -> AnyArray | None:
-    """A view that cannot be written to; the user's own array stays writable."""
+    """Make a view that cannot be written to; the user's own array stays writable."""
     if array is None:
         return None
     view = array.view()
@@ -101,14 +102,18 @@ def read_only(array: AnyArray | None) -> AnyArray | None:
 def _check_options(on_invalid: str, std_floor: float | None) -> None:
     if on_invalid not in ("raise", "drop"):
         raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
-    if std_floor is not None and not (math.isfinite(std_floor) and std_floor > 0):
+    if std_floor is None:
+        return
+    if not (isinstance(std_floor, Real) and math.isfinite(std_floor) and std_floor > 0):
         raise SettingsError(f"std_floor={std_floor!r}; pass a positive number in the target's unit, or None")
 
 
 def _read_mask(mask: Any, truth: Source) -> Source:
     source = read_mask(mask, "mask")
     check_shapes((truth.name, truth.values.shape), ("mask", source.values.shape))
-    hidden = source.values if source.left_out is None else source.values | source.left_out
+    hidden: Any = source.values
+    if source.left_out is not None:
+        hidden = hidden | source.left_out
     return source._replace(left_out=hidden)
 
 
@@ -133,6 +138,9 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> An
 
 def _raised(std: FloatArray, floor: float) -> FloatArray:
     """Raise ``std`` to the floor, copying only if something lies below it."""
+    info = np.finfo(std.dtype)
+    if not info.tiny <= floor <= info.max:
+        raise SettingsError(f"std_floor={floor!r} is out of the range of {std.dtype}; pass y_std as float64")
     limit = std.dtype.type(floor)
     with np.errstate(invalid="ignore"):  # NaN where the target is missing
         return np.maximum(std, limit) if np.any(std < limit) else std

@@ -1,7 +1,7 @@
 """Arrays of any library become numpy arrays, without importing that library.
 
-A library is asked for only when it is loaded already: an object of it cannot exist otherwise. Nothing is copied
-that can be viewed, and nothing is changed in place.
+A library is asked for only when it is loaded already: an object of it cannot exist otherwise. Nothing is
+copied that can be viewed, and nothing is changed in place.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def read(value: Any, name: str) -> Source:
         RuntimeError,
     ) as error:  # what array libraries raise when they cannot convert
         raise InputTypeError(
-            f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass numpy arrays of equal shape"
+            f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass a numpy array"
         ) from error
 
 
@@ -100,9 +100,8 @@ def to_floats(values: AnyArray, name: str) -> FloatArray:
         return values.astype(np.float64)
     if dtype.name.startswith(_SMALL_FLOATS):
         return values.astype(np.float32)
-    raise InputTypeError(
-        f"{name} has dtype {dtype}, not real numbers; {_CURES.get(dtype.kind, 'convert it with .astype(float)')}"
-    )
+    cure = _CURES.get(dtype.kind, "convert it with .astype(float)")
+    raise InputTypeError(f"{name} has dtype {dtype}, not real numbers; {cure}")
 
 
 def read_mask(value: Any, name: str) -> Source:
@@ -116,7 +115,8 @@ def read_mask(value: Any, name: str) -> Source:
     source = read(value, name)
     if source.values.dtype.kind != "b":
         raise InputTypeError(
-            f"{name} has dtype {source.values.dtype}, not bool; True leaves a sample out: pass for example {name} != 0"
+            f"{name} has dtype {source.values.dtype}, not bool; True leaves a sample out: "
+            f"pass for example {name} != 0"
         )
     return source
 
@@ -168,7 +168,8 @@ def _refuse(value: Any, name: str) -> None:
         is_a(value, "xarray", "DataArray") and value.chunks is not None
     ):
         raise InputTypeError(
-            f"{name} is a lazy dask array; load it with .compute(), or feed it block by block to uq_tracking.Accumulator"
+            f"{name} is a lazy dask array; load it with .compute(), "
+            "or feed it block by block to uq_tracking.Accumulator"
         )
     if isinstance(value, Mapping | Set | Iterator):
         raise InputTypeError(f"{name} is a {_type_name(value)}, not an array; pass numpy.array(list(...))")
@@ -207,7 +208,7 @@ def _read_column(value: Any) -> AnyArray:
 
 
 def _nullable_dtype(dtype: Any) -> np.dtype[Any] | None:
-    """The float dtype that holds a nullable pandas column, or None for a column that numpy reads by itself."""
+    """Choose the float dtype that holds a nullable pandas column; None where numpy reads it by itself."""
     inner = getattr(dtype, "numpy_dtype", None)
     if isinstance(dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
         return None

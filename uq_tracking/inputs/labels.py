@@ -55,8 +55,8 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
     if labels.dtype.kind == "O" and all(isinstance(label, int | np.integer) for label in labels.flat):
         return labels.astype(np.int64)
     raise InputTypeError(
-        f"{name} holds labels of dtype {labels.dtype} that are neither all text nor all numbers; convert them with "
-        "numpy.asarray(labels).astype(str), and give missing ones a name"
+        f"{name} holds labels of dtype {labels.dtype} that are neither all text nor all numbers; "
+        "convert them with numpy.asarray(labels).astype(str), and give missing ones a name"
     )
 
 
@@ -82,7 +82,7 @@ def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
 
 
 def spread(labels: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """Labels of the first axis seen at every sample of it (a read-only view); labels per sample as they are."""
+    """Repeat labels of the first axis over its samples, as a read-only view."""
     if labels.shape == shape:
         return labels
     return np.broadcast_to(labels.reshape(-1, *(1,) * (len(shape) - 1)), shape)

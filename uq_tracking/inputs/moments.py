@@ -18,7 +18,7 @@ Moments = Callable[..., tuple[FloatArray, ...]]
 
 
 class Mixture(NamedTuple):
-    """Moments of an equally weighted mixture; the two parts only where the members have a std of their own."""
+    """Moments of an equally weighted mixture; two parts only where the members have a std of their own."""
 
     mean: FloatArray
     std: FloatArray
@@ -32,15 +32,15 @@ def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[Float
     outputs = tuple(np.empty(inputs[0].shape, dtype) for _ in range(n_out))
     if inputs[0].size == 0:
         return outputs
-    walk: Any = np.nditer(
-        [*inputs, *outputs],
-        flags=["external_loop", "buffered"],
-        op_flags=[["readonly"]] * len(inputs) + [["writeonly"]] * n_out,
-        op_dtypes=[np.float64] * (len(inputs) + n_out),
-        casting="same_kind",
-        order="C",
-        buffersize=BLOCK,
-    )
+    settings: Any = {
+        "flags": ["external_loop", "buffered"],
+        "op_flags": [["readonly"]] * len(inputs) + [["writeonly"]] * n_out,
+        "op_dtypes": [np.float64] * (len(inputs) + n_out),  # numpy casts block by block, in and out
+        "casting": "same_kind",
+        "order": "C",
+        "buffersize": BLOCK,
+    }
+    walk: Any = np.nditer([*inputs, *outputs], **settings)
     with walk, np.errstate(all="ignore"):  # what is not finite is found, counted and named by the validation
         for block in walk:
             for out, values in zip(block[len(inputs) :], function(*block[: len(inputs)]), strict=True):
@@ -49,17 +49,17 @@ def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[Float
 
 
 def root(variance: FloatArray) -> tuple[FloatArray]:
-    """Standard deviation of a variance; a negative variance stays negative, so that validation can count it."""
+    """Turn a variance into a std; a negative one stays negative, so that validation can count it."""
     return (np.copysign(np.sqrt(np.abs(variance)), variance),)
 
 
 def root_of_log(log_variance: FloatArray) -> tuple[FloatArray]:
-    """Standard deviation of the natural logarithm of a variance."""
+    """Turn the natural logarithm of a variance into a std."""
     return (np.exp(0.5 * log_variance),)
 
 
 def interval_moments(width_per_std: float) -> Moments:
-    """Mean and std of the Gaussian whose central interval is (low, high)."""
+    """Make the function from (low, high) to mean and std of the Gaussian with that central interval."""
 
     def moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, ...]:
         return low + 0.5 * (high - low), (high - low) / width_per_std
@@ -68,7 +68,7 @@ def interval_moments(width_per_std: float) -> Moments:
 
 
 def evidential_moments(nu: FloatArray, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, ...]:
-    """Total, aleatoric and epistemic std of a normal-inverse-gamma; NaN outside nu > 0, alpha > 1, beta > 0."""
+    """Total, aleatoric and epistemic std of a normal-inverse-gamma; NaN where its variance is infinite."""
     proper = (nu > 0) & (alpha > 1) & (beta > 0)
     aleatoric = np.where(proper, beta / (alpha - 1), np.nan)
     epistemic = aleatoric / nu

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from uq_tracking.errors import InputError, SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
-from uq_tracking.inputs.convert import Source, read, read_floats, read_mask
-from uq_tracking.inputs.predictions import Options, Predictions
-from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.constructors import Options, read_equal
+from uq_tracking.inputs.convert import Source, read, read_mask
+from uq_tracking.inputs.predictions import Predictions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -47,8 +49,7 @@ def split_outputs(
     array([4.])
     """
     _check_names(outputs)
-    sources = [read_floats(y_true, "y_true"), read_floats(y_pred, "y_pred"), read_floats(y_std, "y_std")]
-    check_shapes(*((source.name, source.values.shape) for source in sources))
+    sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
     check_alignment([(source.name, source.axes) for source in sources])
     shape = sources[0].values.shape
     if shape[-1] != len(outputs):
@@ -75,8 +76,8 @@ def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Pred
         own["mask"] = _cut(mask, k) if mask.values.ndim == ndim else mask.values
     for labels in ("groups", "by"):
         if own.get(labels) is not None:
-            values = read(own[labels], labels).values  # type: ignore[literal-required]
-            own[labels] = values[..., k] if values.ndim == ndim else values  # type: ignore[literal-required]
+            values = read(own[labels], labels).values
+            own[labels] = values[..., k] if values.ndim == ndim else values
     try:
         return Predictions(target, mean, std, **own)
     except InputError as error:
@@ -85,7 +86,5 @@ def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Pred
 
 def _cut(source: Source, k: int) -> Any:
     """One output of an array; masked arrays stay masked."""
-    import numpy as np
-
     values = source.values[..., k]
     return values if source.left_out is None else np.ma.MaskedArray(values, source.left_out[..., k])

@@ -101,7 +101,8 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
             raise FileFormatError("target, mean and std must be float32 or float64")
         if valid is not None and (valid.dtype != bool or valid.shape != values["target"].shape):
             raise FileFormatError("valid must be bool and have the shape of target")
-        found = scan(*(values[name] for name in REQUIRED), None if valid is None else ~valid)
+        target, mean, std = (values[name] for name in REQUIRED)
+        found = scan(target, mean, std, None if valid is None else ~valid)
         if found.n_missing or found.n_invalid or found.counts["n"] != values["counts"]["n"]:
             raise FileFormatError("values and counts disagree")
     except (ValueError, TypeError, KeyError) as error:

@@ -24,7 +24,8 @@ class Wording(NamedTuple):
     target: str = "y_true"
     mean: str = "y_pred"
     std: str = "y_std"
-    std_cure: str = "pass standard deviations, or use Predictions.from_variance or from_log_variance"
+    negative_cure: str = "pass standard deviations, or use Predictions.from_variance / from_log_variance"
+    non_finite_cure: str = ""
 
 
 @dataclass
@@ -103,13 +104,14 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
 
 
 def blocks(*arrays: Any, size: int = BLOCK) -> Iterator[tuple[Any, ...]]:
-    """Walk arrays of one shape together in C order, as 1-D blocks; copies only where memory is not in that order."""
+    """Walk arrays of one shape together in C order, as 1-D blocks; copies where memory is not so ordered."""
     if len(arrays) == 1:  # numpy yields a lone operand without its tuple
         for first, _ in blocks(arrays[0], arrays[0], size=size):
             yield (first,)
         return
-    flags = ["external_loop", "buffered", "zerosize_ok"]
-    yield from np.nditer(list(arrays), flags=flags, order="C", buffersize=size)  # type: ignore[arg-type]
+    settings: Any = {"flags": ["external_loop", "buffered"], "order": "C", "buffersize": size}
+    if arrays[0].size:
+        yield from np.nditer(list(arrays), **settings)
 
 
 def scan(target: FloatArray, mean: FloatArray, std: FloatArray, left_out: BoolArray | None) -> Scan:
@@ -185,8 +187,9 @@ def _bad_values(result: Scan, wording: Wording) -> str:
         (result.negative_std, wording.std, "negative"),
     ]
     parts = [_describe(result, finding, name, what) for finding, name, what in defects if finding.count]
-    cures = [wording.std_cure] if result.negative_std.count else []
+    cures = [wording.negative_cure] if result.negative_std.count else []
     if result.bad_mean.count or result.bad_std.count:
+        cures += [wording.non_finite_cure] if wording.non_finite_cure else []
         cures.append("leave such samples out with mask= or on_invalid='drop'")
     return "; ".join([*parts, *cures])
 
