@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
 from uq_tracking.metrics.ranking import FRACTIONS, n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
@@ -154,7 +155,8 @@ def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[C
 
 def _pit_histogram(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
     edges = np.linspace(0, 1, PIT_BINS + 1)
-    inner = quantile_shares(statistics, settings, edges[1:-1])
+    quantiles = family_of(settings).quantile(edges[1:-1])
+    inner = statistics.by_z.position(quantiles, side="left") / statistics.n  # bins closed below, as numpy's
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     columns = {
         "center": (edges[1:] + edges[:-1]) / 2,

@@ -74,16 +74,23 @@ def registry() -> Mapping[str, Metric]:
     return found
 
 
-def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
-    """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
-    known = {key: metric for key, metric in registry().items() if metric.task == task}
-    if keys is None:
-        have = set(given)
-        return [m for m in known.values() if m.default and have.issuperset(m.needs)]
+def find(keys: Iterable[str], task: Task | None = None) -> list[Metric]:
+    """The metrics with these keys, of one task or any; UnknownMetricError names those that do not exist."""
+    known = {key: metric for key, metric in registry().items() if task in (None, metric.task)}
     wanted = [keys] if isinstance(keys, str) else list(keys)
     unknown = [key for key in wanted if key not in known]
     if unknown:
+        of_task = f"{task} " if task else ""
         raise UnknownMetricError(
-            f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            f"no {of_task}metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
         )
     return [known[key] for key in wanted]
+
+
+def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
+    """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
+    if keys is not None:
+        return find(keys, task)
+    have = set(given)
+    of_task = [metric for metric in registry().values() if metric.task == task]
+    return [metric for metric in of_task if metric.default and have.issuperset(metric.needs)]

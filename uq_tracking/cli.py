@@ -1,0 +1,183 @@
+"""The command line: parse, call a verb, print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from uq_tracking import __version__
+from uq_tracking.errors import SettingsError, UQTrackingError
+
+app = typer.Typer(
+    help="Judge predictive uncertainty where you already compare your models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Show a mistake of the user as one line and exit with 1; anything else is a bug and keeps its traceback."""
+    try:
+        yield
+    except (UQTrackingError, FileNotFoundError) as error:
+        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+
+
+def _version(show: bool) -> None:
+    if show:
+        console.print(__version__, highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Judge predictive uncertainty where you already compare your models."""
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path(),
+    backend: Annotated[str, typer.Option(help="mlflow, wandb (offline) or dir.")] = "mlflow",
+    method: Annotated[
+        Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time on Python 3.10)
+        typer.Option(help="Only this method; may be given several times."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    fast: Annotated[bool, typer.Option(help="A small piece of the terrain, for a quick look.")] = False,
+) -> None:
+    """Complete real terrain with seven uncertainty methods, log each as a run, and compare them."""
+    from uq_tracking.demo.run import run_demo
+
+    with _errors():
+        run_demo(output, backend=backend, methods=method, seed=seed, fast=fast)
+
+
+@app.command()
+def log(
+    files: Annotated[str, typer.Argument(help="npz, npy, csv, parquet or zarr file, or a quoted glob.")],
+    to: Annotated[
+        str, typer.Option(help="Where to log: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or a run.")
+    ] = "dir:uq_runs",
+    columns: Annotated[str, typer.Option(help="Names in the file, e.g. target=y,mean=mu,std=sigma.")] = "",
+    method: Annotated[Optional[str], typer.Option(help="Name of the uncertainty method.")] = None,  # noqa: UP045
+    split: Annotated[Optional[str], typer.Option(help="Name put into every key, e.g. test.")] = None,  # noqa: UP045
+    unit: Annotated[Optional[str], typer.Option(help="Unit of the target, e.g. m.")] = None,  # noqa: UP045
+    alpha: Annotated[float, typer.Option(help="Share of the errors that MeRCI covers.")] = 0.95,
+    n_bins: Annotated[int, typer.Option(help="Bins of ENCE and reliability.")] = 10,
+    std_floor: Annotated[Optional[float], typer.Option(help="Raise smaller std to this.")] = None,  # noqa: UP045
+    on_invalid: Annotated[str, typer.Option(help="raise, or drop bad predictions and count them.")] = "raise",
+    figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
+) -> None:
+    """Score a file of predictions and log it as a run."""
+    from uq_tracking.files import read_predictions
+    from uq_tracking.tracking.log import log as log_run
+
+    with _errors():
+        data = read_predictions(
+            files,
+            columns=parse_columns(columns),
+            unit=unit,
+            std_floor=std_floor,
+            on_invalid=_policy(on_invalid),
+        )
+        with console.status(f"scoring {data.n:,} samples"):
+            report = log_run(
+                data,
+                run=to,
+                method=method,
+                split=split,
+                alpha=alpha,
+                n_bins=n_bins,
+                figures=figures,
+                strict=True,
+            )
+        console.print(str(report), markup=False, highlight=False, soft_wrap=True)
+        console.print(f"logged to {to}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _policy(text: str) -> Literal["raise", "drop"]:
+    if text == "raise":
+        return "raise"
+    if text == "drop":
+        return "drop"
+    raise SettingsError(f"--on-invalid is {text!r}; choose raise or drop")
+
+
+def parse_columns(text: str) -> dict[str, str] | None:
+    """``target=y,mean=mu`` as a dict; None for an empty text."""
+    if not text:
+        return None
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    wrong = [name for name, equals, value in pairs if not (name and equals and value)]
+    if wrong:
+        raise SettingsError(
+            f"--columns {text!r} is not understood; write role=name pairs: target=y,mean=mu,std=sigma"
+        )
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@app.command()
+def metrics(
+    keys: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(help="Metrics to explain in full; without them, one line for each."),
+    ] = None,
+) -> None:
+    """Show every metric: key, task, unit, direction and meaning; formula and source of those named."""
+    from uq_tracking.metrics.registry import find, registry
+    from uq_tracking.tables import better_text
+
+    with _errors():
+        if not keys:
+            rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in registry().values()]
+            _show(("key", "task", "unit", "better", "meaning"), rows)
+        for metric in find(keys or []):
+            named = {"meaning": metric.summary, "formula": metric.formula, "source": metric.source}
+            named |= {"unit": metric.unit or "none", "better": better_text(metric) or "does not judge"}
+            console.print(metric.key, style="bold", markup=False, highlight=False)
+            for name, text in named.items():
+                console.print(f"  {name:8}{text}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def backends() -> None:
+    """Show the trackers that are known here, and how to install what is missing."""
+    from uq_tracking import hooks
+
+    with _errors():
+        rows = []
+        for backend in hooks.backends().values():
+            status = backend.status()
+            schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
+            rows.append(
+                (
+                    status.name,
+                    schemes,
+                    status.version or "-",
+                    "yes" if status.usable else "no",
+                    status.hint or "",
+                )
+            )
+        _show(("backend", "addresses", "version", "usable", "hint"), rows)
+
+
+def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(*header, show_edge=False, pad_edge=False)
+    for row in rows:
+        table.add_row(*(str(cell).replace("[", r"\[") for cell in row))
+    console.print(table)
