@@ -1,0 +1,17 @@
+"""MLflow: log to the active run, read runs back, over any tracking URI that MLflow itself takes.
+
+Importing this package does not import ``mlflow``; that happens when a run or a store is used.
+"""
+
+from __future__ import annotations
+
+from uq_tracking.hooks import hookimpl
+from uq_tracking.tracking.backend import Backend
+
+
+@hookimpl
+def uq_backends() -> list[Backend]:
+    """Return the MLflow backend."""
+    from uq_tracking_mlflow.backend import MLflowBackend
+
+    return [MLflowBackend()]

@@ -1,0 +1,110 @@
+"""Finds MLflow runs: the active one, one that a user holds, or the store behind an address."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib import metadata
+from typing import Any
+
+from uq_tracking.errors import BackendError
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
+from uq_tracking_mlflow.connection import Connection
+from uq_tracking_mlflow.run import MLflowRun
+from uq_tracking_mlflow.store import MLflowStore, find_experiment
+
+OLDEST = (2, 14)
+_HINT = "pip install 'uq-tracking[mlflow]'"
+_RUN_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class MLflowBackend(Backend):
+    """MLflow, at the tracking URI that MLflow itself is set to."""
+
+    name = "mlflow"
+
+    def status(self) -> BackendStatus:
+        """Tell which MLflow is installed, from its metadata."""
+        version = _installed()
+        if version is None:
+            return BackendStatus(self.name, usable=False, hint=_HINT)
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if numbers < OLDEST:
+            hint = f"mlflow {version} is too old: {_HINT} --upgrade"
+            return BackendStatus(self.name, usable=False, version=version, hint=hint)
+        return BackendStatus(self.name, usable=True, version=version)
+
+    def active_run(self) -> Run | None:
+        """Return this thread's active run, else the run that ``MLFLOW_RUN_ID`` names."""
+        active = getattr(sys.modules.get("mlflow"), "active_run", None)
+        if active is None:
+            return None
+        run = active()
+        if run is not None:
+            return MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
+        run_id = os.environ.get("MLFLOW_RUN_ID")
+        return MLflowRun(run_id) if run_id else None
+
+    def adopt(self, run: Any) -> Run | None:
+        """Adopt a run of MLflow, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""
+        if isinstance(run, str):
+            return MLflowRun(run) if _RUN_ID.fullmatch(run) else None
+        if any(kind.__name__ == "MLFlowLogger" for kind in type(run).__mro__):
+            return _of_lightning(run)
+        entity = getattr(sys.modules.get("mlflow.entities"), "Run", None)
+        if entity is not None and isinstance(run, entity):
+            return MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
+        return None
+
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
+        """Open ``EXPERIMENT``, ``EXPERIMENT/RUN_ID`` or ``RUN_ID``.
+
+        An experiment is named by its name, which may hold slashes, or its id. One that does not exist yet can be
+        created in.
+        """
+        if not address:
+            raise BackendError(
+                "mlflow: names no experiment; write mlflow:EXPERIMENT or mlflow:EXPERIMENT/RUN_ID"
+            )
+        client = _client()
+        experiment, _, run_id = address.rpartition("/")
+        if not _RUN_ID.fullmatch(run_id) or _is_experiment(client, address):
+            return MLflowStore(client, address), None
+        return MLflowStore(client, experiment or _experiment_of(client, run_id)), run_id
+
+
+def _installed() -> str | None:
+    for distribution in ("mlflow", "mlflow-skinny"):
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def _client() -> Any:
+    try:
+        from mlflow import MlflowClient
+    except ImportError as error:
+        raise BackendError(f"MLflow cannot be imported ({error}); {_HINT}") from error
+    return MlflowClient()
+
+
+def _of_lightning(logger: Any) -> Run:
+    client, run_id = logger.experiment, logger.run_id
+    if run_id is None:
+        raise BackendError(
+            "this process is not rank zero, where Lightning keeps its MLflow run; "
+            "merge the ranks and log on rank zero (trainer.is_global_zero)"
+        )
+    return MLflowRun(run_id, client, logger.experiment_id)
+
+
+def _is_experiment(client: Any, name: str) -> bool:
+    return find_experiment(Connection(client), name) is not None
+
+
+def _experiment_of(client: Any, run_id: str) -> str:
+    run = Connection(client).call(f"reading run {run_id}", lambda: client.get_run(run_id))
+    return str(run.info.experiment_id)

@@ -1,0 +1,33 @@
+"""Addresses of MLflow's pages, without credentials."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit, urlunsplit
+
+from uq_tracking.tracking.delivery import redact
+
+
+def base_address(tracking_uri: str) -> str | None:
+    """Return the server's address for a browser, or None when the tracking URI is no server.
+
+    >>> base_address("https://me:secret@mlflow.example.org/team/")
+    'https://mlflow.example.org/team'
+    """
+    if not tracking_uri.startswith(("http://", "https://")):
+        return None
+    parts = urlsplit(tracking_uri)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+
+
+def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
+    """Return the address of a run's page."""
+    base = base_address(tracking_uri)
+    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}"
+
+
+def experiment_link(tracking_uri: str, experiment_id: str) -> str:
+    """Return the address of an experiment's runs, or the command that starts a server which shows them."""
+    base = base_address(tracking_uri)
+    if base is None:
+        return f"mlflow ui --backend-store-uri {redact(tracking_uri)}"
+    return f"{base}/#/experiments/{experiment_id}?workflowType=machine_learning"

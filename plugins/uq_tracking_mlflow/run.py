@@ -1,0 +1,242 @@
+"""An MLflow run that is written to: always by id, never started or ended, whatever its state."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uq_tracking.errors import RunNotFoundError
+from uq_tracking.tracking.backend import Run, finite, name_parts
+from uq_tracking_mlflow.connection import Connection
+from uq_tracking_mlflow.links import run_link
+from uq_tracking_mlflow.quiet import no_progress_bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from mlflow import MlflowClient
+    from mlflow.entities import Metric
+    from mlflow.entities import Run as StoredEntity
+
+    from uq_tracking.curves import Curve
+
+Points = dict[int, float]
+"""Value by step."""
+
+
+@dataclass
+class _Batch:
+    """What is waiting to be sent in one request."""
+
+    scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
+    curves: dict[str, Points] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class MLflowRun(Run):
+    """The run ``run_id``, found through ``client`` or the tracking URI that MLflow is set to.
+
+    Points of a curve carry the run's start as their time, so that an identical curve logged again is the same
+    rows. MLflow cannot delete or replace points: a curve with other values becomes ``<name>-2``, or the chart
+    would draw a zig-zag through both.
+    """
+
+    def __init__(
+        self, run_id: str, client: MlflowClient | None = None, experiment_id: str | None = None
+    ) -> None:
+        self.run_id = run_id
+        self.uri = f"mlflow:{experiment_id}/{run_id}" if experiment_id else f"mlflow:{run_id}"
+        self._client = client
+        self._connection: Connection | None = None
+        self._experiment_id = experiment_id
+        self._batch: _Batch | None = None
+        self._is_writable = False
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Write the numbers that are new; without a step, at the last step each of them has; see `Run`."""
+        with self.batch():
+            self._waiting.scalars.update({(step, name): value for name, value in finite(scalars).items()})
+
+    def log_curve(self, name: str, curve: Curve) -> None:
+        """Write the curve as a metric over integer steps, which the charts overlay run by run."""
+        values = np.asarray(curve.columns[curve.main], dtype=np.float64)
+        steps = np.arange(values.size) if curve.steps is None else curve.steps
+        with self.batch():
+            self._waiting.curves[name] = {
+                int(step): float(value)
+                for step, value in zip(steps, values, strict=True)
+                if np.isfinite(value)
+            }
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags; see `Run`."""
+        with self.batch():
+            self._waiting.tags.update({name: str(value) for name, value in tags.items()})
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Send everything logged inside in one request (in chunks of 1000 points)."""
+        if self._batch is not None:
+            yield
+            return
+        self._batch = _Batch()
+        try:
+            yield
+            waiting = self._waiting
+        finally:
+            self._batch = None
+        self._send(waiting)
+
+    def log_file(self, path: Path, name: str) -> None:
+        """Upload a file; see `Run`."""
+        *folders, file = name_parts(name)
+        self._check_writable()
+        with TemporaryDirectory(prefix="uq_tracking_") as folder:
+            source = path if path.name == file else Path(shutil.copyfile(path, Path(folder) / file))
+            self._call(
+                f"storing {name}",
+                lambda: self.client.log_artifact(self.run_id, str(source), "/".join(folders) or None),
+            )
+
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Store the panel at the artifact root, for the compare page, and in the image grid of the charts.
+
+        The grid keeps every image it ever got, so a panel that is stored already is not logged again.
+        """
+        from uq_tracking.figures import to_png, to_rgb
+
+        file, png = f"{name.replace('/', '_')}.png", to_png(figure)
+        if self._is_stored(file, png):
+            return
+        image = to_rgb(figure)
+        self._check_writable()
+        self._call(
+            f"storing {name}",
+            lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
+        )
+        with TemporaryDirectory(prefix="uq_tracking_") as folder:
+            (Path(folder) / file).write_bytes(png)
+            self.log_file(Path(folder) / file, file)
+
+    def link(self) -> str | None:
+        """Return the address of the run's page, when a server is used and the experiment known."""
+        return (
+            None
+            if self._experiment_id is None
+            else run_link(self.connection.uri, self._experiment_id, self.run_id)
+        )
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, made on first use."""
+        if self._connection is None:
+            from mlflow import MlflowClient
+
+            self._connection = Connection(self._client or MlflowClient())
+        return self._connection
+
+    @property
+    def client(self) -> MlflowClient:
+        """MLflow's own client."""
+        return self.connection.client
+
+    @property
+    def _waiting(self) -> _Batch:
+        if self._batch is None:
+            raise RuntimeError("no batch is open")
+        return self._batch
+
+    def _call(self, what: str, function: Any) -> Any:
+        return self.connection.call(f"{what} in run {self.run_id}", function)
+
+    def _read(self) -> StoredEntity:
+        """Read the run, and make sure that it can be written to."""
+        stored: StoredEntity = self._call("reading", lambda: self.client.get_run(self.run_id))
+        if stored.info.lifecycle_stage == "deleted":
+            raise RunNotFoundError(
+                f"MLflow run {self.run_id} is deleted; restore it with "
+                f"`mlflow runs restore --run-id {self.run_id}`"
+            )
+        self._experiment_id = stored.info.experiment_id
+        self._is_writable = True
+        return stored
+
+    def _check_writable(self) -> None:
+        if not self._is_writable:
+            self._read()
+
+    def _send(self, batch: _Batch) -> None:
+        if not (batch.scalars or batch.curves or batch.tags):
+            return
+        from mlflow.entities import RunTag
+
+        stored = self._read()
+        metrics = [*self._new_scalars(batch, stored), *self._new_points(batch, stored)]
+        tags = [RunTag(k, v) for k, v in batch.tags.items() if stored.data.tags.get(k) != v]
+        if metrics or tags:
+            self._call(
+                "logging",
+                lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True),
+            )
+
+    def _new_scalars(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+        from mlflow.entities import Metric
+
+        latest = {metric.key: metric for metric in stored.data.to_proto().metrics}
+        now = int(time.time() * 1000)
+        for (step, key), value in batch.scalars.items():
+            last = latest.get(key)
+            if last is None:
+                yield Metric(key, value, now, step or 0)
+                continue
+            place = last.step if step is None else step
+            known = last.value if place == last.step else self._value_at(key, place, last.step)
+            if known != value:  # a later time wins at the same step
+                yield Metric(key, value, max(now, last.timestamp + 1), place)
+
+    def _value_at(self, key: str, step: int, last_step: int) -> float | None:
+        """Look up what was logged last at another step than the last one."""
+        if step > last_step:
+            return None
+        points = [metric for metric in self._history(key) if metric.step == step]
+        return max(points, key=lambda metric: metric.timestamp).value if points else None
+
+    def _new_points(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+        from mlflow.entities import Metric
+
+        for name, points in batch.curves.items():
+            series = (name if version == 1 else f"{name}-{version}" for version in count(1))
+            for key in series:
+                known = self._points(key) if key in stored.data.metrics else {}
+                if known.items() <= points.items():
+                    break
+            for step in points.keys() - known.keys():
+                yield Metric(key, points[step], stored.info.start_time, step)
+
+    def _points(self, key: str) -> Points:
+        return {metric.step: metric.value for metric in self._history(key)}
+
+    def _history(self, key: str) -> list[Metric]:
+        found: list[Metric] = self._call(
+            f"reading {key}", lambda: list(self.client.get_metric_history(self.run_id, key))
+        )
+        return found
+
+    def _is_stored(self, file: str, content: bytes) -> bool:
+        """Whether the file lies at the artifact root with this content."""
+        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
+        if all((item.path, item.file_size) != (file, len(content)) for item in listed):
+            return False
+        with TemporaryDirectory(prefix="uq_tracking_") as folder, no_progress_bar():
+            path = self._call(
+                f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, folder)
+            )
+            return Path(path).read_bytes() == content

@@ -1,0 +1,166 @@
+"""The runs of one MLflow experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking_mlflow.connection import Connection
+from uq_tracking_mlflow.links import experiment_link
+from uq_tracking_mlflow.quiet import no_progress_bar
+from uq_tracking_mlflow.run import MLflowRun
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Experiment
+    from mlflow.entities import Run as StoredEntity
+
+_PAGE = 1000
+
+
+class MLflowStore(RunStore):
+    """Runs of the experiment called ``experiment``, which ``create`` makes if it is missing."""
+
+    def __init__(self, client: MlflowClient, experiment: str) -> None:
+        self.client = client
+        self.experiment = experiment
+        self._connection = Connection(client)
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """List the runs by start time; ``where`` is MLflow's filter, such as ``metrics.`uq/nll` < 1``.
+
+        Everything is read before the first run is given out: pages are counted by offset, so runs that stop
+        matching while they are worked on would make the next page skip others.
+        """
+        experiment_id = self._found().experiment_id
+        runs: list[StoredEntity] = []
+        token: str | None = ""
+        while token is not None:
+            page, token = self._page(experiment_id, where, token)
+            runs.extend(page)
+        return (_stored_run(run) for run in runs)
+
+    def files(self, run_id: str) -> list[str]:
+        """List the run's artifacts; see `RunStore`."""
+        self._check_run(run_id)
+        return sorted(self._connection.call("listing files", lambda: list(self._walk(run_id, None))))
+
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Download one artifact; see `RunStore`."""
+        name_parts(name)
+        if name not in self.files(run_id):
+            raise FileNotFoundError(f"MLflow run {run_id} has no artifact {name!r}")
+        folder.mkdir(parents=True, exist_ok=True)
+        with no_progress_bar():
+            path = self._connection.call(
+                f"reading {name}", lambda: self.client.download_artifacts(run_id, name, str(folder))
+            )
+        return Path(path)
+
+    def reopen(self, run_id: str) -> Run:
+        """Open the run of this id; see `RunStore`."""
+        return MLflowRun(run_id, self.client, self._check_run(run_id))
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
+        """Make a finished run, and the experiment if it is missing."""
+        experiment_id = self._experiment_id()
+        run = self._connection.call(
+            "making a run",
+            lambda: self.client.create_run(experiment_id, tags=dict(tags or {}), run_name=name),
+        )
+        self._connection.call("ending the run", lambda: self.client.set_terminated(run.info.run_id))
+        return MLflowRun(run.info.run_id, self.client, experiment_id)
+
+    def link(self) -> str | None:
+        """Return the address of the experiment's page, or the command that shows it."""
+        found = self._find()
+        return None if found is None else experiment_link(self._connection.uri, found.experiment_id)
+
+    def _page(
+        self, experiment_id: str, where: str | None, token: str
+    ) -> tuple[list[StoredEntity], str | None]:
+        page = self._connection.call(
+            "searching runs",
+            lambda: self.client.search_runs(
+                [experiment_id],
+                filter_string=where or "",
+                max_results=_PAGE,
+                order_by=["attributes.start_time ASC"],
+                page_token=token or None,
+            ),
+        )
+        return list(page), page.token or None
+
+    def _walk(self, run_id: str, folder: str | None) -> Iterator[str]:
+        for item in self.client.list_artifacts(run_id, folder):
+            if item.is_dir:
+                yield from self._walk(run_id, item.path)
+            else:
+                yield item.path
+
+    def _check_run(self, run_id: str) -> str:
+        """Return the id of the run's experiment; RunNotFoundError."""
+        run = self._connection.call(f"reading run {run_id}", lambda: self.client.get_run(run_id))
+        return str(run.info.experiment_id)
+
+    def _find(self) -> Experiment | None:
+        return find_experiment(self._connection, self.experiment)
+
+    def _found(self) -> Experiment:
+        experiment = self._find()
+        if experiment is None:
+            raise RunNotFoundError(
+                f"MLflow has no experiment {self.experiment!r}; see `mlflow experiments search`"
+            )
+        return experiment
+
+    def _experiment_id(self) -> str:
+        found = self._find()
+        if found is None:
+            return self._make_experiment()
+        if found.lifecycle_stage == "deleted":
+            raise RunNotFoundError(
+                f"MLflow experiment {self.experiment!r} is deleted; restore it with "
+                f"`mlflow experiments restore --experiment-id {found.experiment_id}`"
+            )
+        return str(found.experiment_id)
+
+    def _make_experiment(self) -> str:
+        try:
+            return str(
+                self._connection.call("making it", lambda: self.client.create_experiment(self.experiment))
+            )
+        except BackendError:
+            raise
+        except Exception:  # another process may have made it at the same moment
+            found = self._find()
+            if found is None:
+                raise
+            return str(found.experiment_id)
+
+
+def find_experiment(connection: Connection, name_or_id: str) -> Experiment | None:
+    """Find an experiment by its name, else by its id."""
+    client = connection.client
+    named = connection.call("looking for it", lambda: client.get_experiment_by_name(name_or_id))
+    if named is not None or not name_or_id.isdigit():
+        return named
+    try:
+        return connection.call("looking for it", lambda: client.get_experiment(name_or_id))
+    except RunNotFoundError:
+        return None
+
+
+def _stored_run(run: StoredEntity) -> StoredRun:
+    info = run.info
+    return StoredRun(
+        uri=f"mlflow:{info.experiment_id}/{info.run_id}",
+        run_id=info.run_id,
+        name=info.run_name or "",
+        status=info.status.lower(),
+        tags=dict(run.data.tags),
+        scalars=dict(run.data.metrics),
+    )
