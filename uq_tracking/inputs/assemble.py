@@ -86,7 +86,7 @@ def members_first(source: Source, axis: int) -> Source:
 
 def without_members(source: Source) -> Source:
     """Masks and axes as one sample sees them: left out where any member is."""
-    left_out = None if source.left_out is None else source.left_out.any(axis=0)
+    left_out = None if source.left_out is None else np.asarray(source.left_out.any(axis=0))
     return source._replace(left_out=left_out, axes=source.axes[1:])
 
 
@@ -111,21 +111,21 @@ def _check_options(on_invalid: str, std_floor: float | None) -> None:
 def _read_mask(mask: Any, truth: Source) -> Source:
     source = read_mask(mask, "mask")
     check_shapes((truth.name, truth.values.shape), ("mask", source.values.shape))
-    hidden: Any = source.values
-    if source.left_out is not None:
-        hidden = hidden | source.left_out
-    return source._replace(left_out=hidden)
+    hidden = [mask for mask in (source.values, source.left_out) if mask is not None]
+    return source._replace(left_out=_either(hidden))
 
 
 def _left_out(sources: Sequence[Source]) -> BoolArray | None:
     """Where any of the arrays is masked."""
     masks = [source.left_out for source in sources if source.left_out is not None]
-    if len(masks) < 2:
-        return masks[0] if masks else None
-    union = masks[0] | masks[1]
-    for mask in masks[2:]:
-        union |= mask
-    return union
+    return _either(masks) if masks else None
+
+
+def _either(masks: Sequence[BoolArray]) -> BoolArray:
+    union: Any = masks[0]
+    for mask in masks[1:]:
+        union = union | mask
+    return np.asarray(union)
 
 
 def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
@@ -139,7 +139,7 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> An
 def _raised(std: FloatArray, floor: float) -> FloatArray:
     """Raise ``std`` to the floor, copying only if something lies below it."""
     info = np.finfo(std.dtype)
-    if not info.tiny <= floor <= info.max:
+    if not float(info.tiny) <= floor <= float(info.max):
         raise SettingsError(f"std_floor={floor!r} is out of the range of {std.dtype}; pass y_std as float64")
     limit = std.dtype.type(floor)
     with np.errstate(invalid="ignore"):  # NaN where the target is missing

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import InputTypeError
+from uq_tracking.errors import InputError, InputTypeError
 from uq_tracking.inputs.alignment import Axes, check_alignment, pandas_axes, xarray_axes
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -64,13 +64,9 @@ def read(value: Any, name: str) -> Source:
     _refuse(value, name)
     try:
         return _read_known(value, name)
-    except InputTypeError:
+    except InputError:
         raise
-    except (
-        TypeError,
-        ValueError,
-        RuntimeError,
-    ) as error:  # what array libraries raise when they cannot convert
+    except (TypeError, ValueError, RuntimeError) as error:  # what libraries raise when they cannot convert
         raise InputTypeError(
             f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass a numpy array"
         ) from error

@@ -109,13 +109,13 @@ def mixture(samples: FloatArray, member_std: FloatArray | None, ddof: int) -> Mi
 
 
 def _mix(draws: FloatArray, noise: FloatArray | None, ddof: int) -> dict[str, FloatArray]:
-    exact = draws.astype(np.float64)
+    exact = draws.astype(np.float64, order="C")  # so that no digit depends on the memory layout
     mean = exact.mean(axis=0)
     exact -= mean
     between = np.einsum("mi,mi->i", exact, exact) / (draws.shape[0] - ddof)
     if noise is None:
         return {"mean": mean, "std": np.sqrt(between)}
-    stds = noise.astype(np.float64)
+    stds = noise.astype(np.float64, order="C")
     within = np.where((stds < 0).any(axis=0), np.nan, np.einsum("mi,mi->i", stds, stds) / draws.shape[0])
     return {
         "mean": mean,

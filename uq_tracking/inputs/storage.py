@@ -60,9 +60,10 @@ def read_npz(path: Path) -> dict[str, AnyArray]:
     with path.open("rb") as file:  # errors of the operating system pass as they are
         try:
             with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
+                entries = {name: archive[name] for name in archive.files}
         except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
             raise FileFormatError(f"{path} cannot be read as an npz file of plain arrays: {error}") from error
+    return {name: entry for name, entry in entries.items() if isinstance(entry, np.ndarray)}
 
 
 def is_own(arrays: Mapping[str, AnyArray]) -> bool:
