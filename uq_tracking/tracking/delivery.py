@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
@@ -51,6 +51,21 @@ class Delivery:
         else:
             self.arrived += 1
             self._failures = 0
+
+    def write_together(self, items: Sequence[tuple[str, Callable[[Run], None]]]) -> None:
+        """Write several things as one request or version, where the tracker has such a thing."""
+        if self._gave_up or len(items) < 2:
+            for name, action in items:
+                self.write(name, action)
+            return
+        arrived = self.arrived
+        try:
+            with self._open().batch():
+                for name, action in items:
+                    self.write(name, action)
+        except Exception as error:  # trackers raise whatever their libraries raise
+            self.arrived = arrived
+            self._failed(" and ".join(name for name, _ in items), error)
 
     def close(self) -> None:
         """Release the run."""

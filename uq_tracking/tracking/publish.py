@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,29 +67,35 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
     """
     unmade: list[str] = []
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
-        for name, make in _items(content, Path(folder)):
-            try:
-                write = make()
-            except Exception as error:  # a plugin's drawing may raise anything; the others are still drawn
-                unmade.append(f"{name} could not be made: {type(error).__name__}: {error}")
-                continue
+        for group in _groups(content, Path(folder)):
+            writes = list(_made(group, unmade))
             for delivery in deliveries:
-                delivery.write(name, write)
+                delivery.write_together(writes)
     for delivery in deliveries:
         delivery.close()
     return unmade
 
 
-def _items(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
-    """Yield the name of each thing to write and the function that makes it."""
-    yield "the scores", lambda: _scores(content)
+def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -> Iterator[tuple[str, Write]]:
+    for name, make in group:
+        try:
+            write = make()
+        except Exception as error:  # a plugin's drawing may raise anything; the others are still drawn
+            unmade.append(f"{name} could not be made: {type(error).__name__}: {error}")
+            continue
+        yield name, write
+
+
+def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable[[], Write]]]]:
+    """Yield the names of what is written together, and the functions that make it."""
+    yield [("the scores", lambda: _scores(content))]
     if content.step is not None:
         return
-    yield from _files(content, folder)
+    yield list(_files(content, folder))
     if content.figures:
-        yield from _figures(content)
+        yield from ([item] for item in _figures(content))
     for case in _cases(content):
-        yield from _maps(content, case)
+        yield from ([item] for item in _maps(content, case))
 
 
 def _scores(content: Content) -> Write:
