@@ -38,7 +38,7 @@ class Moments:
             shifted = values - origin  # a constant gives exactly zero spread
             mean = float(shifted.mean())
             shifted -= mean
-            m2 = float(np.dot(shifted, shifted))
+            m2 = float(np.square(shifted, out=shifted).sum())  # np.dot would start threads for so little
         return cls(len(values), origin + mean, m2, float(values.min()), float(values.max()))
 
     def merge(self, other: Moments) -> Moments:
