@@ -140,6 +140,11 @@ def oracle(n: int = 250) -> Regression:
     return Regression(e, np.zeros(n), np.abs(e))
 
 
+def tenths(y: list[float], mu: list[float], s: list[float]) -> Regression:
+    """Decimal numbers whose sums are rounded: three times .1 divided by three is not .1."""
+    return Regression(np.array(y) / 10, np.array(mu) / 10, np.array(s) / 10)
+
+
 def perfect(n: int = 50) -> Regression:
     rng = rng_of("perfect")
     y = rng.normal(size=n)
@@ -206,6 +211,8 @@ REGRESSION: dict[str, Callable[[], Regression]] = {
     "few_std": few_std,
     "repeated_rows": repeated_rows,
     "equal_errors": equal_errors,
+    "equal_errors_of_tenths": lambda: tenths([1, 1, 1], [0, 0, 0], [1, 2, 3]),
+    "all_equal": lambda: tenths([1] * 23, [3] * 23, [1] * 23),
     "tiny": lambda: scaled(1e-30),
     "float32_small": lambda: scaled(1e-38),
     "huge": lambda: scaled(1e30),

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import uq_tracking as uq
 
@@ -71,18 +73,22 @@ def test_every_score_of_the_package_has_a_literal_transcription():
     assert set(report.scores) | set(report.undefined) == set(regression.LITERAL)
 
 
-@pytest.mark.parametrize("name", ["calibrated", "integers", "few_std", "cauchy", "continuous_12", "levi"])
-@pytest.mark.parametrize(("alpha", "n_bins"), [(0.5, 3), (0.8, 7), (0.99, 12), (1.0, 1), (0.07, 5)])
-def test_options_agree_with_the_literal_formulas(name, alpha, n_bins):
-    d = datasets.REGRESSION[name]()
-    report = evaluated(d, alpha=alpha, n_bins=n_bins)
-    expected = {
+def options_of_the_scores(d, alpha, n_bins):
+    """The scores that depend on an option."""
+    return {
         "merci": score_or_none(regression.merci, d, alpha=alpha),
         "n_merci": score_or_none(regression.n_merci, d, alpha=alpha),
         "ence": score_or_none(regression.ence, d, n_bins=n_bins),
         "uce": score_or_none(regression.uce, d, n_bins=n_bins),
     }
-    assert discrepancies(report, expected, d, 1e-9) == []
+
+
+@pytest.mark.parametrize("name", ["calibrated", "integers", "few_std", "cauchy", "continuous_12", "levi"])
+@pytest.mark.parametrize(("alpha", "n_bins"), [(0.5, 3), (0.8, 7), (0.99, 12), (1.0, 1), (0.07, 5)])
+def test_options_agree_with_the_literal_formulas(name, alpha, n_bins):
+    d = datasets.REGRESSION[name]()
+    report = evaluated(d, alpha=alpha, n_bins=n_bins)
+    assert discrepancies(report, options_of_the_scores(d, alpha, n_bins), d, 1e-9) == []
 
 
 @pytest.mark.parametrize("curve", literal_curves.LITERAL_CURVES)
@@ -151,6 +157,27 @@ def test_the_order_of_the_rows_changes_nothing(name):
 def test_the_exact_method_is_what_auto_chooses_for_small_input(name):
     d = datasets.REGRESSION[name]()
     assert evaluated(d).scores == evaluated(d, method="exact").scores
+
+
+TENTHS = st.integers(-3, 3).map(lambda i: i / 10)
+ROWS = st.lists(
+    st.tuples(TENTHS, TENTHS, st.integers(0, 4).map(lambda i: i / 4)) | st.tuples(*[st.floats(0.5, 2.0)] * 3),
+    min_size=1,
+    max_size=25,
+)
+OPTIONS = st.fixed_dictionaries(
+    {"alpha": st.sampled_from([0.05, 0.5, 0.9, 0.95, 1.0]), "n_bins": st.integers(1, 12)}
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(rows=ROWS, options=OPTIONS)
+def test_any_small_input_agrees_with_the_literal_formulas(rows, options):
+    d = datasets.Regression(*np.array(rows, dtype=float).T)
+    report = evaluated(d, **options)
+    expected = {key: score_or_none(score, d) for key, score in regression.LITERAL.items()}
+    expected |= options_of_the_scores(d, **options)
+    assert discrepancies(report, expected, d, 1e-9) == []
 
 
 @pytest.mark.parametrize("key", PRINTED)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from . import regression
+from . import datasets, regression
 from .literal import LEVELS, central, quantile
 
 SQRT3 = math.sqrt(3.0)
@@ -57,6 +57,17 @@ def test_quadratic_and_spherical_scores(prior, e, s):
     one = [e], [0.0], [s]
     assert regression.quadratic_score(*one, prior) == pytest.approx(2.0 * p.pdf(e) - energy, rel=1e-8)
     assert regression.spherical_score(*one, prior) == pytest.approx(p.pdf(e) / math.sqrt(energy), rel=1e-8)
+
+
+@pytest.mark.parametrize("prior", DISTRIBUTIONS)
+def test_scores_of_a_data_set_are_means_over_its_samples(prior):
+    d = datasets.REGRESSION["few_std"]()
+    density = np.array([DISTRIBUTIONS[prior](s).pdf(e) for e, s in zip(d.y - d.mu, d.s, strict=True)])
+    energy = np.array([regression.DENSITIES[prior][1](s) for s in d.s])
+    quadratic = regression.LITERAL["quadratic_score" + prior](d.y, d.mu, d.s)
+    assert quadratic == pytest.approx(np.mean(2 * density - energy), rel=1e-11)
+    spherical = regression.LITERAL["spherical_score" + prior](d.y, d.mu, d.s)
+    assert spherical == pytest.approx(np.mean(density / np.sqrt(energy)), rel=1e-11)
 
 
 @pytest.mark.parametrize(("e", "s"), CASES)
