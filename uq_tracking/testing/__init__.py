@@ -1,0 +1,47 @@
+"""Tests for backends, to be inherited: a backend that passes them can be logged to, rescored and compared.
+
+A backend joins with about fifteen lines in a test file of its own::
+
+    from uq_tracking.testing import Capabilities, RunContract, StoreContract
+
+    class MyBackend:
+        capabilities = Capabilities(where=lambda tag, value: f"{tag} == '{value}'")
+
+        @pytest.fixture
+        def store(self, tmp_path):
+            return MyStore(tmp_path)
+
+        def series(self, store, run_id, name):
+            return [(point.step, point.value) for point in store.client.history(run_id, name)]
+
+        @contextmanager
+        def outage(self, store, run):
+            yield MyRun(run.id, address_where_nobody_answers)
+
+    class TestRun(MyBackend, RunContract): ...
+    class TestStore(MyBackend, StoreContract): ...
+
+What a tracker cannot do it declares in its `Capabilities`; the suite then checks that it says so instead of
+losing anything, and skips nothing. Needs pytest.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite("uq_tracking.testing.runs", "uq_tracking.testing.stores")
+
+from uq_tracking.testing.case import BackendCase, Capabilities  # noqa: E402
+from uq_tracking.testing.runs import RunContract  # noqa: E402
+from uq_tracking.testing.samples import sample_curve, sample_figure, sample_predictions  # noqa: E402
+from uq_tracking.testing.stores import StoreContract  # noqa: E402
+
+__all__ = [
+    "BackendCase",
+    "Capabilities",
+    "RunContract",
+    "StoreContract",
+    "sample_curve",
+    "sample_figure",
+    "sample_predictions",
+]

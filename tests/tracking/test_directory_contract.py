@@ -1,0 +1,44 @@
+"""The built-in backend passes the suite that every backend has to pass."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from uq_tracking.testing import Capabilities, RunContract, StoreContract
+from uq_tracking.tracking.directory import DirectoryStore
+
+
+class Directory:
+    capabilities = Capabilities(where=lambda tag, value: f"{tag}={value}")
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        return DirectoryStore(tmp_path / "runs")
+
+    def series(self, store, run_id, name):
+        lines = [json.loads(line) for line in (store.path / run_id / "log.jsonl").read_text().splitlines()]
+        return [(line["step"], line["scalars"][name]) for line in lines if name in line.get("scalars", {})]
+
+    def curve_points(self, store, run_id, name):
+        with (store.path / run_id / f"{name}.csv").open() as file:
+            return [(float(row["expected"]), float(row["observed"])) for row in csv.DictReader(file)]
+
+    @contextmanager
+    def outage(self, store, run):
+        elsewhere = run.path.with_name("moved-away")
+        shutil.move(run.path, elsewhere)
+        yield run
+        shutil.move(elsewhere, run.path)
+
+
+class TestRun(Directory, RunContract):
+    pass
+
+
+class TestStore(Directory, StoreContract):
+    pass

@@ -1,0 +1,88 @@
+"""What the suite has to know about a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+
+TagFilter = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a tracker can do. What it cannot, its methods have to refuse with BackendError."""
+
+    series: bool = True
+    """Scalars keep their value at every step, and ``series`` reads them."""
+    curves: bool = True
+    """``log_curve`` leaves points that ``curve_points`` reads."""
+    files: bool = True
+    """Files and images can be stored and fetched."""
+    where: TagFilter | None = None
+    """The filter expression that selects the runs whose tag has a value, if the tracker has filters."""
+    writers: int = 4
+    """How many threads may write into one run at the same time; 1 if the tracker allows no other."""
+    listing: int = 1000
+    """How many runs the listing is tested with."""
+    patience: float = 30.0
+    """Seconds after which a dead tracker must have been given up."""
+
+
+class BackendCase:
+    """Base of the suite's classes: what a backend's tests provide."""
+
+    capabilities: Capabilities = Capabilities()
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> RunStore:
+        """An empty store."""
+        raise NotImplementedError("give the suite a store to test")
+
+    def series(self, store: RunStore, run_id: str, name: str) -> Sequence[tuple[int, float]]:
+        """Every (step, value) the tracker holds of a scalar, by step; read with the tracker's own means."""
+        raise NotImplementedError("read a scalar's history, or declare Capabilities(series=False)")
+
+    def curve_points(self, store: RunStore, run_id: str, name: str) -> Sequence[tuple[float, float]]:
+        """Every (x, y) that the tracker's charts show of a curve; x may be the curve's ``steps``."""
+        raise NotImplementedError("read a curve, or declare Capabilities(curves=False)")
+
+    def outage(self, store: RunStore, run: Run) -> AbstractContextManager[Run]:
+        """Make the tracker fail; yields the run through which the failure is seen."""
+        raise NotImplementedError("make the tracker fail")
+
+    def fill(self, store: RunStore, count: int) -> None:
+        """Make many runs, named ``run 0``, ``run 1`` ...; override where the tracker has a quicker way."""
+        for number in range(count):
+            store.close_run(store.create(f"run {number}"))
+
+    @contextmanager
+    def writing(self, store: RunStore, run_id: str | None = None, name: str = "sample") -> Iterator[Run]:
+        """A run to write to, new or reopened; afterwards it can be read."""
+        run = store.create(name) if run_id is None else store.reopen(run_id)
+        try:
+            yield run
+        finally:
+            store.close_run(run)
+
+    @pytest.fixture
+    def run_id(self, store: RunStore) -> str:
+        """The id of an empty run in the store."""
+        with self.writing(store) as run:
+            return run_id_of(run)
+
+    def stored(self, store: RunStore, run_id: str) -> StoredRun:
+        """The run as the store lists it."""
+        found = [run for run in store.runs() if run.run_id == run_id]
+        assert len(found) == 1, f"the store lists run {run_id} {len(found)} times"
+        return found[0]
+
+
+def run_id_of(run: Run) -> str:
+    """The run id, which ends every run's URI."""
+    return run.uri.replace(":", "/").rpartition("/")[2]

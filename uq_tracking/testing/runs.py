@@ -1,0 +1,246 @@
+"""The contract of `Run`: what is written arrives, once, and a failing tracker says so."""
+
+# ruff: noqa: D102  (the names of the tests are sentences)
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uq_tracking.errors import BackendError, TrackingWarning
+from uq_tracking.testing.case import BackendCase
+from uq_tracking.testing.samples import sample_curve, sample_figure, sample_predictions
+from uq_tracking.tracking.backend import Run, RunStore
+from uq_tracking.tracking.log import log
+
+NAMES = ("uq/nll", "uq/test/nll", "uq_recalibrated/nll", "uq/recalibration/std_scale", "uq/my split-1.0/nll")
+BAD_FILE_NAMES = ("", "/etc/x", "../x", "a/../../x", "a//b", "a\\b", "a/", "./a")
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class RunContract(BackendCase):
+    """Inherit to test a backend's `Run`."""
+
+    @pytest.mark.parametrize("name", [*NAMES, "uq/" + "x" * 200])
+    def test_a_scalar_keeps_its_name_and_every_digit(self, store: RunStore, run_id: str, name: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({name: 1 / 3})
+        assert self.stored(store, run_id).scalars[name] == 1 / 3
+
+    @pytest.mark.parametrize("value", [0.0, -1.5e300, 5e-324, np.float32(0.1), np.int64(7)])
+    def test_extreme_and_numpy_numbers_arrive_unchanged(
+        self, store: RunStore, run_id: str, value: float
+    ) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/x": value})
+        assert self.stored(store, run_id).scalars["uq/x"] == float(value)
+
+    def test_non_finite_numbers_are_left_out(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/nan": np.nan, "uq/inf": np.inf, "uq/ninf": -np.inf, "uq/fine": 1.0})
+        kept = {name for name in self.stored(store, run_id).scalars if name.startswith("uq/")}
+        assert kept - {"uq/step"} == {"uq/fine"}
+
+    def test_a_series_keeps_its_steps(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            for step in (0, 1, 5):
+                run.log_scalars({"uq/nll": 10.0 - step}, step=step)
+        assert self.stored(store, run_id).scalars["uq/nll"] == 5.0
+        if self.capabilities.series:
+            assert list(self.series(store, run_id, "uq/nll")) == [(0, 10.0), (1, 9.0), (5, 5.0)]
+
+    def test_the_same_scalars_again_change_nothing(self, store: RunStore, run_id: str) -> None:
+        for _ in range(2):
+            with self.writing(store, run_id) as run:
+                run.log_scalars({"uq/nll": 3.0}, step=1)
+                run.log_scalars({"uq/nll": 2.0}, step=2)
+                run.log_scalars({"uq/mae": 1.0})
+        scalars = self.stored(store, run_id).scalars
+        assert (scalars["uq/nll"], scalars["uq/mae"]) == (2.0, 1.0)
+        if self.capabilities.series:
+            assert list(self.series(store, run_id, "uq/nll")) == [(1, 3.0), (2, 2.0)]
+            assert len(self.series(store, run_id, "uq/mae")) == 1
+
+    @pytest.mark.parametrize("new", [1.0, 3.0])
+    def test_a_new_final_value_replaces_the_old_one(self, store: RunStore, run_id: str, new: float) -> None:
+        for value in (2.0, new):
+            with self.writing(store, run_id) as run:
+                run.log_scalars({"uq/nll": value})
+        assert self.stored(store, run_id).scalars["uq/nll"] == new
+
+    def test_the_final_value_is_shown_after_a_series(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/nll": 2.0}, step=10)
+            run.log_scalars({"uq/nll": 1.0})
+        assert self.stored(store, run_id).scalars["uq/nll"] == 1.0
+
+    def test_tags_are_set_and_replaced(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.set_tags({"uq.method": "old", "uq.note": "Größe ≤ 3 µm, “quoted”\nsecond line"})
+            run.set_tags({"uq.method": "new", "uq.long": "x" * 2000})
+        tags = self.stored(store, run_id).tags
+        assert tags["uq.method"] == "new"
+        assert tags["uq.note"] == "Größe ≤ 3 µm, “quoted”\nsecond line"
+        assert tags["uq.long"] == "x" * 2000
+
+    def test_a_batch_arrives_whole(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run, run.batch():
+            run.set_tags({"uq.method": "a"})
+            run.log_scalars({f"uq/{number}": float(number) for number in range(50)})
+            run.log_scalars({"uq/0": 7.0}, step=3)
+            run.log_curve("uq_curve/sample", sample_curve())
+        found = self.stored(store, run_id)
+        assert found.tags["uq.method"] == "a"
+        assert found.scalars["uq/49"] == 49.0
+
+    def test_a_curve_arrives_and_again_changes_nothing(self, store: RunStore, run_id: str) -> None:
+        curve = sample_curve((0.0, 0.25, 1.0))
+        for _ in range(2):
+            with self.writing(store, run_id) as run:
+                run.log_curve("uq_curve/sample", curve)
+        if self.capabilities.curves:
+            points = np.asarray(self.curve_points(store, run_id, "uq_curve/sample"), dtype=np.float64)
+            np.testing.assert_allclose(points[:, 1], [0.0, 0.25, 1.0], rtol=0, atol=0)
+            np.testing.assert_allclose(points[:, 0] / points[-1, 0], [0.0, 0.5, 1.0], rtol=0, atol=1e-12)
+
+    def test_a_curve_with_a_hole_is_logged(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_curve("uq_curve/sample", sample_curve((0.0, np.nan, 1.0)))
+        if self.capabilities.curves:
+            points = np.asarray(self.curve_points(store, run_id, "uq_curve/sample"), dtype=np.float64)
+            finite = points[np.isfinite(points[:, 1])]
+            np.testing.assert_allclose(finite[:, 1], [0.0, 1.0], rtol=0, atol=0)
+
+    def test_files_arrive_byte_for_byte_in_folders(
+        self, store: RunStore, run_id: str, tmp_path: Path
+    ) -> None:
+        content = np.random.default_rng(0).bytes(300_000)
+        source = tmp_path / "anything.bin"
+        source.write_bytes(content)
+        if not self.capabilities.files:
+            with self.writing(store, run_id) as run, pytest.raises(BackendError):
+                run.log_file(source, "uq/statistics.npz")
+            return
+        with self.writing(store, run_id) as run:
+            run.log_file(source, "uq/test/statistics.npz")
+            run.log_file(source, "root.bin")
+        assert {"uq/test/statistics.npz", "root.bin"} <= set(store.files(run_id))
+        assert self._content(store, run_id, "uq/test/statistics.npz", tmp_path) == content
+        assert self._content(store, run_id, "root.bin", tmp_path) == content
+
+    def test_a_file_is_replaced_whole(self, store: RunStore, run_id: str, tmp_path: Path) -> None:
+        if not self.capabilities.files:
+            return
+        for content in (b"a longer first version", b"second"):
+            (tmp_path / "report.json").write_bytes(content)
+            with self.writing(store, run_id) as run:
+                run.log_file(tmp_path / "report.json", "uq/report.json")
+        assert store.files(run_id).count("uq/report.json") == 1
+        assert self._content(store, run_id, "uq/report.json", tmp_path) == b"second"
+
+    @pytest.mark.parametrize("name", BAD_FILE_NAMES)
+    def test_a_name_that_leaves_the_run_is_refused(
+        self, store: RunStore, run_id: str, name: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_bytes(b"x")
+        with self.writing(store, run_id) as run, pytest.raises(BackendError):
+            run.log_file(tmp_path / "file", name)
+
+    def test_figures_and_maps_are_stored_as_images(
+        self, store: RunStore, run_id: str, tmp_path: Path
+    ) -> None:
+        for _ in range(2):
+            with self.writing(store, run_id) as run:
+                run.log_figure("uq_calibration", sample_figure(0.2))
+                run.log_map("uq_map/3", sample_figure(0.8))
+        if not self.capabilities.files:
+            return
+        files = store.files(run_id)
+        assert len(files) == len(set(files))
+        figures = [name for name in files if "uq_calibration" in name]
+        maps = [name for name in files if "uq_map" in name and name.endswith(".png")]
+        assert figures
+        assert maps
+        assert self._content(store, run_id, figures[0], tmp_path).startswith(PNG)
+        assert self._content(store, run_id, maps[0], tmp_path).startswith(PNG)
+
+    def test_writing_more_keeps_what_was_there(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/old": 1.0})
+            run.set_tags({"uq.old": "kept"})
+        before = self.stored(store, run_id)
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/new": 2.0})
+        after = self.stored(store, run_id)
+        assert (after.name, after.status, after.uri) == (before.name, before.status, before.uri)
+        assert (after.scalars["uq/old"], after.scalars["uq/new"], after.tags["uq.old"]) == (1.0, 2.0, "kept")
+
+    def test_writers_at_the_same_time_lose_nothing(
+        self, store: RunStore, run_id: str, tmp_path: Path
+    ) -> None:
+        def write(number: int) -> None:
+            path = tmp_path / f"{number}.txt"
+            path.write_text(str(number))
+            with self.writing(store, run_id) as run:
+                for step in range(3):
+                    run.log_scalars({f"uq/{number}": float(step)}, step=step)
+                run.set_tags({f"uq.{number}": "set"})
+                if self.capabilities.files:
+                    run.log_file(path, f"uq/{number}.txt")
+
+        numbers = range(self.capabilities.writers)
+        with ThreadPoolExecutor(len(numbers)) as pool:
+            list(pool.map(write, numbers))
+        found = self.stored(store, run_id)
+        assert {f"uq/{number}": found.scalars.get(f"uq/{number}") for number in numbers} == {
+            f"uq/{number}": 2.0 for number in numbers
+        }
+        assert all(found.tags.get(f"uq.{number}") == "set" for number in numbers)
+        if self.capabilities.files:
+            assert {f"uq/{number}.txt" for number in numbers} <= set(store.files(run_id))
+
+    def test_a_link_holds_no_credentials(self, store: RunStore, run_id: str) -> None:
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/x": 1.0})
+            for address in (run.link(), store.link(), run.uri):
+                assert address is None or "@" not in address
+
+    def test_a_failing_tracker_raises_soon(self, store: RunStore, run_id: str, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"x")
+        with self.writing(store, run_id) as run, self.outage(store, run) as broken:
+            start = time.monotonic()
+            with pytest.raises(Exception):  # noqa: B017, PT011  (any error will do, silence will not)
+                _write_one_of_each(broken, tmp_path / "file")
+            assert time.monotonic() - start < self.capabilities.patience
+
+    def test_a_failing_tracker_never_stops_training(
+        self, store: RunStore, run_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with self.writing(store, run_id) as run:
+            run.log_scalars({"uq/before": 1.0})
+            with self.outage(store, run) as broken:
+                with pytest.warns(TrackingWarning, match="Everything is kept in dir:") as warned:
+                    report = log(sample_predictions(), run=broken, method="m")
+                with pytest.raises(BackendError, match="did not take"):
+                    log(sample_predictions(), run=broken, method="m", strict=True, figures=False, maps=False)
+        assert len([item for item in warned if item.category is TrackingWarning]) == 1
+        assert "rmse" in report.scores
+        assert len(list(tmp_path.glob("uq_runs/*/uq/report.json"))) == 2
+        with self.writing(store, run_id) as run:
+            log(report, run=run, strict=True)
+        scalars = self.stored(store, run_id).scalars
+        assert (scalars["uq/before"], scalars["uq/rmse"]) == (1.0, report.scores["rmse"])
+
+    def _content(self, store: RunStore, run_id: str, name: str, tmp_path: Path) -> bytes:
+        return store.fetch(run_id, name, tmp_path / "fetched").read_bytes()
+
+
+def _write_one_of_each(run: Run, path: Path) -> None:
+    run.log_scalars({"uq/x": 1.0})
+    run.set_tags({"uq.x": "y"})
+    run.log_file(path, "uq/x.txt")
