@@ -190,7 +190,7 @@ def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[
     bits = next((b for b in range(5, 0, -1) if joint.coarsened(b).extent() <= HISTOGRAM_CELLS), 0)
     cells = joint.coarsened(bits)
     names = ("std_low", "std_high", "error_low", "error_high")
-    columns = dict(zip(names, cells.edges(bits), strict=True))
+    columns = dict(zip(names, cells.edges(), strict=True))
     columns["count"] = cells.count.astype(float)
     labels = ("Predicted standard deviation", "Absolute error")
     return [

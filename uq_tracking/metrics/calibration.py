@@ -12,6 +12,7 @@ from uq_tracking.families import FloatArray, family_of
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_density
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.regression import RegressionStatistics
 
 PROPORTIONS = np.linspace(0, 1, 100)
@@ -93,13 +94,15 @@ def miscalibration_area(statistics: RegressionStatistics, settings: Settings) ->
 
 def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution."""
-    cdf, n, worst = family_of(settings).cdf, statistics.n, 0.0
-    for block in statistics.by_z.blocks(()):
+    cdf, n = family_of(settings).cdf, statistics.n
+
+    def worst(block: Block) -> float:
         ends = block.start + np.cumsum(block.count)
-        above = (ends / n - cdf(block.high)).max()
-        below = (cdf(block.low) - (ends - block.count) / n).max()
-        worst = max(worst, float(above), float(below))
-    return worst
+        low = cdf(block.low)
+        high = low if block.high is block.low else cdf(block.high)
+        return float(max((ends / n - high).max(), (low - (ends - block.count) / n).max()))
+
+    return max(statistics.by_z.map_blocks(worst, ()))
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,16 @@ from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.grouped import Block, Groups
+from uq_tracking.statistics.parallel import inner
 from uq_tracking.statistics.regression import RegressionStatistics
 
 FRACTIONS = np.arange(100) / 100
 """Share of the most uncertain samples taken away."""
+
+
+FAR = 10_000
+"""From this many samples on the expansion of the harmonic numbers is exact to the last digit."""
 
 
 @dataclass(frozen=True)
@@ -76,24 +81,32 @@ def _sum_of_prefix_means(groups: Groups) -> float:
     The j-th of the c samples of a group that starts after p samples with error sum C has the prefix mean
     (C + j A / c) / (p + j); their sum over j is C h + (A / c) (c - p h) with h = H(p + c) - H(p).
     """
-    total, before = 0.0, 0.0
-    for block in groups.blocks(("abs_error",)):
+    spans = groups.spans()
+    starts = [groups.samples_before(start) for start, _ in spans]
+    before = dict(zip(starts, groups.cumulative("abs_error", starts).tolist(), strict=True))
+
+    def block_sum(block: Block) -> float:
         count, error = block.count, block.sums["abs_error"]
         ends = block.start + np.cumsum(count)
-        starts = ends - count
-        harmonic = np.where(count == 1, 1 / ends, _harmonic_gap(starts, ends))
-        prefix = before + np.concatenate([[0.0], np.cumsum(error)[:-1]])
-        total += float(np.sum(prefix * harmonic + error / count * (count - starts * harmonic)))
-        before += float(error.sum())
-    return total
+        harmonic = _harmonic_gaps(block.start, ends, count)
+        prefix = before[block.start] + np.concatenate([[0.0], np.cumsum(error)[:-1]])
+        inside = 1 - ends * harmonic / count + harmonic  # (c - p h) / c, p = end - c
+        return inner(prefix, harmonic) + inner(error, inside)
+
+    return math.fsum(groups.map_blocks(block_sum, ("abs_error",)))
 
 
-def _harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
-    """``H(end) - H(start)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
-    x, y = start + 0.5, end + 0.5
-    far = np.log1p((end - start) / x) + (1 / x**2 - 1 / y**2) / 24
-    near = special.digamma(end + 1) - special.digamma(start + 1)
-    return np.where(start > 10_000, far, near)
+def _harmonic_gaps(start: int, ends: FloatArray, count: FloatArray) -> FloatArray:
+    """``H(end) - H(end - count)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
+    if (count == 1).all():
+        return 1 / ends
+    begins = ends - count
+    if start < FAR:
+        gaps = special.digamma(ends + 1) - special.digamma(begins + 1)
+    else:
+        x, y = begins + 0.5, ends + 0.5
+        gaps = np.log1p(count / x) + (1 / x**2 - 1 / y**2) / 24
+    return np.where(count == 1, 1 / ends, gaps)
 
 
 def order_of(share: float, n: int) -> int:
@@ -120,7 +133,7 @@ def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
     oracle = statistics.by_abs_error.sum("abs_error") / statistics.n
     constant = float(statistics.by_abs_error.value([order_of(alpha, statistics.n)])[0])
-    if constant == oracle:
+    if math.isclose(constant, oracle, rel_tol=1e-12):  # equal but for the rounding of the mean
         raise Undefined("the error's percentile equals its mean, so oracle and constant coincide")
     return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
 

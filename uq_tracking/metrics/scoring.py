@@ -9,9 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
+from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, Proper, family_of
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import Block
+from uq_tracking.statistics.parallel import inner
 from uq_tracking.statistics.regression import RegressionStatistics
 
 LEVELS = np.arange(1, 100) / 100
@@ -29,41 +31,61 @@ def require_density(statistics: RegressionStatistics) -> None:
 
 @dataclass(frozen=True)
 class FamilySums:
-    """Sums over samples of what the scores of one family are made of."""
+    """Sums over samples of what the scores of one family are made of; the densities are NaN beside a zero std."""
 
     crps: float
     density: float
     """Of p(y)."""
     density_root: float
     """Of p(y) sqrt(s), the density standardised half way."""
+    distance: float
+    """Of |z|."""
 
 
 def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
-    """One pass over the z groups per family, shared by its scores."""
-    key = f"family_sums/{family.name}"
-    if key not in statistics.memo:
-        statistics.memo[key] = _family_sums(statistics, family)
-    made: FamilySums = statistics.memo[key]
+    """Sums of one family; one pass over the z groups makes those of all."""
+    if "family_sums" not in statistics.memo:
+        passes = statistics.by_z.map_blocks(_block_sums, statistics.by_z.payloads)
+        totals = np.sum(passes, axis=0)
+        missed = _missed_point_masses(statistics)
+        statistics.memo["family_sums"] = {
+            one.name: FamilySums(crps + missed, *rest)
+            for one, (crps, *rest) in zip(FAMILIES.values(), totals.tolist(), strict=True)
+        }
+    made: FamilySums = statistics.memo["family_sums"][family.name]
     return made
 
 
-def _family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
-    def crps(z: FloatArray) -> FloatArray:
-        finite = np.isfinite(z)
-        return np.where(finite, family.crps(np.where(finite, z, 0.0)), 0.0)
+def _block_sums(block: Block) -> list[list[float]]:
+    """``FamilySums`` of the groups of a block, for each family.
 
+    A function of z is taken at the group's mean z, weighted as the sum is where the statistics know that mean
+    (``sum(std z) = sum(error)``): exact for exact groups, second order in the width of a sketch's buckets.
+    """
+    std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        plain = block.sums["z"] / block.count
+        centre = np.clip(block.sums["error"] / std, block.low, block.high)
+    plain = np.where(np.isfinite(plain), plain, 0.0)  # point masses: no std, and no density to ask for
+    centre = np.where(np.isfinite(centre), centre, 0.0)
+    distance = inner(block.count, np.abs(plain))
+    made = []
+    for family in FAMILIES.values():
+        density = family.pdf(plain)
+        with np.errstate(invalid="ignore"):
+            sums = [inner(weight, density) for weight in (inverse, root)]
+        made.append([inner(std, family.crps(centre)), *sums, distance])
+    return made
+
+
+def _missed_point_masses(statistics: RegressionStatistics) -> float:
+    """Sum of |e| over samples with std 0 and an error, which is their CRPS."""
     groups = statistics.by_z
-    has_density = statistics.moments["std"].low > 0
-    wanted: list[tuple[str, Callable[[FloatArray], FloatArray]]] = [("std", crps)]
-    if has_density:
-        wanted += [("inv_std", family.pdf), ("inv_sqrt_std", family.pdf)]
-    sums = groups.expect(wanted)
-    edges = groups.position([-np.inf, np.inf], side="right"), groups.position([np.inf], side="left")
-    below, above = edges[0][0], edges[1][0]
-    if below > 0 or above < groups.total:  # point masses that missed: their CRPS is |e|
-        parts = groups.cumulative("error", [below, above, groups.total])
-        sums[0] += float(parts[2] - parts[1] - parts[0])
-    return FamilySums(sums[0], *(sums[1:] if has_density else (math.nan, math.nan)))
+    below, above = groups.position([-np.inf])[0], groups.position([np.inf], side="left")[0]
+    if below == 0 and above == groups.total:
+        return 0.0
+    parts = groups.cumulative("error", [below, above, groups.total])
+    return float(parts[2] - parts[1] - parts[0])
 
 
 def _nll_gaussian(statistics: RegressionStatistics) -> float:
@@ -71,7 +93,7 @@ def _nll_gaussian(statistics: RegressionStatistics) -> float:
 
 
 def _nll_laplace(statistics: RegressionStatistics) -> float:
-    return 0.5 * math.log(2) + SQRT2 * statistics.by_z.expect([("count", np.abs)])[0] / statistics.n
+    return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
 
 
 def _nll_uniform(statistics: RegressionStatistics) -> float:

@@ -6,8 +6,8 @@ the input's length is ever copied to float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.grouped import BLOCK, Block, FloatArray, Groups, IntArray, Side
+from uq_tracking.statistics.parallel import map_threads
 
 Column = npt.NDArray[Any]
 
@@ -108,27 +109,31 @@ class SortedRows(Groups):
         return cache[name]
 
     def _make_checkpoints(self, name: str) -> FloatArray:
-        sums = [np.zeros(1)]
-        for start in range(0, self.total, BLOCK):
+        def sums(start: int) -> FloatArray:
             part = self.payload(name, slice(start, min(start + BLOCK, self.total)))
-            sums.append(np.add.reduceat(part, np.arange(0, len(part), CHECKPOINT)))
+            return np.add.reduceat(part, np.arange(0, len(part), CHECKPOINT))
+
+        parts = map_threads(sums, range(0, self.total, BLOCK))
         with np.errstate(invalid="ignore"):
-            return np.cumsum(np.concatenate(sums))
+            return np.cumsum(np.concatenate([np.zeros(1), *parts]))
 
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Block]:  # noqa: D102
-        start = 0
-        while start < self.total:
-            end = min(start + BLOCK, self.total)
+    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+        edges = [0]
+        while edges[-1] < self.total:
+            end = min(edges[-1] + BLOCK, self.total)
             if end < self.total:  # whole runs only
                 end = int(np.searchsorted(self.values, self.values[end - 1], side="right"))
-            yield self._block(names, start, end)
-            start = end
+            edges.append(end)
+        return list(itertools.pairwise(edges))
 
-    def _block(self, names: Sequence[str], start: int, end: int) -> Block:
+    def samples_before(self, start: int) -> int:  # noqa: D102
+        return start
+
+    def block(self, names: Sequence[str], start: int, end: int) -> Block:  # noqa: D102
         part = slice(start, end)
         values = self.values[part]
         sums = {name: self.payload(name, part) for name in names}
@@ -169,65 +174,3 @@ _DERIVED: dict[str, Callable[[SortedRows, slice], FloatArray]] = {
     "inv_std": _inverse,
     "inv_sqrt_std": lambda rows, part: np.sqrt(rows.payload("inv_std", part)),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class ExactOrders:
-    """The three orderings and the rank correlation of std and absolute error (None when one is constant)."""
-
-    by_std: SortedRows
-    by_abs_error: SortedRows
-    by_z: SortedRows
-    rank_correlation: float | None
-
-
-def standardised(error: Column, std: Column) -> FloatArray:
-    """``z = e / s`` in float64; of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere."""
-    error, std = error.astype(np.float64), std.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        z = error / std
-    return np.where(np.isnan(z), 0.0, z)
-
-
-def sort_rows(std: Column, error: Column) -> ExactOrders:
-    """Sort the samples by std, absolute error and z.
-
-    Parameters
-    ----------
-    std, error : arrays, shape (N,), float32 or float64
-        Standard deviations (>= 0) and errors ``y - mu``, all finite.
-    """
-    with ThreadPoolExecutor(2) as pool:  # numpy's sorts release the GIL
-        by_z = pool.submit(_sort_by_z, std, error)
-        order = np.argsort(std, kind="stable")
-        by_std = SortedRows("std", {"std": std[order], "error": error[order]})
-        by_abs_error, correlation = _sort_by_error(by_std)
-        return ExactOrders(by_std, by_abs_error, by_z.result(), correlation)
-
-
-def _sort_by_z(std: Column, error: Column) -> SortedRows:
-    z = standardised(error, std)
-    order = np.argsort(z, kind="stable")
-    return SortedRows("z", {"z": z[order], "std": std[order], "error": error[order]})
-
-
-def _sort_by_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
-    size = np.abs(by_std.columns["error"])
-    order = np.argsort(size, kind="stable")
-    size = size[order]
-    rows = SortedRows("abs_error", {"abs_error": size})
-    return rows, _correlation(average_ranks(by_std.values)[order], average_ranks(size))
-
-
-def average_ranks(sorted_values: Column) -> FloatArray:
-    """Ranks 1 ... N of sorted values; tied values share the mean of theirs."""
-    first = np.flatnonzero(np.concatenate([[True], sorted_values[1:] != sorted_values[:-1]]))
-    count = np.diff(np.append(first, len(sorted_values)))
-    return np.repeat(first + (count + 1) / 2, count)
-
-
-def _correlation(one: FloatArray, other: FloatArray) -> float | None:
-    middle = (len(one) + 1) / 2
-    one, other = one - middle, other - middle
-    spread = np.dot(one, one) * np.dot(other, other)
-    return float(np.dot(one, other) / np.sqrt(spread)) if spread > 0 else None

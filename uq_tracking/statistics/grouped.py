@@ -7,18 +7,23 @@ random order, so ties never depend on the order of the input.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.statistics.parallel import map_threads
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
+
+R = TypeVar("R")
 
 SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2"}
 """The payload that holds the square of the value the groups are sorted by."""
@@ -62,8 +67,16 @@ class Groups(ABC):
         """Order statistics; ranks count from 1."""
 
     @abstractmethod
-    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
-        """The groups in order, a cache-sized number of samples at a time."""
+    def spans(self) -> list[tuple[int, int]]:
+        """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
+
+    @abstractmethod
+    def samples_before(self, start: int) -> int:
+        """Samples before the group that a span starts with."""
+
+    @abstractmethod
+    def block(self, names: Sequence[str], start: int, end: int) -> Block:
+        """The groups of one span, with the payloads named."""
 
     @abstractmethod
     def folded(self) -> Groups:
@@ -73,26 +86,14 @@ class Groups(ABC):
         """Sum of a payload over all samples."""
         return float(self.cumulative(name, [self.total])[0])
 
-    def expect(self, functions: Sequence[tuple[str, Callable[[FloatArray], FloatArray]]]) -> list[float]:
-        """Sums of ``weight * function(value)`` over all samples, one per pair; ``count`` weighs each sample 1.
+    def blocks(self, names: Sequence[str]) -> Iterator[Block]:
+        """The groups in order, span by span."""
+        for start, end in self.spans():
+            yield self.block(names, start, end)
 
-        The function is taken at the group's mean value, weighted by ``weight`` where the statistics know that
-        mean (``sum(std * z) = sum(error)``), so it is exact for exact groups and second order for a sketch.
-        """
-        totals = [0.0] * len(functions)
-        for block in self.blocks(self.payloads):
-            plain = block.sums[self.by] / block.count
-            for i, (weight, function) in enumerate(functions):
-                w = block.count if weight == "count" else block.sums[weight]
-                totals[i] += float(np.dot(w, function(self._centre(block, weight, plain))))
-        return totals
-
-    def _centre(self, block: Block, weight: str, plain: FloatArray) -> FloatArray:
-        if self.by != "z" or weight != "std":
-            return plain
-        with np.errstate(divide="ignore", invalid="ignore"):
-            centre = block.sums["error"] / block.sums["std"]
-        return np.where(np.isfinite(centre), np.clip(centre, block.low, block.high), plain)
+    def map_blocks(self, function: Callable[[Block], R], names: Sequence[str]) -> list[R]:
+        """``function`` of every block, in order, on all cores."""
+        return map_threads(lambda span: function(self.block(names, *span)), self.spans())
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,12 +171,17 @@ class Grouped(Groups):
         width = np.where(high[group] > low[group], high[group] - low[group], 0.0)  # inf - inf is no width
         return np.asarray(low[group] + share * width)
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Block]:  # noqa: D102
-        low, high = self._range
-        for start in range(0, len(self.count), BLOCK):
-            part = slice(start, start + BLOCK)
-            sums = {name: self.sums[name][part] for name in names}
-            yield Block(int(self.ends[start]), low[part], high[part], self.count[part].astype(float), sums)
+    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+        edges = [*range(0, len(self.count), BLOCK), len(self.count)]
+        return list(itertools.pairwise(edges))
+
+    def samples_before(self, start: int) -> int:  # noqa: D102
+        return int(self.ends[start])
+
+    def block(self, names: Sequence[str], start: int, end: int) -> Block:  # noqa: D102
+        (low, high), part = self._range, slice(start, end)
+        sums = {name: self.sums[name][part] for name in names}
+        return Block(int(self.ends[start]), low[part], high[part], self.count[part].astype(float), sums)
 
     def folded(self) -> Grouped:  # noqa: D102
         low, high = self._range

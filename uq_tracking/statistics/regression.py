@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal
@@ -12,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
-from uq_tracking.statistics.exact import PAYLOADS, SortedRows, sort_rows, standardised
+from uq_tracking.statistics.exact import PAYLOADS, SortedRows
 from uq_tracking.statistics.grouped import BLOCK, FloatArray, Grouped, Groups
-from uq_tracking.statistics.joint import Joint
+from uq_tracking.statistics.joint import JOINT_BITS, Joint
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.parallel import map_threads, worker_count
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
+from uq_tracking.statistics.sorting import PACK_ABOVE, sort_rows, standardised
 
 Kind = Literal["exact", "sketch"]
 ORDERS = ("std", "abs_error", "z")
@@ -68,6 +71,11 @@ class RegressionStatistics:
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Results shared between metrics; derived, never stored."""
 
+    @classmethod
+    def zero(cls, bits: int = SKETCH_BITS, std_floor: float | None = None) -> RegressionStatistics:
+        """The sketch of no samples: adding it changes nothing."""
+        return replace(SketchBuilder(bits).finish(), std_floor=std_floor)
+
     @property
     def n(self) -> int:
         """Number of samples that count."""
@@ -117,6 +125,7 @@ class RegressionStatistics:
         arrays["bits"], arrays["log_std"] = np.asarray(self.bits), np.asarray(self.log_std)
         joint = self.joint_counts()
         arrays["joint/key"], arrays["joint/count"] = joint.key, joint.count
+        arrays["joint/bits"] = np.asarray(joint.bits)
         for name, groups in self._sketch_groups():
             arrays[f"{name}/key"], arrays[f"{name}/width"] = groups.key, groups.width
             arrays[f"{name}/count"] = groups.count
@@ -157,13 +166,10 @@ def exact_statistics(
     std_floor : float, optional
         Recorded; the caller has applied it.
     """
-    error = target - mean if target.dtype == np.float64 else _difference(target, mean)
+    # Small input is worked on in float64; large float32 input stays so, its difference being rounded once.
+    dtype = np.float64 if len(std) < PACK_ABOVE else np.result_type(target, mean)
+    error = np.asarray(np.subtract(target, mean, dtype=dtype))
     return _exact_from_rows(std, error, Moments.of(target), counts, std_floor)
-
-
-def _difference(target: npt.NDArray[Any], mean: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """``target - mean`` of float32 input: rounded once, from float64."""
-    return np.asarray(np.subtract(target, mean, dtype=np.float64))
 
 
 def _exact_from_rows(
@@ -174,11 +180,9 @@ def _exact_from_rows(
     std_floor: float | None,
 ) -> RegressionStatistics:
     orders = sort_rows(std, error)
-    moments = {
-        "target": target,
-        "std": Moments.of(orders.by_std.columns["std"]),
-        "error": Moments.of(orders.by_std.columns["error"]),
-        "z": Moments.of(orders.by_z.values),
+    columns = (orders.by_std.columns["std"], orders.by_std.columns["error"], orders.by_z.values)
+    moments = dict(zip(("std", "error", "z"), map_threads(Moments.of, columns), strict=True)) | {
+        "target": target
     }
     return RegressionStatistics(
         kind="exact",
@@ -215,11 +219,29 @@ def _full_counts(counts: Mapping[str, int] | None, std: npt.NDArray[Any]) -> dic
 
 
 def _log_sum(std: npt.NDArray[Any]) -> float:
-    total = 0.0
-    with np.errstate(divide="ignore"):
-        for start in range(0, len(std), BLOCK):
-            total += float(np.log(std[start : start + BLOCK].astype(np.float64)).sum())
-    return total
+    def block(start: int) -> float:
+        with np.errstate(divide="ignore"):
+            return float(np.log(std[start : start + BLOCK].astype(np.float64)).sum())
+
+    return math.fsum(map_threads(block, range(0, len(std), BLOCK)))
+
+
+def payload_columns(std: FloatArray, error: FloatArray) -> dict[str, FloatArray]:
+    """Every payload of samples, by name."""
+    z = standardised(error, std)
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = 1 / std
+        return {
+            "std": std,
+            "std2": std * std,
+            "abs_error": np.abs(error),
+            "sq_error": error * error,
+            "z": z,
+            "z2": z * z,
+            "error": error,
+            "inv_std": inverse,
+            "inv_sqrt_std": np.sqrt(inverse),
+        }
 
 
 class SketchBuilder:
@@ -246,24 +268,25 @@ class SketchBuilder:
                 error = error - mean[part]
             self._add_block(std[part].astype(np.float64), error)
 
+    def absorb(self, statistics: RegressionStatistics) -> None:
+        """Add the samples of a finished sketch of the same ``bits``."""
+        for name, groups in statistics._sketch_groups():
+            self._sums[name].absorb(groups)
+        self._joint = self._joint.merge(statistics.joint_counts())
+        for name in VARIABLES:
+            self._moments[name] = self._moments[name].merge(statistics.moments[name])
+        self._log_std += statistics.log_std
+        self._zero += statistics.counts["n_zero_std"]
+
     def _add_block(self, std: FloatArray, error: FloatArray) -> None:
         self._joint = self._joint.merge(Joint.of(std, error))
-        z = standardised(error, std)
-        with np.errstate(divide="ignore", over="ignore"):
-            inverse = 1 / std
-            columns = {"std": std, "std2": std * std, "abs_error": np.abs(error), "sq_error": error * error}
-            columns |= {
-                "z": z,
-                "z2": z * z,
-                "error": error,
-                "inv_std": inverse,
-                "inv_sqrt_std": np.sqrt(inverse),
-            }
+        columns = payload_columns(std, error)
+        with np.errstate(divide="ignore"):
             self._log_std += float(np.log(std).sum())
         for name, sums in self._sums.items():
             sums.add(columns[name], columns)
-        for name, values in (("std", std), ("error", error), ("z", z)):
-            self._moments[name] = self._moments[name].merge(Moments.of(values))
+        for name in VARIABLES[1:]:
+            self._moments[name] = self._moments[name].merge(Moments.of(columns[name]))
         self._zero += int(np.count_nonzero(std == 0))
 
     def finish(self) -> RegressionStatistics:
@@ -290,10 +313,10 @@ def sketch_rows(
     mean: npt.NDArray[Any] | None = None,
     *,
     bits: int = SKETCH_BITS,
-    workers: int = 2,
+    workers: int | None = None,
 ) -> RegressionStatistics:
-    """Sketch of samples, a share of them on each of ``workers`` threads; arguments as for ``SketchBuilder.add``."""
-    workers = workers if len(std) > 4 * BUILD_BLOCK else 1
+    """Sketch of samples, a share on each of ``workers`` threads; arguments as for ``SketchBuilder.add``."""
+    workers = (workers or worker_count()) if len(std) > 4 * BUILD_BLOCK else 1
     edges = np.linspace(0, len(std), workers + 1).astype(int)
 
     def count(start: int, end: int) -> RegressionStatistics:
@@ -301,9 +324,7 @@ def sketch_rows(
         builder.add(std[start:end], target[start:end], None if mean is None else mean[start:end])
         return builder.finish()
 
-    with ThreadPoolExecutor(workers) as pool:  # counting and arithmetic release the GIL
-        parts = list(pool.map(count, edges[:-1], edges[1:]))
-    return reduce(merge, parts)
+    return reduce(merge, map_threads(lambda span: count(*span), itertools.pairwise(edges)))
 
 
 def merge(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
@@ -371,7 +392,7 @@ def _from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> RegressionStatistics
     std_floor = None if np.isnan(floor) else floor
     if str(arrays["kind"]) == "exact":
         return _exact_from_rows(arrays["std"], arrays["error"], moments["target"], counts, std_floor)
-    joint = Joint(arrays["joint/key"], arrays["joint/count"])
+    joint = Joint(arrays["joint/key"], arrays["joint/count"], int(arrays.get("joint/bits", JOINT_BITS)))
     groups = {name: _groups_from_arrays(name, arrays) for name in ORDERS}
     return RegressionStatistics(
         kind="sketch",
