@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,6 +44,11 @@ def evaluated(d, **options):
     return uq.evaluate(d.y, d.mu, d.s, **options)
 
 
+@cache
+def report_of(name):
+    return evaluated(datasets.REGRESSION[name]())
+
+
 def discrepancies(report, expected, d, relative):
     """One line for each key that is missing, invented, or not the expected number."""
     lines = []
@@ -59,8 +65,7 @@ def discrepancies(report, expected, d, relative):
 
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_scores_agree_with_the_literal_formulas(name):
-    d = datasets.REGRESSION[name]()
-    report = evaluated(d)
+    d, report = datasets.REGRESSION[name](), report_of(name)
     expected = {key: score_or_none(score, d) for key, score in regression.LITERAL.items()}
     assert discrepancies(report, expected, d, 1e-9) == []
     assert not set(report.scores) & set(report.undefined)
@@ -94,8 +99,7 @@ def test_options_agree_with_the_literal_formulas(name, alpha, n_bins):
 @pytest.mark.parametrize("curve", literal_curves.LITERAL_CURVES)
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_curves_agree_with_the_literal_formulas(name, curve):
-    d = datasets.REGRESSION[name]()
-    report = evaluated(d)
+    d, report = datasets.REGRESSION[name](), report_of(name)
     expected = score_or_none(literal_curves.LITERAL_CURVES[curve], d)
     if expected is None:
         assert curve not in report.curves
@@ -135,8 +139,7 @@ def test_float32_input_agrees_with_the_literal_formulas(name):
 
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_the_order_of_the_rows_changes_nothing(name):
-    d = datasets.REGRESSION[name]()
-    report = evaluated(d)
+    d, report = datasets.REGRESSION[name](), report_of(name)
     rng = np.random.default_rng(11)
     for _ in range(2):
         other = evaluated(d.permuted(rng))
