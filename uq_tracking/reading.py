@@ -1,0 +1,121 @@
+"""Logged runs read back: the reports, statistics and predictions that ``uq.log`` stored, from any tracker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
+from uq_tracking.inputs import Predictions
+from uq_tracking.report import Report
+from uq_tracking.statistics.store import Statistics, read_statistics
+from uq_tracking.tracking.backend import RunStore, StoredRun
+from uq_tracking.tracking.names import (
+    METHOD_TAG,
+    PREDICTIONS_FILE,
+    REPORT_FILE,
+    STATISTICS_FILE,
+    file_name,
+)
+from uq_tracking.tracking.resolve import open_store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LoggedRun:
+    """One run of a store, and how to read what it holds of one split."""
+
+    store: RunStore
+    stored: StoredRun
+    split: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person calls the run."""
+        return self.stored.name or self.stored.run_id
+
+    @property
+    def method(self) -> str | None:
+        """Name of the uncertainty method that the run is tagged with."""
+        return self.stored.tags.get(METHOD_TAG)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Names of the stored files."""
+        return self.store.files(self.stored.run_id)
+
+    def has(self, file: str) -> bool:
+        """Whether the run stored one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
+        return file_name(file, self.split) in self.files
+
+    def report(self) -> Report:
+        """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
+        return self._read(REPORT_FILE, Report.from_json)
+
+    def statistics(self) -> Statistics:
+        """The stored statistics."""
+        return self._read(STATISTICS_FILE, read_statistics)
+
+    def predictions(self) -> Predictions:
+        """The stored predictions."""
+        return self._read(PREDICTIONS_FILE, Predictions.load)
+
+    def scored(self) -> Report:
+        """The stored report together with its statistics, where they are stored."""
+        report = self.report()
+        return replace(report, statistics=self.statistics()) if self.has(STATISTICS_FILE) else report
+
+    def fetch(self, name: str, folder: Path) -> Path:
+        """Bring any stored file of the run into a folder."""
+        return self.store.fetch(self.stored.run_id, name, folder)
+
+    def _read(self, file: str, read: Callable[[Path], T]) -> T:
+        name = file_name(file, self.split)
+        with TemporaryDirectory(prefix="uq_tracking_") as folder:
+            path = self.fetch(name, Path(folder))
+            try:
+                return read(path)
+            except FileFormatError as error:
+                raise FileFormatError(f"{name} of run {self.name}: {error}") from error
+
+
+def logged_runs(uri: str, *, where: str | None = None, split: str | None = None) -> Iterator[LoggedRun]:
+    """Runs that a URI names, oldest first.
+
+    Parameters
+    ----------
+    uri : str
+        ``mlflow:EXPERIMENT[/RUN_ID]``, ``wandb:ENTITY/PROJECT[/RUN_ID]``, ``wandb-offline:DIR``, ``dir:PATH`` ...
+    where : str, optional
+        The tracker's own filter expression.
+    split : str, optional
+        Which of the run's splits to read.
+
+    Raises
+    ------
+    RunNotFoundError
+        The URI names a run that its store does not hold.
+    BackendError
+        No backend claims the URI, or its tracker is not there.
+    """
+    store, run_id = open_store(uri)
+    found = False
+    for stored in store.runs(where):
+        if run_id in (None, stored.run_id):
+            found = True
+            yield LoggedRun(store, stored, split)
+    if run_id is not None and not found:
+        raise RunNotFoundError(f"{uri}: there is no such run")
+
+
+def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
+    """The one run that a URI names; BackendError when it names several."""
+    runs = list(logged_runs(uri, split=split))
+    if len(runs) != 1:
+        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one")
+    return runs[0]
