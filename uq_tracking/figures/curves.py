@@ -8,10 +8,21 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
 from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
-from uq_tracking.figures.style import counted, dress, legend, line, new_figure, reference, titled, with_unit
+from uq_tracking.figures.style import (
+    counted,
+    dress,
+    legend,
+    line,
+    new_figure,
+    points,
+    reference,
+    titled,
+    with_unit,
+)
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -47,7 +58,7 @@ def reliability(report: Report) -> Figure:
     figure = new_figure()
     ax = reliability_axes(figure.add_subplot(), [bins], unit_of(report))
     _count_bars(ax, bins)
-    line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", label="bins")
+    line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False)
     titled(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
     return figure
 
@@ -67,7 +78,9 @@ def reliability_axes(ax: Axes, tables: list[Columns], unit: str | None) -> Axes:
         style.log_axes(ax, (low, high), (low, high))
     else:
         low, high = 0.0, high * 1.12 if high > 0 else 1.0
-        ax.set(xlim=(low, high), ylim=(low, high))
+        ticks = np.asarray(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+        ticks = ticks[(ticks >= low) & (ticks <= high)]
+        ax.set(xlim=(low, high), ylim=(low, high), xticks=ticks, yticks=ticks)
     ax.set_box_aspect(1)
     reference(ax, [low, high], [low, high], zorder=2.5, label="calibrated")
     _side(ax, 0.04, 0.95, "overconfident", over=True, va="top")
@@ -142,7 +155,7 @@ def calibration(report: Report) -> Figure:
     ax = calibration_axes(figure.add_subplot())
     _deviation(ax, curve["expected"], curve["observed"], split=0.5)
     _band(ax, curve, "expected")
-    line(ax, curve["expected"], curve["observed"])
+    points(ax, curve["expected"], curve["observed"])
     scores = [
         score_text(report, "calibration_error", "calibration error"),
         score_text(report, "miscalibration_area", "miscalibration area"),
@@ -160,7 +173,7 @@ def calibration_axes(ax: Axes) -> Axes:
     """Prepare the unit square with its diagonal, each half's over- and underconfident side named."""
     dress(ax, "predicted quantile level", "observed share of targets below")
     _unit_square(ax)
-    ax.axvline(0.5, color="#AAAAAA", linewidth=0.9, linestyle=":")
+    line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
         name = "overconfident" if over else "underconfident"
         _side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
@@ -217,7 +230,7 @@ def coverage(report: Report) -> Figure:
     _unit_square(ax)
     _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
     _band(ax, curve, "nominal")
-    line(ax, curve["nominal"], curve["observed"])
+    points(ax, curve["nominal"], curve["observed"])
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
     _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
     _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
@@ -229,7 +242,7 @@ def coverage(report: Report) -> Figure:
 def pit_histogram(report: Report) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
-    The grey band holds 95 % of the bars of a calibrated model with this number of samples.
+    The pale band between the grey lines holds 95 % of the bars of a calibrated model with this number of samples.
 
     Parameters
     ----------
@@ -250,7 +263,9 @@ def pit_histogram(report: Report) -> Figure:
     share = 1.0 / len(bars["center"])
     ax.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
     half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
-    ax.axhspan(max(1 - half, 0.0), 1 + half, color="#9A9A9A", alpha=0.5, linewidth=0, zorder=2.4)
+    low, high = max(1 - half, 0.0), 1 + half
+    ax.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
+    ax.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
     reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
     ax.set(
         xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
@@ -286,9 +301,9 @@ def sparsification(report: Report) -> Figure:
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
     area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
     ax.fill_between(x, curve["oracle"], curve["model"], **area)
-    line(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
-    line(ax, x, curve["model"], label="by uncertainty")
-    line(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
+    points(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
+    points(ax, x, curve["model"], label="by uncertainty")
+    points(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
     ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
     legend(ax, loc="best")
     scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
@@ -327,7 +342,7 @@ def n_merci_by_alpha(report: Report) -> Figure:
     line(ax, [left, right], [0, 0], color=style.ORACLE, linestyle="--", label="oracle")
     pole = _last_jump(y, low, high)
     line(ax, x[:pole], y[:pole], color="#9CC6E0", linewidth=1.2)
-    line(ax, x[pole:], y[pole:], label="model", marker="o" if len(x) < 3 else "")
+    points(ax, x[pole:], y[pole:], label="model")
     ax.set(xlim=(left, right), ylim=(low, high))
     legend(ax, loc="best")
     titled(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
@@ -335,9 +350,9 @@ def n_merci_by_alpha(report: Report) -> Figure:
 
 
 def _n_merci_limits(x: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """Choose limits from the upper half of the levels: below, the definition may have a pole."""
-    seen = y[x >= np.median(x)]
-    return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(np.percentile(seen, 80)))
+    """Choose limits from the levels that are used in practice, far above the pole of the definition."""
+    seen = y[x >= min(0.9, float(x.max()))]
+    return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 
 
 def _last_jump(y: FloatArray, low: float, high: float) -> int:

@@ -38,7 +38,7 @@ class _Side:
     zero: tuple[float, float] | None
 
 
-@drawn("Error against uncertainty")
+@drawn("Error vs std")
 def error_vs_std(report: Report) -> Figure:
     """Draw how the absolute errors spread at each predicted standard deviation.
 
@@ -63,12 +63,11 @@ def error_vs_std(report: Report) -> Figure:
     style.log_axes(ax, x.limits, y.limits)
     _mark_zero(ax, x, y)
     drawn_cells = _draw_cells(ax, x, y, cells["count"])
-    _multiples(ax, x.limits)
+    _multiples(ax, x.zero[1] if x.zero else x.limits[0], x.limits[1])
     legend(ax, loc=_emptier_corner(x, y, cells["count"]))
-    bar = figure.colorbar(drawn_cells, ax=ax, pad=0.02, fraction=0.06)
-    _dress_bar(bar.ax, cells["count"])
+    _colour_bar(figure, ax, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
-    titled(ax, heading(report, "Error against uncertainty"), scores)
+    titled(ax, heading(report, "Error vs std"), scores)
     return figure
 
 
@@ -139,8 +138,8 @@ def _hidden(y: _Side) -> npt.NDArray[np.bool_]:
     return y.low < y.limits[0] * (1 - ROUNDING)
 
 
-def _multiples(ax: Axes, limits: tuple[float, float]) -> None:
-    x, color = np.asarray(limits), style.OVERCONFIDENT
+def _multiples(ax: Axes, low: float, high: float) -> None:
+    x, color = np.asarray([low, high]), style.OVERCONFIDENT
     line(ax, x, 2 * x, color=color, linestyle="--", linewidth=1.8, label="|e| = 2 std", zorder=3)
     line(ax, x, x, color=color, linewidth=1.8, label="|e| = std", zorder=3)
 
@@ -163,12 +162,11 @@ def _hidden_text(y: _Side, count: FloatArray) -> str:
     return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
 
 
-def _dress_bar(ax: Axes, count: npt.NDArray[np.float64]) -> None:
-    """Give the colour bar plain numbers at whole powers of ten."""
-    top = max(float(count.max()), 2.0)
-    ax.yaxis.set_major_locator(FixedLocator([10.0**k for k in range(int(np.log10(top)) + 1)]))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
-    ax.tick_params(labelsize=style.TICKS, color="#555555", labelcolor="black", length=3)
-    ax.set_ylabel("samples per cell", fontsize=style.TEXT, color="black")
-    ax.grid(False)
+def _colour_bar(figure: Figure, ax: Axes, cells: PolyCollection, top: float) -> None:
+    """Add a colour bar with plain numbers at whole powers of ten."""
+    bar = figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
+    ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]
+    bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
+    bar.ax.yaxis.set_minor_locator(NullLocator())
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
+    style.dress_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.ticker import MaxNLocator, ScalarFormatter
+from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
@@ -66,7 +67,7 @@ def uncertainty_map(
         Factor on ``std``, usually MeRCI's lambda, which makes the rescaled std cover 95 % of the errors.
     unit : str, optional
         Unit of the target.
-    image : array, shape (h, w), (h, w, 3) or (h, w, 4), optional
+    image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
         The model's input, drawn first; of any resolution.
     title : str, optional
         Title of the whole figure, for instance the case's name.
@@ -116,7 +117,7 @@ def _plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def _panels(arrays: Sequence[npt.NDArray[Any]], scale: float, picture: Masked | None) -> list[_Panel]:
+def _panels(arrays: Sequence[npt.NDArray[Any]], scale: float, picture: _Panel | None) -> list[_Panel]:
     target, mean, std = arrays
     error, error_mean = _reduced(lambda t, m: np.abs(m - t), target, mean)
     spread, spread_mean = _reduced(lambda s: scale * s, std)
@@ -126,16 +127,16 @@ def _panels(arrays: Sequence[npt.NDArray[Any]], scale: float, picture: Masked | 
         _Panel(f"absolute error, mean {error_mean}", error, "error"),
         _Panel(f"{readable(scale)} {TIMES} std, mean {spread_mean}", spread, "error"),
     ]
-    return panels if picture is None else [_Panel("input", picture, "image"), *panels]
+    return panels if picture is None else [picture, *panels]
 
 
-def _reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any]) -> tuple[Masked, str]:
-    """Means over square blocks of a pixelwise function, and its mean over the whole map as text.
+def _reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, str]:
+    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean as text.
 
     Non-finite pixels are left out. Bands of rows keep the memory small, however large the map is.
     """
     height, width = arrays[0].shape
-    block = -(-max(height, width) // MAX_PIXELS)
+    block = max(least, -(-max(height, width) // MAX_PIXELS))
     columns = np.arange(0, width, block)
     total, count = np.empty((2, -(-height // block), len(columns)))
     for row in range(len(total)):
@@ -144,22 +145,32 @@ def _reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any]) -> tuple[
         finite = np.isfinite(values)
         total[row] = np.add.reduceat(np.where(finite, values, 0.0).sum(axis=0), columns)
         count[row] = np.add.reduceat(finite.sum(axis=0), columns)
-    mean = readable(float(total.sum() / count.sum())) if count.any() else "undefined"
+    mean = readable(float(total.sum() / count.sum()), padded=True) if count.any() else "undefined"
     return np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean
 
 
-def _picture(image: npt.NDArray[Any]) -> Masked:
-    """Return grey values or colours in [0, 1], stretched between the 1st and 99th percentile where needed."""
+def _picture(image: npt.NDArray[Any]) -> _Panel:
+    """Make a panel of grey values or colours in [0, 1], stretched between percentiles where needed."""
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0 or (image.ndim == 3 and image.shape[2] not in (3, 4)):
         raise ShapeError(
-            f"image has shape {image.shape}; pass (height, width), (height, width, 3) or (height, width, 4), "
+            f"image has shape {image.shape}; pass (height, width) or (height, width, 1, 3 or 4), "
             "channels last"
         )
     channels = [image] if image.ndim == 2 else [image[..., k] for k in range(3)]
-    reduced = [_reduced(lambda c: c, channel)[0] for channel in channels]
+    reduced = [_reduced(lambda c: c, channel, least=_sparse_block(channel))[0] for channel in channels]
     stacked = np.ma.stack(reduced, axis=-1) if len(reduced) > 1 else reduced[0]
     low, high = (0.0, 255.0) if image.dtype == np.uint8 else _stretch(stacked)
-    return np.ma.clip((stacked - low) / (high - low), 0.0, 1.0)
+    known = float(np.isfinite(image).mean())
+    title = "input" if known > 0.995 else f"input, {readable(100 * known, 2)} % known"
+    return _Panel(title, np.ma.clip((stacked - low) / (high - low), 0.0, 1.0), "image")
+
+
+def _sparse_block(channel: npt.NDArray[Any]) -> int:
+    """Choose blocks that hold about one known pixel each, so that scattered measurements can be seen."""
+    known = float(np.isfinite(channel).mean())
+    return min(math.ceil(known**-0.5), max(1, max(channel.shape) // 40)) if known else 1
 
 
 def _stretch(values: Masked) -> tuple[float, float]:
@@ -250,7 +261,7 @@ def _layout(ratio: float, *, with_image: bool) -> _Layout:
 def _show(
     ax: Axes, panel: _Panel, limits: tuple[float, float], origin: Literal["upper", "lower"], font: float
 ) -> AxesImage:
-    ax.set_facecolor(style.NO_DATA)
+    ax.set_facecolor(style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
     height, width = panel.values.shape[:2]
     stretched = not 1 / LONGEST <= height / width <= LONGEST
     values = panel.values if panel.values.ndim == 2 else panel.values.filled(0.85)
@@ -262,8 +273,9 @@ def _show(
     ax.set(xticks=[], yticks=[])
     ax.grid(False)
     ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
-    ax.set_title(panel.title, fontsize=font, color="black", fontweight="normal", loc="center", pad=4)
-    if panel.values.mask.all():
+    name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
+    ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", pad=4)
+    if np.ma.getmaskarray(panel.values).all():
         ax.text(0.5, 0.5, "no ground truth", ha="center", va="center", fontsize=font, transform=ax.transAxes)
     return shown
 
@@ -278,10 +290,8 @@ def _colour_bar(figure: Figure, drawn: Sequence[tuple[Axes, AxesImage]], label: 
     )  # fmt: skip
     axis = bar.ax.yaxis if layout.bars == "right" else bar.ax.xaxis
     axis.set_major_locator(MaxNLocator(5 if layout.bars == "right" else 4))
-    axis.set_major_formatter(ScalarFormatter(useOffset=True, useMathText=False))
-    bar.ax.tick_params(labelsize=layout.font - 1, color="#555555", labelcolor="black", length=3)
-    bar.set_label(label, fontsize=layout.font, color="black")
-    bar.ax.grid(False)
+    axis.set_major_formatter(style.TickNumbers())
+    style.dress_bar(bar, label, size=layout.font, ticks=layout.font - 1)
 
 
 def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "max"]:

@@ -85,5 +85,5 @@ def score_text(report: Report, key: str, label: str) -> str:
     text = f"{label} {readable(report.scores[key], padded=True)}"
     if key in report.intervals:
         low, high = report.intervals[key]
-        text += f" ({readable(low)} to {readable(high)})"
+        text += f" ({readable(low, padded=True)} to {readable(high, padded=True)})"
     return text

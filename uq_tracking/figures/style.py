@@ -21,11 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,12 +44,16 @@ UNDERCONFIDENT = "#56B4E9"
 UNDERCONFIDENT_TEXT = "#2678A8"  # the same hue, dark enough to read on white
 COUNTS = "#CFCFCF"
 NO_DATA = "#D9D9D9"
+NO_INPUT = "#C9DDF2"  # not a grey, because inputs are
+
+ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 
 FAMILY = "DejaVu Sans"  # ships with matplotlib, so every machine has it
 TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 13.0
 MINUS = "\N{MINUS SIGN}"
 TITLE_WIDTH = 46
 """Letters that fit beside one another at ``TEXT`` points on a figure ``SIZE[0]`` inches wide."""
+NAME_WIDTH = 36  # the same for the bold name, centred on axes that lie right of the figure's centre
 
 
 def new_figure(size: tuple[float, float] = SIZE) -> Figure:
@@ -63,25 +68,62 @@ def dress(ax: Axes, x_label: str, y_label: str) -> Axes:
     ax.set_facecolor("white")
     ax.set_axisbelow(True)
     ax.grid(True, which="major", color="#E6E6E6", linewidth=0.8, linestyle="-")
-    ax.tick_params(
-        which="major", labelsize=TICKS, labelcolor="black", color="#555555", direction="out", length=4
-    )
-    ax.tick_params(which="minor", length=0, labelsize=0)
+    dress_ticks(ax, TICKS)
+    ax.tick_params(which="both", top=False, right=False, labeltop=False, labelright=False)
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_minor_locator(NullLocator())
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set(color="#555555", linewidth=0.8)
-    ax.set_xlabel(x_label, fontsize=TEXT, color="black")
-    ax.set_ylabel(y_label, fontsize=TEXT, color="black")
+    ax.set_xlabel(x_label, fontsize=TEXT, color="black", labelpad=4)
+    ax.set_ylabel(y_label, fontsize=TEXT, color="black", labelpad=4)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
+        axis.set_major_formatter(TickNumbers())
     return ax
+
+
+def dress_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
+    """Set everything about the ticks that the user's own settings could otherwise change."""
+    look: dict[str, Any] = {"labelsize": size, "labelcolor": "black", "color": "#555555", "direction": "out"}
+    ax.tick_params(which="major", **look, length=length, width=0.8, pad=3.5)
+
+
+def dress_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
+    """Do the same for a colour bar."""
+    bar.set_label(label, fontsize=size, color="black", labelpad=4)
+    bar.outline.set(edgecolor="#555555", linewidth=0.8)
+    bar.ax.grid(False)
+    dress_ticks(bar.ax, ticks, length=3)
+    bar.ax.tick_params(which="minor", length=0)
+
+
+class TickNumbers(Formatter):
+    """Plain numbers with as many digits as it takes to tell the ticks apart."""
+
+    def __call__(self, value: float, pos: int | None = None) -> str:
+        """Format one number, as for the cursor."""
+        return readable(value)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Format all ticks of an axis."""
+        ticks = np.unique(np.asarray(values, dtype=np.float64))
+        if len(ticks) < 2:
+            return [readable(value) for value in values]
+        ratio = float(np.abs(ticks).max() / np.diff(ticks).min())
+        digits = max(3, math.ceil(math.log10(ratio)) + 2)
+        return [readable(value, digits, compact=True) for value in values]
 
 
 def line(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
     """Plot one line with no property left to the user's settings."""
-    given = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL, **style}
+    given = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL, **ENDS, **style}
     (drawn,) = ax.plot(np.asarray(x), np.asarray(y), **given)
     return drawn
+
+
+def points(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
+    """Plot one line, with markers when it has so few points that it could not be seen."""
+    return line(ax, x, y, **{"marker": "o" if np.size(x) < 3 else "", **style})
 
 
 def reference(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
@@ -100,7 +142,7 @@ def legend(ax: Axes, **where: Any) -> None:
 def titled(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
     """Put a bold name and, under it, the scores over single axes."""
     lines = [clipped(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
-    name = clipped(name, round(TITLE_WIDTH * 0.88))
+    name = clipped(name, NAME_WIDTH)
     room = 6 + len(lines) * TEXT * 1.25
     ax.set_title(name, fontsize=TITLE, fontweight="bold", color="black", loc="center", pad=room)
     score = ax.annotate(
@@ -151,8 +193,10 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def readable(value: float, digits: int = 3, *, padded: bool = False) -> str:
-    """Format a number for a person; ``padded`` keeps trailing zeros.
+def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
+    """Format a number for a person.
+
+    ``padded`` keeps trailing zeros; ``compact`` writes large round numbers with an exponent.
 
     Examples
     --------
@@ -164,9 +208,14 @@ def readable(value: float, digits: int = 3, *, padded: bool = False) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     size = abs(value)
+    if compact and size >= 1e5:
+        text = f"{value:.{digits - 1}e}"
+        mantissa, _, exponent = text.partition("e")
+        mantissa = mantissa.rstrip("0").rstrip(".")
+        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
     if 10.0 ** (digits - 1) <= size < 1e8:
         return f"{value:,.0f}".replace("-", MINUS)
-    text = f"{value:{'#' * padded}.{digits}g}"
+    text = f"{value:{'#' * padded},.{digits}g}"
     mantissa, _, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}".replace("-", MINUS) if exponent else text.replace("-", MINUS)
 
@@ -190,7 +239,7 @@ def with_unit(label: str, unit: object) -> str:
 def decades(low: float, high: float) -> FloatArray:
     """At most about six round tick positions on a logarithmic axis: 1-2-5 steps, or whole decades."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    span = math.log10(high / low)
+    span = math.log10(high) - math.log10(low)
     steps: tuple[int, ...] = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
     stride = max(1, math.ceil(span / 6))
     if span < 0.3:

@@ -1,0 +1,180 @@
+import io
+import subprocess
+import sys
+import threading
+
+import matplotlib as mpl
+import matplotlib.style
+import numpy as np
+import pytest
+from PIL import Image
+
+from uq_tracking import figures
+from uq_tracking.figures import style
+
+from . import made, seen
+
+NAMES = [
+    "reliability",
+    "calibration",
+    "coverage",
+    "pit_histogram",
+    "sparsification",
+    "n_merci_by_alpha",
+    "error_vs_std",
+]
+
+
+@pytest.fixture(scope="module")
+def report():
+    return made.scored("heavy", n=1000, unit="m")
+
+
+def all_pixels(report):
+    values = np.arange(1200.0).reshape(30, 40)
+    drawn = [getattr(figures, name)(report) for name in NAMES]
+    drawn.append(figures.before_after(report, report))
+    drawn.append(
+        figures.uncertainty_map(values, values + 1, values * 0 + 2, scale=1.0, unit="m", title="a case")
+    )
+    drawn.append(figures.reliability(made.report({})))
+    return [figures.to_rgb(figure) for figure in drawn]
+
+
+def test_png_bytes_are_deterministic(report):
+    for name in NAMES:
+        draw = getattr(figures, name)
+        assert figures.to_png(draw(report)) == figures.to_png(draw(report))
+
+
+def test_png_has_no_metadata(report):
+    picture = Image.open(io.BytesIO(figures.to_png(figures.reliability(report))))
+    assert set(picture.info) <= {"dpi"}
+
+
+def test_png_and_pixels_agree(report):
+    figure = figures.sparsification(report)
+    png = Image.open(io.BytesIO(figures.to_png(figure))).convert("RGB")
+    np.testing.assert_array_equal(np.asarray(png), figures.to_rgb(figure))
+
+
+def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
+    figure = figures.sparsification(report)
+    pixels = figures.to_rgb(figure, dpi=60)
+    assert (pixels.shape, pixels.dtype) == ((270, 300, 3), np.uint8)
+    assert figure.get_dpi() == style.DPI
+    assert Image.open(io.BytesIO(figures.to_png(figure, dpi=60))).size == (300, 270)
+
+
+@pytest.mark.parametrize("theme", ["dark_background", "bmh"])
+def test_the_users_own_settings_do_not_change_a_pixel(report, theme):
+    expected = all_pixels(report)
+    with mpl.rc_context():
+        matplotlib.style.use(theme)
+        mpl.rcParams.update(
+            {"text.usetex": True, "font.size": 20, "axes.grid": True, "xtick.top": True, "lines.marker": "x",
+             "xtick.minor.visible": True, "image.cmap": "jet", "savefig.bbox": "tight"}
+        )  # fmt: skip
+        changed = all_pixels(report)
+    for before, after in zip(expected, changed, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_settings_of_matplotlib_stay_as_they_were(report):
+    before = dict(mpl.rcParams)
+    all_pixels(report)
+    assert dict(mpl.rcParams) == before
+
+
+def test_threads_draw_what_one_thread_draws(report):
+    expected = all_pixels(report)
+    found = {}
+
+    def work(index):
+        found[index] = all_pixels(report)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for index in range(2):
+        for before, after in zip(expected, found[index], strict=True):
+            np.testing.assert_array_equal(before, after)
+
+
+def test_pyplot_is_not_imported():
+    code = (
+        "import sys, numpy as np\n"
+        "from uq_tracking import figures\n"
+        "figures.to_png(figures.uncertainty_map(*[np.ones((3, 4))] * 3, scale=1.0))\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_user_text_is_drawn_as_written():
+    report = made.scored("calibrated", n=500, unit="$_m^2", method_label="deep_ens $x\n v2")
+    for name in NAMES:
+        assert "deep_ens $x v2" in seen.texts(getattr(figures, name)(report))
+    assert "[$_m^2]" in seen.texts(figures.reliability(report))
+
+
+def test_letters_the_font_lacks_become_boxes():
+    report = made.scored("calibrated", n=500, method_label="\u6e29\u5ea6 a")
+    assert "Reliability: \u25a1\u25a1 a" in seen.texts(figures.reliability(report))
+
+
+def test_long_names_are_cut():
+    report = made.scored("calibrated", n=500, method_label="x" * 200)
+    longest = max(len(text) for text in seen.texts(figures.reliability(report)).split("\n"))
+    assert longest <= style.TITLE_WIDTH
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.0123456, "0.0123"),
+        (-12.3456, "\N{MINUS SIGN}12.3"),
+        (999.7, "1,000"),
+        (1234567.0, "1,234,567"),
+        (1.5e-7, "1.5e\N{MINUS SIGN}7"),
+        (2e9, "2e9"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_numbers_are_readable(value, text):
+    assert style.readable(value) == text
+
+
+def test_padded_numbers_keep_their_zeros():
+    assert [style.readable(x, padded=True) for x in (0.7, 1.0, 12.0, 100.0)] == [
+        "0.700",
+        "1.00",
+        "12.0",
+        "100",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "texts"),
+    [
+        ([0, 0.25, 0.5], ["0", "0.25", "0.5"]),
+        ([273.15, 273.1501, 273.1502], ["273.15", "273.1501", "273.1502"]),
+        ([0, 500_000, 1_000_000], ["0", "5e5", "1e6"]),
+        ([1000, 1002.5, 1005], ["1,000", "1,002.5", "1,005"]),
+        ([4.0], ["4"]),
+    ],
+)
+def test_ticks_can_be_told_apart(ticks, texts):
+    assert style.TickNumbers().format_ticks(ticks) == texts
+
+
+@pytest.mark.parametrize("limits", [(1, 1.1), (1, 9), (0.3, 40), (1e-6, 1e9), (1e-300, 1e300)])
+def test_log_ticks_are_few_and_inside(limits):
+    ticks = style.decades(*limits)
+    assert 2 <= len(ticks) <= 8
+    assert (np.diff(ticks) > 0).all()
+    assert (ticks >= limits[0] * 0.999).all()
+    assert (ticks <= limits[1] * 1.001).all()
