@@ -16,18 +16,21 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from uq_tracking.evaluation import evaluate
     from uq_tracking.inputs import Predictions
+    from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
     from uq_tracking.tracking.log import log
 
 _HOME = {
     "Predictions": "inputs",
+    "Recalibration": "recalibration",
     "Report": "report",
     "evaluate": "evaluation",
     "log": "tracking.log",
+    "recalibrate": "recalibration",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 
-__all__ = ["Predictions", "Report", "__version__", "evaluate", "log"]
+__all__ = ["Predictions", "Recalibration", "Report", "__version__", "evaluate", "log", "recalibrate"]
 
 
 def __getattr__(name: str) -> Any:

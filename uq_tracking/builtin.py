@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.metrics.registry import Metric
+    from uq_tracking.recalibration import Recalibrator
     from uq_tracking.report import Report
     from uq_tracking.tracking.backend import Backend
 
@@ -21,6 +22,18 @@ def uq_metrics() -> list[Metric]:
 
     modules = (accuracy, scoring, calibration, ranking, sharpness)
     return [metric for module in modules for metric in module.METRICS]
+
+
+@hookimpl
+def uq_recalibrators() -> list[Recalibrator]:
+    """The methods of recalibration."""
+    from uq_tracking.recalibration.cdf_isotonic import CDF_ISOTONIC
+    from uq_tracking.recalibration.std_binning import STD_BINNING
+    from uq_tracking.recalibration.std_isotonic import STD_ISOTONIC
+    from uq_tracking.recalibration.std_scaling import STD_SCALING
+    from uq_tracking.recalibration.temperature import TEMPERATURE
+
+    return [STD_SCALING, CDF_ISOTONIC, STD_ISOTONIC, STD_BINNING, TEMPERATURE]
 
 
 @hookimpl

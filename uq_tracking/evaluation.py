@@ -13,8 +13,9 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, select
 from uq_tracking.report import SCHEMA, Report
-from uq_tracking.settings import EXACT_LIMIT, Family, Method, Settings
-from uq_tracking.statistics.regression import RegressionStatistics, exact_statistics, sketch_statistics
+from uq_tracking.settings import Family, Method, Settings
+from uq_tracking.statistics.make import make_statistics
+from uq_tracking.statistics.regression import RegressionStatistics
 
 
 def evaluate(
@@ -102,15 +103,6 @@ def as_predictions(y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Pred
     if given:
         raise SettingsError(f"{', '.join(given)}: give these to Predictions, which holds the input already")
     return y_true
-
-
-def make_statistics(predictions: Predictions, method: Method = "auto") -> RegressionStatistics:
-    """Statistics of predictions: exact, or sketched above the limit of ``method="auto"``."""
-    if method not in ("auto", "exact", "sketch"):
-        raise SettingsError(f"method is {method!r}; choose auto, exact or sketch")
-    exact = method == "exact" or (method == "auto" and predictions.n <= EXACT_LIMIT)
-    make = exact_statistics if exact else sketch_statistics
-    return make(*predictions.flat(), counts=predictions.counts, std_floor=predictions.std_floor)
 
 
 def score(

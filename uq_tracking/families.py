@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -148,8 +148,21 @@ class StudentT(Standard):
 GAUSSIAN, LAPLACE, UNIFORM = Gaussian(), Laplace(), Uniform()
 
 
+@dataclass(frozen=True)
+class ShapedSettings(Settings):
+    """Settings under a distribution that has no name, such as a recalibrated one."""
+
+    shape: Standard = GAUSSIAN
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values without the distribution."""
+        return {field.name: getattr(self, field.name) for field in fields(Settings)}
+
+
 def family_of(settings: Settings) -> Standard:
-    """The family that the settings name."""
+    """The family that the settings name or hold."""
+    if isinstance(settings, ShapedSettings):
+        return settings.shape
     if settings.family == "student_t":
         return StudentT(settings.dof)
     return {"gaussian": GAUSSIAN, "laplace": LAPLACE, "uniform": UNIFORM}[settings.family]

@@ -115,7 +115,9 @@ def manager() -> pluggy.PluginManager:
 
 def _broken(name: str, error: Exception) -> None:
     warnings.warn(
-        f"plugin {name!r} is skipped: {type(error).__name__}: {error}", category=_plugin_warning(), stacklevel=3
+        f"plugin {name!r} is skipped: {type(error).__name__}: {error}",
+        category=_plugin_warning(),
+        stacklevel=3,
     )
 
 
@@ -141,7 +143,9 @@ def collect(hook: str, name_of: Callable[[T], str]) -> dict[str, T]:
         for item in items:
             name = name_of(item)
             if name in found:
-                raise PluginError(f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}")
+                raise PluginError(
+                    f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}"
+                )
             found[name], owner[name] = item, plugin_name
     return found
 
@@ -167,6 +171,7 @@ def backends() -> dict[str, Backend]:
 def reload() -> None:
     """Forget the plugins found so far, so that the next use looks again."""
     from uq_tracking.metrics import registry
+    from uq_tracking.recalibration import base
 
-    for cached in (manager, figures, maps, backends, registry.registry):
+    for cached in (manager, figures, maps, backends, registry.registry, base.recalibrators):
         cached.cache_clear()

@@ -1,0 +1,43 @@
+"""Recalibration: parameters fitted on one set of predictions and applied to another.
+
+>>> import numpy as np
+>>> from uq_tracking.recalibration import recalibrate
+>>> rng = np.random.default_rng(0)
+>>> mean, std = rng.normal(size=1000), np.full(1000, 0.5)
+>>> truth = mean + rng.normal(size=1000)  # twice the error that std claims
+>>> scale = recalibrate((truth, mean, std), "std_scaling")
+>>> new_mean, new_std = scale.apply(mean, std)
+>>> round(float(new_std[0]), 1)
+1.0
+"""
+
+from uq_tracking.recalibration.base import (
+    FittedOn,
+    Recalibration,
+    Recalibrator,
+    RegressionRecalibration,
+    recalibrators,
+)
+from uq_tracking.recalibration.cdf_isotonic import CdfIsotonic
+from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
+from uq_tracking.recalibration.fitting import recalibrate
+from uq_tracking.recalibration.std_binning import StdBinning
+from uq_tracking.recalibration.std_isotonic import StdIsotonic
+from uq_tracking.recalibration.std_scaling import StdScaling
+from uq_tracking.recalibration.temperature import Temperature
+
+__all__ = [
+    "CdfIsotonic",
+    "FittedOn",
+    "Recalibration",
+    "Recalibrator",
+    "RegressionRecalibration",
+    "StdBinning",
+    "StdIsotonic",
+    "StdScaling",
+    "Temperature",
+    "read_recalibrations",
+    "recalibrate",
+    "recalibrate_file",
+    "recalibrators",
+]

@@ -1,0 +1,297 @@
+"""What a recalibration is: frozen parameters that know what they were fitted on, and the methods installed."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.families import Standard, family_of
+from uq_tracking.inputs.convert import Source, read_floats
+from uq_tracking.settings import Family, Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from uq_tracking.inputs import Predictions
+
+FloatArray = npt.NDArray[np.float64]
+Task = Literal["regression", "classification"]
+
+FORMAT = "uq_tracking.recalibration"
+SCHEMA = 1
+"""Version of the files; raised when a reader of the older version would misread them."""
+
+
+@dataclass(frozen=True)
+class FittedOn:
+    """The set that parameters were fitted on.
+
+    Attributes
+    ----------
+    n : int
+        Number of samples.
+    source : {"exact", "sketch", "arrays"}
+        Kind of the statistics, or the arrays themselves.
+    split : str or None
+        Name of the set, such as "validation".
+    digest : str or None
+        Digest of its predictions; see ``Predictions.digest``.
+    std_floor : float or None
+        The floor that its standard deviations were raised to.
+    """
+
+    n: int
+    source: str
+    split: str | None = None
+    digest: str | None = None
+    std_floor: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recalibration(ABC):
+    """Fitted parameters as plain data: equal, hashable, and the same after JSON."""
+
+    method: ClassVar[str]
+    """Name of the method, as in the registry."""
+    task: ClassVar[Task]
+
+    fitted_on: FittedOn
+
+    @abstractmethod
+    def scalars(self) -> dict[str, float]:
+        """The few numbers worth plotting over runs, by name."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter as plain values."""
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "fitted_on"}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that ``from_dict`` reads back."""
+        return {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "method": self.method,
+            "parameters": self.parameters(),
+            "fitted_on": asdict(self.fitted_on),
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Strict JSON text, also written to ``path`` if given."""
+        text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Inverse of ``to_dict``, for any method when called on ``Recalibration``.
+
+        Raises
+        ------
+        FileFormatError
+            The values are foreign, damaged, too new, or of another method than the class asked.
+        """
+        kind = _kind(values)
+        if not issubclass(kind, cls):
+            raise FileFormatError(f"this is a recalibration by {kind.method}; read it with {kind.__name__}")
+        try:
+            parameters = {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values["parameters"].items()
+            }
+            return kind(fitted_on=FittedOn(**values["fitted_on"]), **parameters)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"the recalibration by {kind.method} is damaged ({error})") from error
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Self:
+        """Read what ``to_json`` made: the text, or the path of its file; errors as for ``from_dict``."""
+        return cls.from_dict(read_json(source))
+
+
+def read_json(source: str | Path) -> Any:
+    """Values of a JSON text, or of the file at a path; FileFormatError if it is not JSON."""
+    is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+    try:
+        return json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
+    except ValueError as error:
+        raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
+
+
+def _kind(values: Any) -> type[Any]:
+    """The class of the recalibration that values describe."""
+    if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+        raise FileFormatError(f"this is not a recalibration: it does not state the format {FORMAT!r}")
+    schema = values.get("schema")
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise FileFormatError(
+            f"the recalibration has schema {schema!r}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+        )
+    method, known = str(values.get("method")), recalibrators()
+    if method not in known:
+        raise FileFormatError(
+            f"no installed distribution knows the recalibration method {method!r}; known are {', '.join(known)}"
+        )
+    return known[method].kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionRecalibration(Recalibration):
+    """Recalibration of a mean and a standard deviation.
+
+    ``family`` and ``dof`` name the distribution whose quantiles the recalibrated prediction has, as in
+    ``Settings``.
+    """
+
+    task: ClassVar[Task] = "regression"
+
+    family: Family = "gaussian"
+    dof: float = 5.0
+
+    def __post_init__(self) -> None:
+        Settings(family=self.family, dof=self.dof)
+
+    @abstractmethod
+    def new_std(self, std: FloatArray) -> FloatArray:
+        """Recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
+
+    def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:
+        """Recalibrated means, given the standard deviations before; most methods leave them."""
+        return mean
+
+    @property
+    def shape(self) -> Standard | None:
+        """Distribution of the standardised error after recalibration, where the method has its own."""
+        return None
+
+    def apply(self, mean: Any, std: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Recalibrate predictions.
+
+        Parameters
+        ----------
+        mean, std : arrays of one shape, from any array library
+            Predictive means and standard deviations, in the target's unit; std >= 0. NaN stays NaN.
+
+        Returns
+        -------
+        mean, std : new numpy arrays
+            In the input's shape and floating-point type (integers become float64); masked arrays stay masked.
+
+        Raises
+        ------
+        ShapeError
+            The shapes differ.
+        InvalidValueError
+            A standard deviation is negative.
+        """
+        mean_in, std_in = read_floats(mean, "mean"), _read_std(std)
+        if mean_in.values.shape != std_in.values.shape:
+            raise ShapeError(
+                f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; nothing is broadcast"
+            )
+        mean64, std64 = mean_in.values.astype(np.float64), std_in.values.astype(np.float64)
+        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std(std64))
+
+    def apply_std(self, std: Any) -> npt.NDArray[Any]:
+        """Recalibrate standard deviations alone; parameters, result and errors as for ``apply``."""
+        source = _read_std(std)
+        return _like(source, self.new_std(source.values.astype(np.float64)))
+
+    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Quantiles of the recalibrated predictions.
+
+        Parameters
+        ----------
+        mean, std : arrays of one shape
+            Predictions before recalibration.
+        q : float or array of floats in [0, 1]
+            Levels.
+
+        Returns
+        -------
+        array, float64
+            In the shape of ``q`` followed by the shape of ``mean``.
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if not np.all((levels >= 0) & (levels <= 1)):
+            raise SettingsError("q holds levels outside [0, 1]; pass shares, such as 0.975")
+        mean, std = self.apply(mean, std)
+        standard = self.shape or family_of(Settings(family=self.family, dof=self.dof))
+        z = standard.quantile(levels).reshape(levels.shape + (1,) * mean.ndim)
+        return np.asarray(mean.astype(np.float64) + std.astype(np.float64) * z)
+
+    def apply_to(self, predictions: Predictions) -> Predictions:
+        """Recalibrate ``Predictions``; what is left out stays as it is."""
+        valid = predictions.valid
+        if valid is None:
+            mean, std = self.apply(predictions.mean, predictions.std)
+            return predictions.replace(mean=mean, std=std)
+        mean, std = predictions.mean.copy(), predictions.std.copy()
+        mean[valid], std[valid] = self.apply(mean[valid], std[valid])
+        return predictions.replace(mean=mean, std=std)
+
+
+def _read_std(std: Any) -> Source:
+    source = read_floats(std, "std")
+    hidden = False if source.left_out is None else source.left_out
+    negative = int(np.count_nonzero((source.values < 0) & ~np.asarray(hidden)))
+    if negative:
+        raise InvalidValueError(
+            f"std has {negative} negative values; pass standard deviations, which are >= 0"
+        )
+    return source
+
+
+def _like(source: Source, values: FloatArray) -> npt.NDArray[Any]:
+    """Values in the source's type, masked where it is; never the source's own memory."""
+    new = np.array(values, dtype=source.values.dtype)
+    return new if source.left_out is None else np.ma.MaskedArray(new, source.left_out)
+
+
+@dataclass(frozen=True)
+class Recalibrator:
+    """A method of recalibration, as plugins register it with the hook ``uq_recalibrators``.
+
+    Attributes
+    ----------
+    name : str
+        ``uq.recalibrate(..., name)``.
+    kind : type
+        Class of the fitted parameters, whose ``method`` is the name.
+    fit : callable
+        ``fit(statistics, settings, fitted_on)`` of regression statistics, or
+        ``fit(labels, logits, fitted_on, ignore_label)`` where the task is classification. Raises
+        ``RecalibrationError`` for what it cannot be fitted to.
+    summary, source : str
+        One line for people, and where it comes from.
+    """
+
+    name: str
+    kind: type[Recalibration]
+    fit: Callable[..., Recalibration]
+    summary: str
+    source: str
+
+    @property
+    def task(self) -> Task:
+        """Whether it recalibrates a regression or a classification."""
+        return self.kind.task
+
+
+@lru_cache(maxsize=1)
+def recalibrators() -> Mapping[str, Recalibrator]:
+    """Every method that an installed distribution registers, by name."""
+    from uq_tracking.hooks import collect
+
+    found: dict[str, Recalibrator] = collect("uq_recalibrators", lambda method: method.name)
+    return found

@@ -1,0 +1,48 @@
+"""Refusals that several methods share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from uq_tracking.errors import RecalibrationError
+from uq_tracking.statistics.regression import RegressionStatistics
+
+
+def require_samples(statistics: RegressionStatistics, needed: int, method: str) -> None:
+    """RecalibrationError unless there are enough samples."""
+    if statistics.n < needed:
+        raise RecalibrationError(
+            f"{method} needs at least {needed} samples, these are {statistics.n}; pass a larger set"
+        )
+
+
+def require_positive_std(statistics: RegressionStatistics, method: str) -> None:
+    """RecalibrationError where a standard deviation of zero leaves no standardised error."""
+    if statistics.moments["std"].low <= 0:
+        raise RecalibrationError(
+            f"{method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; set std_floor="
+        )
+
+
+def check_finite(name: str, values: Sequence[float]) -> None:
+    """RecalibrationError where a parameter is no finite number."""
+    if not all(isinstance(value, float | int) and math.isfinite(value) for value in values):
+        raise RecalibrationError(
+            f"{name} must hold finite numbers; the input overflows, or the file is damaged"
+        )
+
+
+def check_positive(name: str, values: Sequence[float]) -> None:
+    """RecalibrationError where a parameter is not a finite number above zero."""
+    check_finite(name, values)
+    if not all(value > 0 for value in values):
+        raise RecalibrationError(f"{name} must be above 0")
+
+
+def check_increasing(name: str, values: Sequence[float]) -> None:
+    """RecalibrationError where a table falls."""
+    check_finite(name, values)
+    if any(b < a for a, b in pairwise(values)):
+        raise RecalibrationError(f"{name} must not fall from one entry to the next")

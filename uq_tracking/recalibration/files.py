@@ -1,0 +1,199 @@
+"""Recalibrations of a logged run, and recalibrated standard deviations in a user's file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration, read_json
+
+STD_NAMES = ("std", "y_std", "sigma", "s", "uncertainty")
+MEAN_NAMES = ("mean", "y_pred", "mu", "prediction")
+SUFFIX = "_recalibrated"
+
+Array = npt.NDArray[Any]
+
+
+def read_recalibrations(source: str | Path) -> dict[str, Recalibration]:
+    """The fitted parameters in ``uq/recalibration.json`` of a run, by method.
+
+    A file that ``Recalibration.to_json`` wrote is read as well.
+
+    Raises
+    ------
+    FileFormatError
+        The file is foreign, damaged or too new.
+    """
+    values = read_json(source)
+    if not isinstance(values, Mapping) or not isinstance(values.get("methods"), Mapping):
+        one = Recalibration.from_dict(values)
+        return {one.method: one}
+    entries = [entry for entry in values["methods"].values() if entry.get("recalibration")]
+    found = [Recalibration.from_dict(entry["recalibration"]) for entry in entries]
+    return {one.method: one for one in found}
+
+
+class Columns(NamedTuple):
+    """Named arrays of a file, and how to write them back."""
+
+    arrays: dict[str, Array]
+    write: Callable[[Path, Mapping[str, Array]], None]
+
+
+def recalibrate_file(
+    recalibration: Recalibration,
+    source: str | Path,
+    output: str | Path | None = None,
+    *,
+    std: str | None = None,
+    mean: str | None = None,
+) -> Path:
+    """Write a copy of a file of predictions with recalibrated standard deviations beside the given ones.
+
+    Parameters
+    ----------
+    recalibration : Recalibration
+        Of a regression.
+    source : path of a .npz, .npy, .csv or .parquet file
+        Holds standard deviations under ``std``, ``y_std``, ``sigma``, ``s`` or ``uncertainty``, and means, where the
+        recalibration moves them, under ``mean``, ``y_pred``, ``mu`` or ``prediction``. A .npy file is the standard
+        deviations themselves.
+    output : path, optional
+        By default the source with ``.recalibrated`` before its suffix.
+    std, mean : str, optional
+        The names, where they are others.
+
+    Returns
+    -------
+    Path
+        The new file: everything of the source, and ``<name>_recalibrated``.
+
+    Raises
+    ------
+    RecalibrationError
+        The recalibration is of a classification, or the file would be overwritten.
+    FileFormatError
+        The file has no such columns, or cannot be read.
+    """
+    source = Path(source)
+    target = (
+        source.with_name(f"{source.stem}.recalibrated{source.suffix}") if output is None else Path(output)
+    )
+    if not isinstance(recalibration, RegressionRecalibration):
+        raise RecalibrationError(
+            f"{recalibration.method} changes probabilities; a file of std needs another method"
+        )
+    if target.resolve() == source.resolve():
+        raise RecalibrationError(f"{target} would be overwritten; choose another output")
+    columns = _read(source)
+    std_name = _find(columns.arrays, std, STD_NAMES, "standard deviations", source)
+    columns.write(target, _recalibrated(recalibration, columns.arrays, std_name, mean, source))
+    return target
+
+
+def _recalibrated(
+    recalibration: RegressionRecalibration,
+    arrays: dict[str, Array],
+    std_name: str,
+    mean: str | None,
+    source: Path,
+) -> dict[str, Array]:
+    """The new columns."""
+    zero, one = np.zeros(1), np.ones(1)
+    moves_mean = bool(np.any(recalibration.new_mean(zero, one) != zero))
+    if not moves_mean or source.suffix == ".npy":
+        return {std_name + SUFFIX: recalibration.apply_std(arrays[std_name])}
+    mean_name = _find(arrays, mean, MEAN_NAMES, "means", source)
+    new_mean, new_std = recalibration.apply(arrays[mean_name], arrays[std_name])
+    return {mean_name + SUFFIX: new_mean, std_name + SUFFIX: new_std}
+
+
+def _find(names: Iterable[str], given: str | None, usual: tuple[str, ...], what: str, source: Path) -> str:
+    there = list(names)
+    wanted = usual if given is None else (given,)
+    found = next((name for name in wanted if name in there), None)
+    if found is None:
+        raise FileFormatError(
+            f"{source} holds {', '.join(there) or 'nothing'}, but no {what} ({', '.join(wanted)}); give the name"
+        )
+    return found
+
+
+def _read(source: Path) -> Columns:
+    readers = {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv, ".parquet": _read_parquet}
+    if source.suffix not in readers:
+        raise FileFormatError(f"{source} is none of {', '.join(readers)}")
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file {source}")
+    return readers[source.suffix](source)
+
+
+def _read_npz(source: Path) -> Columns:
+    from uq_tracking.inputs.storage import read_npz
+
+    arrays = read_npz(source)
+
+    def write(target: Path, new: Mapping[str, Array]) -> None:
+        with target.open("wb") as file:
+            np.savez(file, allow_pickle=False, **{**arrays, **new})
+
+    return Columns(arrays, write)
+
+
+def _read_npy(source: Path) -> Columns:
+    try:
+        values = np.load(source, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise FileFormatError(f"{source} cannot be read as an array: {error}") from error
+    return Columns({"std": values}, lambda target, new: _save_npy(target, new["std" + SUFFIX]))
+
+
+def _save_npy(target: Path, values: Array) -> None:
+    with target.open("wb") as file:
+        np.save(file, values, allow_pickle=False)
+
+
+def _read_csv(source: Path) -> Columns:
+    with source.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.reader(file))
+    if not rows or any(len(row) != len(rows[0]) for row in rows):
+        raise FileFormatError(f"{source} is no table: its rows must be as long as its header")
+    header, body = rows[0], rows[1:]
+    arrays = {}
+    for i, name in enumerate(header):
+        column = _numbers([row[i] for row in body])
+        if column is not None:
+            arrays[name] = column
+
+    def write(target: Path, new: Mapping[str, Array]) -> None:
+        columns = [array.tolist() for array in new.values()]
+        with target.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*header, *new])
+            writer.writerows([*row, *(column[i] for column in columns)] for i, row in enumerate(body))
+
+    return Columns(arrays, write)
+
+
+def _numbers(texts: list[str]) -> Array | None:
+    """A column of numbers, an empty cell being NaN; None where it holds other text."""
+    try:
+        return np.asarray([float(text) if text.strip() else np.nan for text in texts])
+    except ValueError:
+        return None
+
+
+def _read_parquet(source: Path) -> Columns:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise FileFormatError(f"reading {source} needs pandas: pip install 'uq-tracking[files]'") from error
+    table = pd.read_parquet(source)
+    arrays = {str(name): table[name].to_numpy() for name in table.columns}
+    return Columns(arrays, lambda target, new: table.assign(**dict(new)).to_parquet(target))

@@ -1,0 +1,158 @@
+"""The verb: parameters of a method, fitted to whatever holds the statistics it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uq_tracking.errors import RecalibrationError, SettingsError
+from uq_tracking.inputs import Predictions
+from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, recalibrators
+from uq_tracking.settings import Family, Settings
+from uq_tracking.statistics.make import make_statistics
+from uq_tracking.statistics.regression import RegressionStatistics
+
+
+def recalibrate(
+    source: Any,
+    method: str = "std_scaling",
+    *,
+    family: Family | None = None,
+    dof: float | None = None,
+    n_bins: int | None = None,
+    split: str | None = None,
+    ignore_label: int | None = None,
+) -> Recalibration:
+    """Fit a recalibration; ``apply`` it to other predictions, or pass it to ``evaluate(..., calibration=)``.
+
+    Fit on data that the model was not trained on, and score on data that the fit has not seen.
+
+    Parameters
+    ----------
+    source : Report, RegressionStatistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
+        What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, and so does
+        a stored run: the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
+    method : str
+        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``temperature``, or a plugin's.
+    family, dof : optional
+        Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
+    n_bins : int, optional
+        Bins of ``std_binning``; by default the report's, else 10.
+    split : str, optional
+        Name of the set, kept with the parameters.
+    ignore_label : int, optional
+        Label that ``temperature`` leaves out.
+
+    Returns
+    -------
+    Recalibration
+        Frozen parameters: ``apply(mean, std)``, ``quantile(mean, std, q)``, ``to_json()``.
+
+    Raises
+    ------
+    RecalibrationError
+        The method cannot be fitted to this; the message says why and what to do.
+    SettingsError
+        An unknown method or an option out of range.
+    InputError
+        Arrays that cannot be scored.
+
+    Examples
+    --------
+    >>> scale = recalibrate(([0.0, 0.0, 0.0, 0.0], [3.0, -3.0, 1.0, -1.0], [1.0, 1.0, 1.0, 1.0]), "std_scaling")
+    >>> mean, std = scale.apply([0.0, 2.0], [1.0, 2.0])
+    >>> std.round(3)
+    array([2.236, 4.472])
+    """
+    chosen = find_recalibrator(method)
+    if chosen.task == "classification":
+        return _fit_arrays(chosen, source, split, ignore_label)
+    if ignore_label is not None:
+        raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
+    statistics, about = statistics_of(source)
+    settings = _settings(about.get("settings") or {}, family=family, dof=dof, n_bins=n_bins)
+    return fit(chosen, statistics, settings, split=split, digest=about.get("digest"))
+
+
+def fit(
+    method: Recalibrator,
+    statistics: RegressionStatistics,
+    settings: Settings,
+    *,
+    split: str | None = None,
+    digest: str | None = None,
+) -> Recalibration:
+    """Fit a regression method to statistics."""
+    return method.fit(
+        statistics,
+        settings,
+        FittedOn(statistics.n, statistics.kind, split, digest, statistics.std_floor),
+    )
+
+
+def find_recalibrator(method: str) -> Recalibrator:
+    """The method of that name; SettingsError names those there are."""
+    known = recalibrators()
+    if method not in known:
+        raise SettingsError(f"no recalibration method is called {method!r}; known are {', '.join(known)}")
+    return known[method]
+
+
+def statistics_of(source: Any) -> tuple[RegressionStatistics, dict[str, Any]]:
+    """Regression statistics of anything that has them, with its settings and digest where it knows them."""
+    if isinstance(source, RegressionStatistics):
+        return source, {}
+    if isinstance(source, tuple | list):
+        source = _predictions(source)
+    if isinstance(source, Predictions):
+        return make_statistics(source), {"digest": source.digest(), "settings": {}}
+    statistics = getattr(source, "statistics", None)
+    if isinstance(statistics, RegressionStatistics):
+        return statistics, _about(source)
+    raise RecalibrationError(_no_statistics(source, statistics))
+
+
+def _about(source: Any) -> dict[str, Any]:
+    provenance = getattr(source, "provenance", None)
+    settings = getattr(source, "settings", None)
+    return {
+        "digest": provenance.get("digest") if isinstance(provenance, Mapping) else None,
+        "settings": dict(settings) if isinstance(settings, Mapping) else {},
+    }
+
+
+def _predictions(arrays: tuple[Any, ...] | list[Any]) -> Predictions:
+    if len(arrays) != 3:
+        raise RecalibrationError(
+            f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
+        )
+    return Predictions(*arrays)
+
+
+def _no_statistics(source: Any, statistics: Any) -> str:
+    kind = type(source).__name__
+    if statistics is not None or "Classification" in kind or getattr(source, "task", "") == "classification":
+        return f"this method needs a mean and a std, but the {kind} is of a classification; use method='temperature'"
+    if hasattr(source, "statistics"):
+        return (
+            f"the {kind} holds no statistics, as when read from JSON; read it with Report.from_npz, or pass the "
+            "statistics or the predictions"
+        )
+    return f"cannot fit on a {kind}; pass a Report, statistics, Predictions, or (y_true, y_pred, y_std)"
+
+
+def _settings(known: Mapping[str, Any], **given: Any) -> Settings:
+    return Settings.from_dict(
+        {**known, **{name: value for name, value in given.items() if value is not None}}
+    )
+
+
+def _fit_arrays(
+    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None
+) -> Recalibration:
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise RecalibrationError(
+            f"{method.name} is fitted on (labels, logits), not on a {type(source).__name__}; statistics "
+            "do not hold the logits"
+        )
+    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label)

@@ -1,0 +1,201 @@
+"""One temperature for all logits of a classifier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import RecalibrationError, ShapeError
+from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibration, Recalibrator, Task
+from uq_tracking.recalibration.checks import check_positive
+
+BLOCK = 1 << 16
+"""Samples worked on at a time."""
+WIDEST = math.log(1e4)
+"""The search covers temperatures between exp(-WIDEST) and exp(WIDEST)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Temperature(Recalibration):
+    """``softmax(logits / temperature)``; for a single logit per sample, ``sigmoid(logit / temperature)``.
+
+    Attributes
+    ----------
+    temperature : float
+        Above 1 where the classifier is overconfident.
+    n_logits : int
+        Logits per sample along the last axis; 1 for a binary classifier with one logit and no such axis.
+    """
+
+    method: ClassVar[str] = "temperature"
+    task: ClassVar[Task] = "classification"
+
+    temperature: float
+    n_logits: int
+
+    def __post_init__(self) -> None:
+        check_positive("temperature", [self.temperature])
+        check_positive("n_logits", [self.n_logits])
+
+    def scalars(self) -> dict[str, float]:  # noqa: D102
+        return {"temperature": self.temperature}
+
+    def apply(self, logits: Any) -> npt.NDArray[Any]:
+        """Recalibrated probabilities.
+
+        Parameters
+        ----------
+        logits : array, shape (..., C), from any array library
+            Or of any shape for a binary classifier with one logit. Logarithms of probabilities serve as well.
+
+        Returns
+        -------
+        array
+            Probabilities in the shape of the logits and their floating-point type.
+        """
+        values = read_floats(logits, "logits").values
+        if self.n_logits == 1:
+            return _sigmoid(values / self.temperature).astype(values.dtype)
+        if values.ndim == 0 or values.shape[-1] != self.n_logits:
+            raise ShapeError(
+                f"the temperature was fitted to {self.n_logits} classes along the last axis; the logits have shape "
+                f"{values.shape}"
+            )
+        return _softmax(values.astype(np.float64) / self.temperature).astype(values.dtype)
+
+
+def fit_temperature(
+    labels: Any, logits: Any, fitted_on: FittedOn | None = None, ignore_label: int | None = None
+) -> Temperature:
+    """Temperature that minimises the negative log likelihood (Guo et al. 2017).
+
+    Parameters
+    ----------
+    labels : integer array, shape (...)
+        Classes, from 0.
+    logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
+    fitted_on : FittedOn, optional
+        What is known of the set; the number of samples is filled in.
+    ignore_label : int, optional
+        Label of samples to leave out.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not belong together.
+    RecalibrationError
+        Labels out of range, logits that are not finite, or no best temperature: every sample is classified
+        correctly, or hardly any.
+    """
+    truth, scores, n_logits = _checked(labels, logits, ignore_label)
+    temperature = _search(truth, scores)
+    known = fitted_on or FittedOn(n=0, source="arrays")
+    return Temperature(
+        temperature=temperature,
+        n_logits=n_logits,
+        fitted_on=FittedOn(len(truth), "arrays", known.split, known.digest),
+    )
+
+
+def _checked(
+    labels: Any, logits: Any, ignore_label: int | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], int]:
+    """Labels (n,) and logits (n, C) that count, and the logits per sample that were given."""
+    truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
+    if truth.dtype.kind not in "iub":
+        raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
+    binary = truth.shape == scores.shape
+    if not binary and truth.shape != scores.shape[:-1]:
+        raise ShapeError(
+            f"labels have shape {truth.shape} and logits {scores.shape}; pass logits with the classes "
+            "along the last axis"
+        )
+    scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
+    truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
+    if ignore_label is not None:
+        keep = truth != ignore_label
+        truth, scores = truth[keep], scores[keep]
+    truth = truth.astype(np.int64)
+    _check_values(truth, scores)
+    return truth, scores, 1 if binary else scores.shape[-1]
+
+
+def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
+    if not len(truth) or scores.shape[-1] < 2:
+        raise RecalibrationError("temperature needs at least one labelled sample and two classes")
+    outside = (truth < 0) | (truth >= scores.shape[-1])
+    if outside.any():
+        raise RecalibrationError(
+            f"{int(outside.sum())} labels lie outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
+            "pass ignore_label= for those that mean no class"
+        )
+    bad = int(np.count_nonzero(~np.isfinite(scores)))
+    if bad:
+        raise RecalibrationError(
+            f"{bad} logits are not finite; for probabilities pass numpy.log(numpy.clip(probs, 1e-12, None))"
+        )
+
+
+def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> float:
+    """Minimise over the logarithm of the temperature; the loss is convex in its inverse, so it has one minimum."""
+    from scipy.optimize import minimize_scalar
+
+    unit = float(np.abs(scores - scores.max(axis=-1, keepdims=True)).max()) or 1.0  # any scale of logits
+    found = minimize_scalar(
+        lambda log_t: _loss(truth, scores, unit * math.exp(log_t)),
+        bounds=(-WIDEST, WIDEST),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    if abs(found.x) > WIDEST - 0.01:
+        which = (
+            "0: every label already has the largest logit"
+            if found.x < 0
+            else "infinity: the logits do not help"
+        )
+        raise RecalibrationError(f"there is no best temperature, it tends to {which}; fit on held-out data")
+    return unit * math.exp(found.x)
+
+
+def _loss(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], temperature: float) -> float:
+    """Mean negative log likelihood, in float64."""
+    total = 0.0
+    for labels, block in _blocks(truth, scores):
+        z = block / temperature
+        z -= z.max(axis=-1, keepdims=True)
+        total += float((np.log(np.exp(z).sum(axis=-1)) - z[np.arange(len(labels)), labels]).sum())
+    return total / len(truth)
+
+
+def _blocks(
+    truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]
+) -> Iterator[tuple[npt.NDArray[np.int64], FloatArray]]:
+    for start in range(0, len(truth), BLOCK):
+        part = slice(start, start + BLOCK)
+        yield truth[part], scores[part].astype(np.float64)
+
+
+def _softmax(z: FloatArray) -> FloatArray:
+    weights = np.exp(z - z.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _sigmoid(z: npt.NDArray[Any]) -> FloatArray:
+    from scipy.special import expit
+
+    return np.asarray(expit(z.astype(np.float64)))
+
+
+TEMPERATURE = Recalibrator(
+    "temperature",
+    Temperature,
+    fit_temperature,
+    "One divisor for every logit, of maximum likelihood",
+    "Guo 2017 section 4.2",
+)
