@@ -130,7 +130,31 @@ def wide_std(n: int = 300) -> Regression:
     return Regression(s * rng.normal(size=n), np.zeros(n), s)
 
 
+def confident_blunder(n: int = 300) -> Regression:
+    """The most certain prediction is the worst by far: later bins drown in a difference of running sums."""
+    rng = rng_of("confident_blunder")
+    s = rng.uniform(0.1, 1.0, n)
+    e = s * rng.normal(size=n)
+    e[np.argmin(s)] = 1e8
+    return Regression(e, np.zeros(n), s)
+
+
+def opposite_std(n: int = 300) -> Regression:
+    """The smaller the standard deviation, the larger the error, over eight decades of each."""
+    rng = rng_of("opposite_std")
+    s = 10.0 ** rng.uniform(-4.0, 4.0, n)
+    return Regression(rng.normal(size=n) / s, np.zeros(n), s)
+
+
 # --- degenerate ---
+
+
+def right_where_uncertain(n: int = 100) -> Regression:
+    """The ten least certain predictions are right to the last digit: the RMSE of their bin is 0."""
+    rng = rng_of("right_where_uncertain")
+    e = 3.3 * rng.normal(size=n)
+    e[-10:] = 0.0
+    return Regression(e, np.zeros(n), np.arange(1.0, n + 1.0))
 
 
 def oracle(n: int = 250) -> Regression:
@@ -220,6 +244,9 @@ REGRESSION: dict[str, Callable[[], Regression]] = {
     "nearly_constant_std": nearly_constant_std,
     "far_off": far_off,
     "wide_std": wide_std,
+    "confident_blunder": confident_blunder,
+    "opposite_std": opposite_std,
+    "right_where_uncertain": right_where_uncertain,
     "oracle": oracle,
     "perfect": perfect,
     "some_zero_std": some_zero_std,
