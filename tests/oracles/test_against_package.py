@@ -219,3 +219,11 @@ def test_figures_published_for_the_synthetic_sets(large_reports):
     assert all(
         large_reports[kind].scores["calibration_error"] < 1e-4 for kind in ("homoscedastic", "epistemic")
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["integers", "few_std", "some_zero_std", "many_zero_std", "all_zero_std", "perfect"]
+)
+def test_the_sketch_leaves_the_same_scores_undefined(name):
+    d = datasets.REGRESSION[name]()
+    assert set(evaluated(d, method="sketch").undefined) == set(report_of(name).undefined)
