@@ -16,8 +16,8 @@ THUMBNAIL = 300
 
 
 def texts(figure: Figure) -> str:
-    """Every visible text of the figure, drawn once so that ticks have their labels."""
-    to_png(figure)
+    """Every visible text of the figure, laid out once so that ticks have their labels."""
+    figure.draw_without_rendering()
     return "\n".join(text.get_text() for text in figure.findobj(Text) if text.get_visible())
 
 
@@ -39,8 +39,7 @@ def thumbnail(figure: Figure) -> np.ndarray:
 
 
 def text_heights(figure: Figure) -> list[float]:
-    """Height in pixels of each one-line text at thumbnail size."""
-    to_png(figure)
+    """Height in pixels of a line of each text at thumbnail size, for a figure that has been drawn."""
     scale = THUMBNAIL / (figure.get_figwidth() * 72)
     return [
         text.get_fontsize() * scale for text in figure.findobj(Text) if text.get_visible() and text.get_text()
