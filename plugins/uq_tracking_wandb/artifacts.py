@@ -1,0 +1,118 @@
+"""A run's files: one artifact ``uq-<run id>``, a new version per batch, every version complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uq_tracking.errors import BackendError
+from uq_tracking_wandb.deadline import within
+
+if TYPE_CHECKING:
+    import wandb
+
+ARTIFACT_TYPE = "uq"
+ANSWER_SECONDS = 10.0
+"""How long logging an artifact may wait for the server's answer; the upload itself goes on in wandb-core."""
+UPLOAD_SECONDS = 30
+"""How long a new version may wait for the upload of the one that it extends."""
+
+
+def artifact_name(run_id: str) -> str:
+    """Return the name of the run's artifact; W&B allows letters, digits, ``.``, ``_`` and ``-``."""
+    return f"uq-{re.sub(r'[^A-Za-z0-9._-]', '_', run_id)}"
+
+
+class RunFiles:
+    """Collects the files of a batch and logs them as one version of the run's artifact.
+
+    Parameters
+    ----------
+    run
+        The open run.
+    stored
+        Offline only: files of earlier fragments of this run, by name, that a new version has to hold as well.
+    """
+
+    def __init__(self, run: wandb.Run, stored: Mapping[str, Path] | None = None) -> None:
+        self._run = run
+        self._staged = dict(stored or {})
+        self._draft: wandb.Artifact | None = None
+        self._last: wandb.Artifact | None = None
+        self._looked_up = False
+
+    def add(self, path: Path, name: str) -> None:
+        """Copy a file into the batch; ``wandb`` stages it, so the original may go."""
+        import wandb
+
+        if self._draft is None:
+            self._draft = wandb.Artifact(artifact_name(self._run.id), ARTIFACT_TYPE)
+        self._draft.add_file(str(path), name=name, overwrite=True)
+
+    def discard(self) -> None:
+        """Forget the files of the batch."""
+        self._draft = None
+
+    def flush(self) -> None:
+        """Log the batch as a new version, unless the last version has the same content."""
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return
+        version = self._complete_offline(draft) if self._run.offline else self._complete_online(draft)
+        if self._last is not None and version.digest == self._last.digest:
+            return
+        within(ANSWER_SECONDS, lambda: self._run.log_artifact(version), f"artifact {version.name}")
+        self._last = version
+
+    def _complete_offline(self, draft: wandb.Artifact) -> wandb.Artifact:
+        """Add the files of the last version that the batch does not replace, from where they are staged."""
+        for name, path in self._staged.items():
+            if name in draft.manifest.entries:
+                continue
+            if not path.is_file():
+                raise BackendError(
+                    f"{draft.name}: a new version must keep {name}, but its staged copy {path} is gone; "
+                    "a synced run is extended online, at wandb:ENTITY/PROJECT/RUN"
+                )
+            draft.add_file(str(path), name=name, policy="immutable")
+        entries = draft.manifest.entries.items()
+        self._staged = {name: Path(entry.local_path) for name, entry in entries if entry.local_path}
+        return draft
+
+    def _complete_online(self, draft: wandb.Artifact) -> wandb.Artifact:
+        """Build on the last version when it has files that the batch does not replace."""
+        last = self._last_version()
+        if last is None or set(last.manifest.entries) <= set(draft.manifest.entries):
+            return draft
+        version = last.wait(UPLOAD_SECONDS).new_draft()
+        for name, entry in draft.manifest.entries.items():
+            version.add_file(str(entry.local_path), name=name, policy="immutable", overwrite=True)
+        return version
+
+    def _last_version(self) -> wandb.Artifact | None:
+        """Return the version logged here, or for a resumed run the one on the server."""
+        if self._last is None and self._run.resumed and not self._looked_up:
+            path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
+            self._last = within(ANSWER_SECONDS, lambda: latest_version(path), f"artifact {path}")
+            self._looked_up = True
+        return self._last
+
+
+def latest_version(path: str) -> wandb.Artifact | None:
+    """Artifact at ``ENTITY/PROJECT/NAME:latest``, or None when the project has none of that name."""
+    import wandb
+
+    try:
+        found: wandb.Artifact = wandb.Api().artifact(path, type=ARTIFACT_TYPE)
+    except wandb.errors.CommError as error:
+        if is_missing(error):
+            return None
+        raise
+    return found
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether the public API says that there is no such thing; it has no error class for that."""
+    return any(words in str(error) for words in ("not found", "not find", "does not exist"))

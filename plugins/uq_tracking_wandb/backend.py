@@ -1,0 +1,83 @@
+"""The backend: finds the active run, adopts runs, opens stores. Imports without ``wandb``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
+from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
+
+if TYPE_CHECKING:
+    import wandb
+
+OLDEST = (0, 20)
+"""First release with ``reinit="create_new"``, which opens runs beside the active one."""
+
+_INSTALL = "pip install 'uq-tracking[wandb]'"
+
+
+class WandbBackend(Backend):
+    """Weights & Biases, online and offline."""
+
+    name = ONLINE
+    schemes = (OFFLINE,)
+
+    def __init__(self) -> None:
+        self._adopted: WeakKeyDictionary[Any, Run] = WeakKeyDictionary()
+
+    def status(self) -> BackendStatus:
+        """Whether ``wandb`` is installed and new enough."""
+        try:
+            version = metadata.version("wandb")
+        except metadata.PackageNotFoundError:
+            return BackendStatus(ONLINE, usable=False, hint=_INSTALL)
+        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+        if numbers < OLDEST:
+            return BackendStatus(ONLINE, False, version, f"wandb {version} is too old: {_INSTALL} --upgrade")
+        return BackendStatus(ONLINE, usable=True, version=version)
+
+    def active_run(self) -> Run | None:
+        """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; none is ever started here."""
+        sdk = sys.modules.get("wandb")
+        run = getattr(sdk, "run", None)
+        return None if run is None else self._run(run)
+
+    def adopt(self, run: Any) -> Run | None:
+        """Return the run of a ``wandb.Run``, of Lightning's ``WandbLogger``, or of the id of an open run."""
+        sdk = sys.modules.get("wandb")
+        if sdk is None:
+            return None
+        if isinstance(run, str):
+            run = sdk.run if sdk.run is not None and sdk.run.id == run else None
+        elif type(run).__name__ == "WandbLogger":
+            run = run.experiment
+        return self._run(run) if isinstance(run, sdk.Run) else None
+
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
+        """Return the store of ``wandb:ENTITY/PROJECT[/RUN]`` or ``wandb-offline:DIR[/RUN]``."""
+        if scheme == OFFLINE:
+            from uq_tracking_wandb.offline import OfflineStore
+
+            folder, run_id = parse_offline(address)
+            return OfflineStore(folder), run_id
+        from uq_tracking_wandb.online import OnlineStore
+
+        parsed = parse_online(address)
+        return OnlineStore(parsed), parsed.run_id
+
+    def _run(self, run: wandb.Run) -> Run:
+        """One adapter per run, because it remembers the last version of the run's artifact."""
+        from uq_tracking_wandb.address import uri_of
+        from uq_tracking_wandb.run import DisabledRun, WandbRun, finished_error, is_finished
+
+        if run.disabled:
+            return DisabledRun()
+        if is_finished(run):
+            raise finished_error(uri_of(run))
+        if run not in self._adopted:
+            self._adopted[run] = WandbRun(run)
+        return self._adopted[run]

@@ -1,0 +1,89 @@
+"""Curves as tables with a line plot: runs that hold the same key are overlaid in one chart of the web page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.curves import Curve
+
+if TYPE_CHECKING:
+    import wandb
+    from wandb.plot.custom_chart import CustomChart
+
+MAX_POINTS = 200
+"""Points of one line. The page loads the tables of all visible runs at once."""
+
+SERIES_LINES = "wandb/area-under-curve/v0"
+"""Chart preset that draws one line per run and series from a long table."""
+
+SERIES = "series"
+
+_NOT_LINES = ("count", "low", "high")
+"""Endings of columns that are no line: sample counts and the ends of bands and bins."""
+
+Rows = list[list[Any]]
+
+
+def chart(curve: Curve) -> CustomChart | wandb.Table:
+    """Chart of a curve.
+
+    One line is drawn from a table with every column of the curve, several from a long table with the columns
+    ``x``, ``y`` and ``series``. A curve without ``steps`` is no line (a two-dimensional histogram) and is stored
+    as a table alone.
+    """
+    if curve.steps is None:
+        return _table([curve.x, *_others(curve)], rows(curve, [curve.x, *_others(curve)]))
+    lines = line_columns(curve)
+    return _one_line(curve) if len(lines) == 1 else _several_lines(curve, lines)
+
+
+def line_columns(curve: Curve) -> list[str]:
+    """Columns that are drawn as lines, ``main`` first."""
+    return [name for name in _others(curve) if name == curve.main or name.split("_")[-1] not in _NOT_LINES]
+
+
+def rows(curve: Curve, columns: list[str], most: int | None = None) -> Rows:
+    """Rows of a table in which all columns are finite, evenly thinned to ``most`` with both ends kept."""
+    values = np.stack([np.asarray(curve.columns[name], dtype=np.float64) for name in columns], axis=1)
+    values = values[np.isfinite(values).all(axis=1)]
+    return [[float(value) for value in row] for row in values[_thinned(len(values), most)]]
+
+
+def _others(curve: Curve) -> list[str]:
+    """Columns besides x, ``main`` first."""
+    return [curve.main, *(name for name in curve.columns if name not in (curve.x, curve.main))]
+
+
+def _one_line(curve: Curve) -> CustomChart:
+    import wandb
+
+    columns = [curve.x, *_others(curve)]
+    table = _table(columns, rows(curve, columns, MAX_POINTS))
+    return wandb.plot.line(table, curve.x, curve.main, title=curve.title)
+
+
+def _several_lines(curve: Curve, lines: list[str]) -> CustomChart:
+    import wandb
+
+    long: Rows = [[*row, name] for name in lines for row in rows(curve, [curve.x, name], MAX_POINTS)]
+    return wandb.plot_table(
+        SERIES_LINES,
+        _table(["x", "y", SERIES], long),
+        {"x": "x", "y": "y", "class": SERIES},
+        {"title": curve.title, "x-axis-title": curve.x_label, "y-axis-title": curve.y_label},
+    )
+
+
+def _table(columns: list[str], data: Rows) -> wandb.Table:
+    import wandb
+
+    return wandb.Table(columns=[*columns], data=data)
+
+
+def _thinned(size: int, most: int | None) -> npt.NDArray[np.intp]:
+    if most is None or size <= most:
+        return np.arange(size)
+    return np.rint(np.linspace(0, size - 1, most)).astype(np.intp)

@@ -1,0 +1,169 @@
+"""Offline runs as a store: read from their run directories, extended by a further fragment."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+from uq_tracking_wandb.address import OFFLINE, run_folder
+from uq_tracking_wandb.artifacts import artifact_name
+from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
+from uq_tracking_wandb.media import media_files, numbers
+from uq_tracking_wandb.session import OwnedRun, open_run
+from uq_tracking_wandb.tags import config_with, tags_in
+
+EXIT_SECONDS = 5.0
+"""How long a finished run's last record may take to arrive in its file."""
+
+_PROJECT = "uncategorized"
+
+
+class OfflineStore(RunStore):
+    """Runs in the ``offline-run-*`` folders of a directory.
+
+    Parameters
+    ----------
+    folder
+        The directory, the one above it (which holds ``wandb/``), or one of the run folders.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.parent if folder.name.startswith("offline-run-") else folder
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """Runs of the directory, oldest first; offline runs have no filter language."""
+        if where is not None:
+            raise BackendError(
+                f"{OFFLINE}: offline runs cannot be filtered; sync them, or choose by tag in Python"
+            )
+        for run_id, paths in self._paths().items():
+            yield self._stored(run_id, _read(paths, history=False))
+
+    def files(self, run_id: str) -> list[str]:
+        """Names of the files of the run's artifact, its images and the tables of its curves."""
+        return sorted(self._where(self._read(run_id)))
+
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Copy a file from where ``wandb`` keeps it until it is synced."""
+        where = self._where(self._read(run_id))
+        if name not in where:
+            raise FileNotFoundError(
+                f"{self._uri(run_id)} has no file {name}; it has {', '.join(sorted(where)) or 'none'}"
+            )
+        if not where[name].is_file():
+            raise FileNotFoundError(
+                f"{self._uri(run_id)}: {name} was kept at {where[name]}, which is gone. Artifact files lie in "
+                "$WANDB_DATA_DIR/artifacts/staging of the machine that logged them until they are synced; "
+                "read a synced run at wandb:ENTITY/PROJECT/RUN"
+            )
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(where[name], target)
+        return target
+
+    def reopen(self, run_id: str) -> Run:
+        """Open a further fragment of the run, which repeats its config and summary.
+
+        A sync replaces the run's config and summary by those of the last fragment, hence the repetition. The
+        files that exist stay as they are.
+        """
+        _wait_for(lambda: self._read(run_id).exit_code is not None)
+        content = self._read(run_id)
+        if content.exit_code is None:
+            raise BackendError(
+                f"{self._uri(run_id)} has no exit record: it is still being written, or its process was killed. "
+                "Log inside the open run, or `wandb sync` it and use wandb:ENTITY/PROJECT/RUN"
+            )
+        sdk_run = self._open(content.identity, content.config)
+        sdk_run.log({}, step=content.next_step, commit=False)  # its row follows those of the fragments before
+        sdk_run.summary.update(content.own_summary)
+        return OwnedRun(
+            sdk_run,
+            stored=_artifact_files(content),
+            recall=lambda keys: content.history,
+            failed=bool(content.exit_code),
+        )
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
+        """Open a new offline run in this directory."""
+        return OwnedRun(self._open(Identity(project=_PROJECT, name=name), config_with({}, tags or {})))
+
+    def close_run(self, run: Run) -> None:
+        """Finish a run that ``create`` or ``reopen`` opened."""
+        if isinstance(run, OwnedRun):
+            path = run_folder(run.sdk_run) / f"run-{run.sdk_run.id}.wandb"
+            run.close()
+            _wait_for(lambda: path.exists() and read_fragment(path, history=False).exit_code is not None)
+
+    def link(self) -> str | None:
+        """Return the command that brings the runs to a server."""
+        return f"wandb sync {self._folder}/offline-run-*"
+
+    def _roots(self) -> list[Path]:
+        """Folders that may hold run folders: ``wandb.init(dir=X)`` makes them in ``X/wandb``."""
+        return [self._folder, self._folder / "wandb"]
+
+    def _paths(self) -> dict[str, list[Path]]:
+        """Files of each run by its id, oldest first."""
+        found: dict[str, list[Path]] = {}
+        paths = [path for root in self._roots() for path in root.glob("offline-run-*/run-*.wandb")]
+        for path in sorted(paths, key=started):
+            found.setdefault(path.stem.removeprefix("run-"), []).append(path)
+        return found
+
+    def _read(self, run_id: str) -> Fragment:
+        paths = self._paths()
+        if run_id not in paths:
+            raise RunNotFoundError(
+                f"{self._folder} has no offline run {run_id!r}; it holds {len(paths)} others"
+            )
+        return _read(paths[run_id])
+
+    def _open(self, identity: Identity, config: Mapping[str, Any]) -> Any:
+        """Open an offline run in this directory."""
+        known = {key: value for key, value in asdict(identity).items() if value}
+        options = {"id": known.pop("run_id", None), "tags": known.pop("labels", None), **known}
+        home = self._folder.parent if self._folder.name in ("wandb", ".wandb") else self._folder
+        return open_run(mode="offline", dir=str(home), config=dict(config), **options)
+
+    def _stored(self, run_id: str, content: Fragment) -> StoredRun:
+        return StoredRun(
+            uri=self._uri(run_id),
+            run_id=run_id,
+            name=content.identity.name or run_id,
+            status=content.status,
+            tags=tags_in(content.config),
+            scalars=numbers(content.summary),
+        )
+
+    def _where(self, content: Fragment) -> dict[str, Path]:
+        """Every listed file by name, with the place where it lies."""
+        media = {name: content.media.get(path) for name, path in media_files(content.summary).items()}
+        return {name: path for name, path in media.items() if path is not None} | _artifact_files(content)
+
+    def _uri(self, run_id: str) -> str:
+        return f"{OFFLINE}:{self._folder}/{run_id}"
+
+
+def _wait_for(is_written: Callable[[], bool]) -> None:
+    """Wait a while for the ``exit`` record, which wandb-core writes after ``finish`` has returned."""
+    end = time.monotonic() + EXIT_SECONDS
+    while not is_written() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def _read(paths: list[Path], *, history: bool = True) -> Fragment:
+    return joined([read_fragment(path, history=history) for path in paths])
+
+
+def _artifact_files(content: Fragment) -> dict[str, Path]:
+    """Files of the last version of the run's artifact."""
+    name = artifact_name(content.identity.run_id)
+    versions = [artifact.files for artifact in content.artifacts if artifact.name == name]
+    return dict(versions[-1]) if versions else {}

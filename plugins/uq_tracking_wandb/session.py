@@ -1,0 +1,69 @@
+"""Runs that this package opens itself, to create or to extend them; never one that training uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.errors import BackendError
+from uq_tracking_wandb.run import Recall, WandbRun, is_finished
+
+if TYPE_CHECKING:
+    import wandb
+
+FINISH_SECONDS = 120.0
+"""How long closing a run may wait for its uploads."""
+
+_QUIET: dict[str, Any] = {
+    "console": "off",
+    "silent": True,
+    "x_disable_stats": True,
+    "x_disable_meta": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+    "disable_git": True,
+    "disable_code": True,
+    "finish_timeout": FINISH_SECONDS,
+    "finish_timeout_raises": True,
+}
+"""No console capture, machine statistics or code of this process: the run is about another one."""
+
+
+def open_run(**options: Any) -> wandb.Run:
+    """Open a run beside those that are active; ``wandb.run`` stays what it is."""
+    import wandb
+
+    known = {name: value for name, value in _QUIET.items() if name in wandb.Settings.model_fields}
+    run = wandb.init(reinit="create_new", settings=wandb.Settings(**known), **options)
+    if run.disabled:
+        raise BackendError("W&B is disabled (WANDB_MODE=disabled); unset it to write runs")
+    return run
+
+
+class OwnedRun(WandbRun):
+    """A run that this package opened and therefore closes.
+
+    Parameters
+    ----------
+    run, stored, recall
+        As for ``WandbRun``.
+    failed
+        Whether the run had failed before it was reopened; it stays failed.
+    """
+
+    def __init__(
+        self,
+        run: wandb.Run,
+        stored: Mapping[str, Path] | None = None,
+        recall: Recall | None = None,
+        *,
+        failed: bool = False,
+    ) -> None:
+        super().__init__(run, stored, recall)
+        self._exit_code = 1 if failed else 0
+
+    def close(self) -> None:
+        """Finish the run, with the exit code that keeps its status; TimeoutError when uploads take too long."""
+        if not is_finished(self.sdk_run):
+            self.sdk_run.finish(exit_code=self._exit_code)
