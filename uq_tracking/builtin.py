@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @hookimpl
 def uq_metrics() -> list[Metric]:
     """The default suites."""
-    from uq_tracking.metrics import accuracy, calibration, ranking, scoring, sharpness
+    from uq_tracking.metrics import accuracy, calibration, classification, ranking, scoring, sharpness
 
-    modules = (accuracy, scoring, calibration, ranking, sharpness)
+    modules = (accuracy, scoring, calibration, ranking, sharpness, classification)
     return [metric for module in modules for metric in module.METRICS]
 
 
@@ -52,6 +52,7 @@ def uq_figures() -> list[FigureSpec]:
         FigureSpec("calibration", _drawing("calibration"), ("calibration",)),
         FigureSpec("sparsification", _drawing("sparsification"), ("sparsification_rmse",)),
         FigureSpec("error_vs_std", _drawing("error_vs_std"), ("error_vs_std",)),
+        FigureSpec("recalibration", _before_after, ("reliability_recalibrated", "calibration_recalibrated")),
     ]
 
 
@@ -65,6 +66,13 @@ def _uncertainty_map(*arrays: Any, **options: Any) -> Figure:
     from uq_tracking.figures import uncertainty_map
 
     return uncertainty_map(*arrays, **options)
+
+
+def _before_after(report: Report) -> Figure:
+    from uq_tracking.figures import before_after
+    from uq_tracking.recalibrated import after_report
+
+    return before_after(report, after_report(report))
 
 
 class _drawing:  # noqa: N801  (a function that is looked up in uq_tracking.figures when called)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from uq_tracking import __version__
-from uq_tracking.errors import SettingsError, UQTrackingError
+from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
+
+if TYPE_CHECKING:
+    from uq_tracking.metrics.registry import Metric
 
 app = typer.Typer(
     help="Judge predictive uncertainty where you already compare your models.",
@@ -139,19 +142,33 @@ def metrics(
     ] = None,
 ) -> None:
     """Show every metric: key, task, unit, direction and meaning; formula and source of those named."""
-    from uq_tracking.metrics.registry import find, registry
+    from uq_tracking.metrics.registry import every_metric
     from uq_tracking.tables import better_text
 
     with _errors():
         if not keys:
-            rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in registry().values()]
+            rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
             _show(("key", "task", "unit", "better", "meaning"), rows)
-        for metric in find(keys or []):
-            named = {"meaning": metric.summary, "formula": metric.formula, "source": metric.source}
-            named |= {"unit": metric.unit or "none", "better": better_text(metric) or "does not judge"}
+        for metric in _named(keys or []):
+            facts = {"task": metric.task, "meaning": metric.summary, "formula": metric.formula}
+            facts |= {"source": metric.source, "unit": metric.unit or "none"}
+            facts |= {"better": better_text(metric) or "does not judge"}
             console.print(metric.key, style="bold", markup=False, highlight=False)
-            for name, text in named.items():
+            for name, text in facts.items():
                 console.print(f"  {name:8}{text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _named(keys: list[str]) -> list[Metric]:
+    """Metrics of any task with these keys."""
+    from uq_tracking.metrics.registry import every_metric
+
+    known = {metric.key for metric in every_metric()}
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        raise UnknownMetricError(
+            f"no metric is called {', '.join(unknown)}; `uq-tracking metrics` lists them all"
+        )
+    return [metric for key in keys for metric in every_metric() if metric.key == key]
 
 
 @app.command()

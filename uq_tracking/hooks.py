@@ -173,5 +173,5 @@ def reload() -> None:
     from uq_tracking.metrics import registry
     from uq_tracking.recalibration import base
 
-    for cached in (manager, figures, maps, backends, registry.registry, base.recalibrators):
+    for cached in (manager, figures, maps, backends, registry.every_metric, base.recalibrators):
         cached.cache_clear()

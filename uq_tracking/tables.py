@@ -36,7 +36,7 @@ def report_rows(report: Report) -> list[Row]:
     """One row per score, in the registry's order."""
     from uq_tracking.metrics.registry import registry
 
-    known, rows = registry(), []
+    known, rows = registry(report.task), []
     for key, value in report.scores.items():
         metric, shown = known.get(key), _with_interval(report, key, value)
         if metric is None:  # of a distribution that is not installed here

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from uq_tracking.evaluation import compute
-from uq_tracking.metrics.registry import registry
+from uq_tracking.metrics.registry import every_metric, registry
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import exact_statistics, sketch_statistics
 
-REGRESSION = [m for m in registry().values() if m.task == "regression" and not m.needs]
+REGRESSION = [m for m in registry("regression").values() if not m.needs]
 KEYS = [m.key for m in REGRESSION]
 GRID_METRICS = {
     "ause_rmse",
@@ -199,7 +199,7 @@ def test_std_scaling_leaves_rankings_unchanged():
         assert_allclose(other[key], one[key], rtol=1e-9, err_msg=key)
 
 
-@pytest.mark.parametrize("metric", list(registry().values()), ids=lambda m: m.key)
+@pytest.mark.parametrize("metric", every_metric(), ids=lambda m: f"{m.task}-{m.key}")
 def test_every_metric_says_what_it_is(metric):
     assert metric.summary
     assert metric.formula

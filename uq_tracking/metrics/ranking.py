@@ -71,29 +71,31 @@ def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
     total = mae(statistics, settings)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
-    gap = _sum_of_prefix_means(statistics.by_std) - _sum_of_prefix_means(statistics.by_abs_error)
+    gap = sum_of_prefix_means(statistics.by_std, "abs_error") - sum_of_prefix_means(
+        statistics.by_abs_error, "abs_error"
+    )
     return gap / statistics.n / total
 
 
-def _sum_of_prefix_means(groups: Groups) -> float:
-    """Sum over k = 1 ... N of the mean error of the first k samples.
+def sum_of_prefix_means(groups: Groups, payload: str) -> float:
+    """Sum over k = 1 ... N of the mean payload of the first k samples.
 
-    The j-th of the c samples of a group that starts after p samples with error sum C has the prefix mean
+    The j-th of the c samples of a group that starts after p samples with sum C has the prefix mean
     (C + j A / c) / (p + j); their sum over j is C h + (A / c) (c - p h) with h = H(p + c) - H(p).
     """
     spans = groups.spans()
     starts = [groups.samples_before(start) for start, _ in spans]
-    before = dict(zip(starts, groups.cumulative("abs_error", starts).tolist(), strict=True))
+    before = dict(zip(starts, groups.cumulative(payload, starts).tolist(), strict=True))
 
     def block_sum(block: Block) -> float:
-        count, error = block.count, block.sums["abs_error"]
+        count, total = block.count, block.sums[payload]
         ends = block.start + np.cumsum(count)
         harmonic = _harmonic_gaps(block.start, ends, count)
-        prefix = before[block.start] + np.concatenate([[0.0], np.cumsum(error)[:-1]])
+        prefix = before[block.start] + np.concatenate([[0.0], np.cumsum(total)[:-1]])
         inside = 1 - ends * harmonic / count + harmonic  # (c - p h) / c, p = end - c
-        return inner(prefix, harmonic) + inner(error, inside)
+        return inner(prefix, harmonic) + inner(total, inside)
 
-    return math.fsum(groups.map_blocks(block_sum, ("abs_error",)))
+    return math.fsum(groups.map_blocks(block_sum, (payload,)))
 
 
 def _harmonic_gaps(start: int, ends: FloatArray, count: FloatArray) -> FloatArray:

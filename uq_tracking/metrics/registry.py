@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -66,23 +66,27 @@ class Metric:
 
 
 @lru_cache(maxsize=1)
-def registry() -> Mapping[str, Metric]:
-    """Every metric that an installed distribution registers, by key."""
+def every_metric() -> tuple[Metric, ...]:
+    """Every metric that an installed distribution registers; a key is unique within its task."""
     from uq_tracking.hooks import collect
 
-    found: dict[str, Metric] = collect("uq_metrics", lambda metric: metric.key)
-    return found
+    found: dict[str, Metric] = collect("uq_metrics", lambda metric: f"{metric.task}/{metric.key}")
+    return tuple(found.values())
 
 
-def find(keys: Iterable[str], task: Task | None = None) -> list[Metric]:
-    """The metrics with these keys, of one task or any; UnknownMetricError names those that do not exist."""
-    known = {key: metric for key, metric in registry().items() if task in (None, metric.task)}
+def registry(task: str = "regression") -> dict[str, Metric]:
+    """The metrics of one task, by key."""
+    return {metric.key: metric for metric in every_metric() if metric.task == task}
+
+
+def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
+    """The metrics with these keys; UnknownMetricError names those that do not exist."""
+    known = registry(task)
     wanted = [keys] if isinstance(keys, str) else list(keys)
     unknown = [key for key in wanted if key not in known]
     if unknown:
-        of_task = f"{task} " if task else ""
         raise UnknownMetricError(
-            f"no {of_task}metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
         )
     return [known[key] for key in wanted]
 
@@ -92,5 +96,4 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
     if keys is not None:
         return find(keys, task)
     have = set(given)
-    of_task = [metric for metric in registry().values() if metric.task == task]
-    return [metric for metric in of_task if metric.default and have.issuperset(metric.needs)]
+    return [m for m in registry(task).values() if m.default and have.issuperset(m.needs)]

@@ -28,6 +28,9 @@ PAYLOADS = {
     "abs_error": ("abs_error", "sq_error"),
     "z": ("z", "z2", "std", "error", "inv_std", "inv_sqrt_std"),
     "abs_z": ("abs_z",),
+    "doubt": ("doubt", "doubt2", "correct"),
+    "entropy": ("entropy", "brier"),
+    "brier": ("brier",),
 }
 
 
@@ -170,6 +173,7 @@ _DERIVED: dict[str, Callable[[SortedRows, slice], FloatArray]] = {
     "z2": lambda rows, part: np.square(rows.payload("z", part)),
     "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),
     "sq_error": lambda rows, part: np.square(rows.payload("abs_error", part)),
+    "doubt2": lambda rows, part: np.square(rows.payload("doubt", part)),
     "error": _error,
     "inv_std": _inverse,
     "inv_sqrt_std": lambda rows, part: np.sqrt(rows.payload("inv_std", part)),

@@ -1,0 +1,204 @@
+"""Scores of class probabilities, for samples or pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from uq_tracking.families import FloatArray
+from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, kept_counts, sum_of_prefix_means
+from uq_tracking.metrics.registry import Direction, Metric, Undefined, Unit
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.grouped import Groups
+
+
+def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Share of the samples whose most probable class is the true one."""
+    return float(np.trace(statistics.confusion)) / statistics.n
+
+
+def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Mean negative log probability of the true class."""
+    if statistics.n_impossible:
+        share = statistics.n_impossible / statistics.n
+        raise Undefined(
+            f"{share:.3g} of the true classes have probability 0, where the log score is infinite"
+        )
+    return statistics.log_loss / statistics.n
+
+
+def brier(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Squared distance of the probabilities from the truth, summed over classes."""
+    return statistics.by_brier.sum("brier") / statistics.n
+
+
+@dataclass(frozen=True)
+class ConfidenceBins:
+    """Bins of the samples by top probability; empty ones have a count of 0 and NaN-free zeros."""
+
+    low: FloatArray
+    high: FloatArray
+    count: FloatArray
+    accuracy: FloatArray
+    confidence: FloatArray
+
+
+def equal_width_bins(statistics: ClassificationStatistics, n_bins: int) -> ConfidenceBins:
+    """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
+    edges = np.arange(n_bins + 1) / n_bins
+    # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
+    positions = statistics.by_doubt.position(1 - edges[1:-1], side="right")
+    ends = np.concatenate([[statistics.n], positions, [0.0]])
+    return _bins(statistics.by_doubt, ends, edges[:-1], edges[1:])
+
+
+def equal_count_bins(statistics: ClassificationStatistics, n_bins: int) -> ConfidenceBins:
+    """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
+    n = statistics.n
+    if n < n_bins:
+        raise Undefined(f"{n} samples cannot fill {n_bins} bins; lower n_bins")
+    size, larger = divmod(n, n_bins)
+    edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
+    ends = (n - edges).astype(float)  # ascending confidence is descending doubt
+    values = 1 - statistics.by_doubt.value(np.clip(ends, 1, n))
+    return _bins(statistics.by_doubt, ends, values[:-1], values[1:])
+
+
+def _bins(by_doubt: Groups, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
+    count = -np.diff(ends)
+    held = np.maximum(count, 1e-300)
+    doubt, correct = (-np.diff(by_doubt.cumulative(name, ends)) for name in ("doubt", "correct"))
+    some = count > 0
+    return ConfidenceBins(
+        low, high, count, np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)
+    )
+
+
+def _gaps(bins: ConfidenceBins) -> FloatArray:
+    return np.where(bins.count > 0, np.abs(bins.accuracy - bins.confidence), 0.0)
+
+
+def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Expected calibration error of the top label."""
+    bins = equal_width_bins(statistics, settings.n_bins)
+    return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
+
+
+def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Largest gap between confidence and accuracy over the bins of ``ece``."""
+    return float(_gaps(equal_width_bins(statistics, settings.n_bins)).max())
+
+
+def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Mean gap between confidence and accuracy over bins of equal count."""
+    return float(_gaps(equal_count_bins(statistics, settings.n_bins)).mean())
+
+
+def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification:
+    """Brier score of the samples of least entropy, over that of all."""
+    total = statistics.by_brier.sum("brier") / statistics.n
+    if total == 0:
+        raise Undefined("every Brier score is 0, so there is no error to normalise by")
+    kept = kept_counts(statistics.n)
+
+    def curve(groups: Groups) -> FloatArray:
+        return np.asarray(groups.cumulative("brier", kept) / kept / total)
+
+    return Sparsification(FRACTIONS, curve(statistics.by_entropy), curve(statistics.by_brier))
+
+
+def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Area between the Brier sparsification curve, ordered by entropy, and the oracle's."""
+    curve = sparsification_brier(statistics)
+    return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
+
+
+def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Mean intersection over union of the classes that occur among labels or predictions."""
+    confusion = statistics.confusion
+    either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
+    occurs = either > 0
+    return float(np.mean(np.diag(confusion)[occurs] / either[occurs]))
+
+
+def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Mean predictive entropy."""
+    return statistics.by_entropy.sum("entropy") / statistics.n
+
+
+def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
+    """Mean over k of the error rate of the k most confident samples."""
+    return 1 - sum_of_prefix_means(statistics.by_doubt, "correct") / statistics.n
+
+
+def _metric(
+    function: Callable[[ClassificationStatistics, Settings], float],
+    direction: Direction | None,
+    summary: str,
+    formula: str,
+    source: str,
+    unit: Unit = "",
+) -> Metric:
+    return Metric(function.__name__, function, direction, unit, summary, formula, source, "classification")
+
+
+METRICS = [
+    _metric(
+        accuracy, "higher", "Share of samples classified right", "mean 1[argmax p = y]", "Standard definition"
+    ),
+    _metric(
+        nll,
+        "lower",
+        "Negative log likelihood of the true class",
+        "mean -log p_y",
+        "Gneiting and Raftery 2007",
+        "nats",
+    ),
+    _metric(brier, "lower", "Brier score over all classes", "mean sum_c (p_c - 1[y = c])^2", "Brier 1950"),
+    _metric(
+        ece,
+        "lower",
+        "Expected calibration error of the top label",
+        "sum over equal-width bins of N_b/N |accuracy - confidence|",
+        "Guo 2017; Gustafsson 2020 section 4.3",
+    ),
+    _metric(
+        mce,
+        "lower",
+        "Largest calibration error of the top label",
+        "max over the bins of ECE of |accuracy - confidence|",
+        "Guo 2017",
+    ),
+    _metric(
+        ace,
+        "lower",
+        "Calibration error over bins of equal count",
+        "mean over equal-count bins of |accuracy - confidence|",
+        "Nixon 2019, top label",
+    ),
+    _metric(
+        ause_brier,
+        "lower",
+        "Area under the sparsification error, Brier score by entropy",
+        "trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
+        "Gustafsson 2020 section 4.3",
+    ),
+    _metric(
+        miou,
+        "higher",
+        "Mean intersection over union of the classes that occur",
+        "mean over classes of TP / (TP + FP + FN)",
+        "Standard definition",
+    ),
+    _metric(entropy_mean, None, "Mean predictive entropy", "mean -sum_c p_c log p_c", "Shannon 1948", "nats"),
+    _metric(
+        aurc,
+        "lower",
+        "Area under the risk-coverage curve",
+        "mean over k of the error rate of the k most confident",
+        "Geifman 2018",
+    ),
+]
