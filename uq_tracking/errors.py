@@ -47,6 +47,10 @@ class RecalibrationError(UQTrackingError, ValueError):
     """A recalibration that cannot be fitted to, or applied to, this input."""
 
 
+class MissingPackageError(UQTrackingError, ImportError):
+    """An optional package that the task needs is not installed."""
+
+
 class FileFormatError(UQTrackingError, ValueError):
     """A report, statistics or predictions file that is damaged, foreign or too new."""
 

@@ -195,21 +195,35 @@ class Predictions(Constructors):
             if valid.any():
                 yield target[valid], mean[valid], std[valid]
 
-    def replace(self, *, mean: Any = None, std: Any = None) -> Predictions:
-        """Keep truth, choice of samples and labels; take another mean or std, such as a recalibrated one."""
-        hidden = None if self.valid is None else ~self.valid
+    def replace(
+        self,
+        *,
+        mean: Any = None,
+        std: Any = None,
+        std_floor: float | None = None,
+        groups: Any = None,
+        by: Any = None,
+        unit: str | None = None,
+    ) -> Predictions:
+        """The same truth and choice of samples with what is given replaced, such as a recalibrated std.
+
+        The parts and samples behind mean and std are kept only if neither is replaced.
+        """
         new = Predictions(
             self.target,
             self.mean if mean is None else mean,
             self.std if std is None else std,
-            mask=hidden,
-            groups=self.groups,
-            by=self.by,
-            unit=self.unit,
-            std_floor=self.std_floor,
+            mask=None if self.valid is None else ~self.valid,
+            std_floor=self.std_floor if std_floor is None else std_floor,
+            groups=self.groups if groups is None else groups,
+            by=self.by if by is None else by,
+            unit=self.unit if unit is None else unit,
         )
         zeros = self.counts["n_zero_std"] if std is None else new.counts["n_zero_std"]
-        return new._fill({**vars(new), "counts": {**self.counts, "n_zero_std": zeros}})
+        changes = {"counts": {**self.counts, "n_zero_std": zeros}}
+        kept = vars(self) if mean is None and std is None else {}
+        parts = {name: kept.get(name) for name in ("aleatoric", "epistemic", "samples", "member_std")}
+        return new._fill({**vars(new), **parts, **changes})
 
     def target_digest(self) -> str:
         """Sixteen hexadecimal digits that two runs share if they were scored on the same truth.

@@ -1,0 +1,153 @@
+"""Which column of a file is what: the roles, the names they usually go by, and the user's own choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import zip_longest
+from pathlib import Path
+
+from uq_tracking.errors import SettingsError
+
+GUESSES: Mapping[str, tuple[str, ...]] = {
+    "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "y"),
+    "mean": ("mean", "y_pred", "mu", "pred", "prediction", "predicted", "y_hat", "yhat", "forecast"),
+    "std": ("std", "y_std", "sigma", "uncertainty", "stddev", "std_dev"),
+    "variance": ("variance", "var", "sigma2", "y_var"),
+    "log_variance": ("log_variance", "log_var", "logvar"),
+    "low": ("low", "lower", "y_low"),
+    "high": ("high", "upper", "y_high"),
+    "samples": ("samples", "members", "ensemble"),
+    "groups": ("groups", "group"),
+    "by": ("by",),
+}
+"""Names tried, whatever their case, for a role the user does not mention. ``mask`` is not among the roles: in one
+file it marks what to leave out, in another what to keep."""
+
+ROLES = (*GUESSES, "member_std", "mask", "level")
+SPREADS: tuple[tuple[str, ...], ...] = (
+    ("std",),
+    ("variance",),
+    ("log_variance",),
+    ("low", "high"),
+    ("samples",),
+)
+"""Ways to state the uncertainty, in the order in which they are looked for."""
+_WITHOUT_MEAN = (("low", "high"), ("samples",))
+"""Ways that state the mean too: as the midpoint, or as the mean of the members."""
+_WEAK = {"y"}
+"""Often a coordinate; taken only when there is no better name."""
+_ALIASES = {"group": "groups"}
+
+
+def choose(path: Path, names: Sequence[str], columns: Mapping[str, str] | None) -> dict[str, list[str]]:
+    """The columns of a file by role; only ``samples`` and ``member_std`` may have several.
+
+    Parameters
+    ----------
+    path
+        How errors call the file.
+    names
+        Its columns.
+    columns
+        The user's choice; roles that are not mentioned are guessed by `GUESSES`.
+
+    Raises
+    ------
+    SettingsError
+        An unknown role, a column the file does not have, a role that is missing or claimed by several columns, or
+        two ways to state the uncertainty.
+    """
+    chosen = {role: _find(path, names, role, name) for role, name in _known(columns or {}).items()}
+    if _spread(chosen) is None:
+        chosen |= _guess_spread(path, names, "level" in chosen)
+    needed = ["target"] if _spread(chosen) in _WITHOUT_MEAN else ["target", "mean"]
+    for role in (*needed, "groups", "by"):
+        if role not in chosen:
+            chosen |= _guess(path, names, role)
+    _check_missing(
+        path, names, [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
+    )
+    _check_companions(chosen)
+    return chosen
+
+
+def _known(columns: Mapping[str, str]) -> dict[str, str]:
+    named = {_ALIASES.get(role, role): str(name) for role, name in columns.items()}
+    unknown = [role for role in named if role not in ROLES]
+    if unknown:
+        raise SettingsError(f"columns: unknown role {', '.join(unknown)}; the roles are {', '.join(ROLES)}")
+    return named
+
+
+def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
+    if role == "level":  # a number, not a column
+        return [name]
+    if name in names:
+        return [name]
+    if role in ("samples", "member_std"):
+        several = [candidate for candidate in names if fnmatchcase(candidate, name)]
+        if several:
+            return several
+    raise SettingsError(f"{path} has no column {name!r} (for {role}); it has {_listed(names)}")
+
+
+def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
+    stated = [roles for roles in SPREADS if any(role in chosen for role in roles)]
+    if len(stated) > 1:
+        raise SettingsError(
+            f"columns name {' and '.join('/'.join(roles) for roles in stated)}; the uncertainty is stated once"
+        )
+    return stated[0] if stated else None
+
+
+def _guess(path: Path, names: Sequence[str], role: str) -> dict[str, list[str]]:
+    found = [name for name in names if name.lower() in GUESSES[role]]
+    strong = [name for name in found if name.lower() not in _WEAK]
+    found = strong or found
+    if len(found) > 1:
+        raise SettingsError(
+            f"{path}: {' and '.join(found)} could each be the {role}; say which, for example "
+            f"--columns {role}={found[0]} (in Python columns={{{role!r}: {found[0]!r}}})"
+        )
+    return {role: found} if found else {}
+
+
+def _guess_spread(path: Path, names: Sequence[str], has_level: bool) -> dict[str, list[str]]:
+    for roles in SPREADS:
+        found: dict[str, list[str]] = {}
+        if has_level == (roles == ("low", "high")):
+            for role in roles:
+                found |= _guess(path, names, role)
+        if len(found) == len(roles):
+            return found
+    return {}
+
+
+def _check_missing(path: Path, names: Sequence[str], missing: Sequence[str]) -> None:
+    if missing:
+        example = ",".join(
+            f"{role}={name}" for role, name in zip_longest(missing, names[: len(missing)], fillvalue="...")
+        )
+        raise SettingsError(
+            f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
+            f"say which is which, for example --columns {example} (roles: {', '.join(ROLES)})"
+        )
+
+
+def _check_companions(chosen: Mapping[str, object]) -> None:
+    """Roles that only make sense together, or not together."""
+    spread = _spread(chosen)
+    if spread == ("low", "high") and "level" not in chosen:
+        raise SettingsError("low and high need the probability between them: add level=0.9 to the columns")
+    if "level" in chosen and spread != ("low", "high"):
+        raise SettingsError("level belongs to low and high; name those columns too")
+    if "member_std" in chosen and spread != ("samples",):
+        raise SettingsError("member_std belongs to samples; name that column too")
+    if "mean" in chosen and spread in _WITHOUT_MEAN:
+        raise SettingsError(f"{'/'.join(spread or ())} say what the mean is; leave mean out of the columns")
+
+
+def _listed(names: Iterable[str], most: int = 40) -> str:
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,195 @@
+"""Files as named columns. Nothing is ever unpickled: a file of predictions may come from anywhere."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import FileFormatError, MissingPackageError, UQTrackingError
+
+EXTRA = 'pip install "uq-tracking[files]"'
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file's column names, and how to load some of them."""
+
+    path: Path
+    names: list[str]
+    load: Callable[[Sequence[str]], dict[str, Any]]
+
+
+def open_table(path: Path) -> Table:
+    """Look into a file without loading its data, where the format allows that.
+
+    Raises
+    ------
+    FileFormatError
+        The kind of file is not known, or the file is damaged.
+    MissingPackageError
+        The package that reads this kind is not installed.
+    """
+    for suffixes, opener in _OPENERS.items():
+        if path.name.lower().endswith(suffixes):
+            with reading(path):
+                return opener(path)
+    kinds = ", ".join(suffix for suffixes in _OPENERS for suffix in suffixes)
+    raise FileFormatError(
+        f"{path} is not of a kind that is read here ({kinds}); load it yourself and pass the arrays"
+    )
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what the readers raise for damaged files into one error that names the file."""
+    try:
+        yield
+    except (UQTrackingError, FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # each reader has kinds of its own
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+
+
+def _need(module: str, path: Path, cure: str = EXTRA) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".")[0]
+        raise MissingPackageError(
+            f"reading {path} needs {package}, which is not installed: {cure}"
+        ) from error
+
+
+def _open_npz(path: Path) -> Table:
+    with (
+        path.open("rb") as file,
+        np.load(file, allow_pickle=False) as archive,
+    ):  # numpy leaves a damaged file open
+        names = list(archive.files)
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in wanted}
+
+    return Table(path, names, load)
+
+
+def _open_npy(path: Path) -> Table:
+    return _matrix(path, np.load(path, allow_pickle=False))
+
+
+def _matrix(path: Path, array: Any) -> Table:
+    """A structured array by its fields; a plain one by its columns, which are target, mean and std if three."""
+    if array.dtype.names:
+        return Table(path, list(array.dtype.names), lambda wanted: {name: array[name] for name in wanted})
+    if array.ndim != 2:
+        raise FileFormatError(
+            f"{path} holds an array of shape {array.shape}; one with a column each for target, mean and std is needed"
+        )
+    width = array.shape[1]
+    names = ["target", "mean", "std"] if width == 3 else [str(k) for k in range(width)]
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        return {name: array[:, names.index(name)] for name in wanted}
+
+    return Table(path, names, load)
+
+
+def _open_csv(path: Path) -> Table:
+    pandas = _need("pandas", path)
+    with _text(path) as file:
+        separator = max(",;\t|", key=file.readline().count)
+    names = [str(name) for name in pandas.read_csv(path, sep=separator, nrows=0).columns]
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if _loses_digits(pandas) else {}
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        table = pandas.read_csv(path, sep=separator, usecols=list(wanted), **exact)
+        return {name: table[name].to_numpy() for name in wanted}
+
+    return Table(path, names, load)
+
+
+def _loses_digits(pandas: Any) -> bool:
+    """Whether this pandas may lose the last digit of a number unless told otherwise; from 3.1 on it does not."""
+    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
+    return (major, minor) < (3, 1)
+
+
+def _text(path: Path) -> Any:
+    import gzip
+
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def _open_parquet(path: Path) -> Table:
+    dataset = _need("pyarrow.dataset", path).dataset(path, format="parquet")
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        table = dataset.to_table(columns=list(wanted))
+        return {name: _arrow_column(table.column(name)) for name in wanted}
+
+    return Table(path, list(dataset.schema.names), load)
+
+
+def _arrow_column(column: Any) -> Any:
+    """A column as numpy; a column of equally long lists as a matrix."""
+    values = column.to_numpy()
+    is_list = values.dtype == object and len(values) > 0 and isinstance(values[0], np.ndarray)
+    return np.stack(values) if is_list else values
+
+
+def _open_zarr(path: Path) -> Table:
+    zarr = _need("zarr", path)
+    _refuse_pickle_codec(path)
+    node = zarr.open(str(path), mode="r")
+    if not hasattr(node, "array_keys"):
+        return _matrix(path, node[...])
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        if any(_by_xarray(node[name]) for name in wanted):
+            return _load_by_xarray(path, wanted)
+        return {name: node[name][...] for name in wanted}
+
+    return Table(path, sorted(node.array_keys()), load)
+
+
+def _by_xarray(array: Any) -> bool:
+    """Whether an array carries dimension names, and so may hide scale, offset and fill value (CF conventions)."""
+    named = getattr(getattr(array, "metadata", None), "dimension_names", None)
+    return "_ARRAY_DIMENSIONS" in array.attrs or bool(named)
+
+
+def _load_by_xarray(path: Path, wanted: Sequence[str]) -> dict[str, Any]:
+    xarray = _need("xarray", path, "pip install xarray (it decodes scale factors and fill values)")
+    with xarray.open_dataset(path, engine="zarr", chunks=None, consolidated=False) as dataset:
+        return {name: dataset[name].load() for name in wanted}
+
+
+def _refuse_pickle_codec(path: Path) -> None:
+    """The format allows pickle as a codec of its chunks, which would run a stranger's code."""
+    for folder in (path, *(entry for entry in path.iterdir() if entry.is_dir())):
+        for name in (".zarray", ".zmetadata", "zarr.json"):
+            file = folder / name
+            if (
+                file.is_file()
+                and "pickle" in json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
+            ):
+                raise FileFormatError(
+                    f"{file} asks for the pickle codec, which can run any code; it is not opened"
+                )
+
+
+_OPENERS: dict[tuple[str, ...], Callable[[Path], Table]] = {
+    (".npz",): _open_npz,
+    (".npy",): _open_npy,
+    (".csv", ".tsv", ".csv.gz", ".tsv.gz"): _open_csv,
+    (".parquet", ".pq"): _open_parquet,
+    (".zarr",): _open_zarr,
+}

@@ -1,0 +1,202 @@
+"""One file, or many alike, as `Predictions`."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uq_tracking.errors import FileFormatError, InputError, SettingsError
+from uq_tracking.files.columns import choose
+from uq_tracking.files.formats import Table, open_table, reading
+from uq_tracking.inputs import Options, Predictions
+from uq_tracking.inputs.labels import spread
+from uq_tracking.inputs.storage import ABOUT, REQUIRED
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_NUMBERS = ("level", "axis")
+_OF_MEMBERS = ("samples", "member_std")
+
+
+def read_predictions(
+    path: str | Path, columns: Mapping[str, str] | None = None, **options: Unpack[Options]
+) -> Predictions:
+    """Read predictions from npz, npy, csv (also tsv, gzipped), parquet or zarr.
+
+    Parameters
+    ----------
+    path
+        A file, or a glob such as ``"scenes/*.npz"``: files are read in the order of their names and joined.
+        1-D columns and stacks are joined along the first axis, 2-D maps of one size become a stack, maps of several
+        sizes are flattened.
+    columns
+        Names in the file by role: ``target``; ``mean``; one of ``std``, ``variance``, ``log_variance``, ``low`` and
+        ``high`` with ``level`` (a number such as ``"0.9"``), or ``samples`` (members along the first or last axis,
+        or a pattern such as ``"member_*"``; with ``member_std`` if there is one); ``mask`` (True leaves a sample
+        out), ``groups`` and ``by``. Usual names are found without it; the mask is not, because files differ in what
+        True means. The columns of a plain npy matrix are numbered from "0"; three are target, mean and std.
+    **options
+        As for `Predictions`; arrays given here replace those of the file.
+
+    Returns
+    -------
+    Predictions
+        For a single file of `Predictions.save`, all that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        Nothing matches.
+    FileFormatError
+        A file is damaged, of an unknown kind, or unlike the others.
+    MissingPackageError
+        The package that reads it is not installed.
+    SettingsError
+        Columns cannot be found or told apart.
+    InputError
+        What the columns hold cannot be scored.
+    """
+    paths = _matching(path)
+    tables = [open_table(file) for file in paths]
+    if len(tables) == 1 and not columns and _is_own(tables[0]):
+        return _load_own(paths[0], options)
+    found = [_load(table, columns) for table in tables]
+    values = found[0] if len(found) == 1 else _join(paths, found)
+    try:
+        return _build(values, options)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _matching(path: str | Path) -> list[Path]:
+    if Path(path).exists():
+        return [Path(path)]
+    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    if not found:
+        raise FileNotFoundError(f"there is no file {path}")
+    return found
+
+
+def _is_own(table: Table) -> bool:
+    return table.path.suffix.lower() == ".npz" and {ABOUT, *REQUIRED} <= set(table.names)
+
+
+def _load_own(path: Path, options: Options) -> Predictions:
+    """A file of `Predictions.save`, whose choice of samples stands."""
+    data = Predictions.load(path)
+    if options.get("mask") is not None:
+        raise SettingsError(f"{path} says itself which samples count; mask= cannot be added to it")
+    given: Any = {
+        name: value for name, value in options.items() if name != "on_invalid" and value is not None
+    }
+    return data.replace(**given) if given else data
+
+
+def _load(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
+    """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
+    chosen = choose(table.path, table.names, columns)
+    level = chosen.pop("level", None)
+    own_valid = ["valid"] if _is_own(table) and "mask" not in chosen and "valid" in table.names else []
+    names = list(dict.fromkeys([name for several in chosen.values() for name in several] + own_valid))
+    with reading(table.path):
+        arrays = table.load(names)
+    values = {role: _one(role, [arrays[name] for name in several]) for role, several in chosen.items()}
+    if own_valid:
+        values["mask"] = ~arrays["valid"]
+    if "samples" in values:
+        one_array = len(chosen["samples"]) == 1
+        values["axis"] = _member_axis(values["samples"], np.shape(values["target"])) if one_array else 0
+    return values if level is None else {**values, "level": _number(level[0])}
+
+
+def _one(role: str, arrays: Sequence[Any]) -> Any:
+    """The array of a role; several columns are the members of an ensemble."""
+    array = arrays[0] if len(arrays) == 1 else np.stack([np.asarray(array) for array in arrays])
+    return np.asarray(array) != 0 if role == "mask" and np.asarray(array).dtype.kind in "iu" else array
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingsError(f"level={text!r} is not a number; write for example level=0.9") from None
+
+
+def _build(values: dict[str, Any], options: Options) -> Predictions:
+    """Add what the file says about mask and labels to the options, unless they say it themselves."""
+    own: Any = {name: values[name] for name in ("mask", "groups", "by") if name in values}
+    own.update((name, value) for name, value in options.items() if value is not None)
+    return _construct(values, own)
+
+
+def _construct(values: dict[str, Any], options: Options) -> Predictions:
+    target, mean = values["target"], values.get("mean")
+    if "samples" in values:
+        noise = values.get("member_std")
+        return Predictions.from_samples(target, values["samples"], noise, axis=values["axis"], **options)
+    if "low" in values:
+        return Predictions.from_interval(target, values["low"], values["high"], values["level"], **options)
+    if "variance" in values:
+        return Predictions.from_variance(target, mean, values["variance"], **options)
+    if "log_variance" in values:
+        return Predictions.from_log_variance(target, mean, values["log_variance"], **options)
+    return Predictions(target, mean, values["std"], **options)
+
+
+def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
+    """The axis of the members, first or last, as the target's shape tells."""
+    first, last = samples.shape[1:] == shape, samples.shape[:-1] == shape
+    if first and last:
+        raise SettingsError(
+            f"samples has shape {samples.shape}, so its members could lie along the first or the last axis; "
+            "load it yourself and use Predictions.from_samples(..., axis=)"
+        )
+    return -1 if last else 0
+
+
+def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The values of several files as those of one."""
+    for path, values in zip(paths, found, strict=True):
+        if set(values) != set(found[0]):
+            raise FileFormatError(
+                f"{path} has {', '.join(sorted(values))}, but {paths[0]} has {', '.join(sorted(found[0]))}; "
+                "read them apart, or name the columns"
+            )
+    shapes = [np.shape(values["target"]) for values in found]
+    parts = [_spread_out(values, shape) for values, shape in zip(found, shapes, strict=True)]
+    joined = {role: found[0][role] for role in _NUMBERS if role in found[0]}
+    for role in parts[0]:
+        lead = int(role in _OF_MEMBERS)
+        joined[role] = _join_arrays([part[role] for part in parts], shapes, lead, paths)
+    return joined | ({"axis": 0} if "axis" in joined else {})
+
+
+def _spread_out(values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """Members first, and one label per sample, so that every array can be joined alike."""
+    out = {role: np.asarray(value) for role, value in values.items() if role not in _NUMBERS}
+    for role in _OF_MEMBERS:
+        if role in out:
+            out[role] = np.moveaxis(out[role], values["axis"], 0)
+    for role in ("groups", "by"):
+        if role in out and out[role].shape == shape[:1]:
+            out[role] = spread(out[role], shape)
+    return out
+
+
+def _join_arrays(
+    arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]], lead: int, paths: Sequence[Path]
+) -> Any:
+    """Join along the first axis after ``lead`` axes of members."""
+    if len({array.shape[:lead] for array in arrays}) > 1:
+        raise FileFormatError(f"{paths[0]} and the others hold ensembles of different size; read them apart")
+    maps = any(len(shape) == 2 for shape in shapes)
+    if maps and len(set(shapes)) == 1:
+        return np.stack(arrays, axis=lead)
+    if maps or len({shape[1:] for shape in shapes}) > 1:
+        arrays = [array.reshape(*array.shape[:lead], -1) for array in arrays]
+    return np.concatenate(arrays, axis=lead)
