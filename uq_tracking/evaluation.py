@@ -35,6 +35,8 @@ def evaluate(
     on_invalid: Literal["raise", "drop"] = "raise",
     method: Method = "auto",
     unit: str | None = None,
+    calibration: Any = None,
+    recalibration: str | Iterable[str] | None = None,
 ) -> Report:
     """Score predicted means and standard deviations against targets.
 
@@ -53,6 +55,15 @@ def evaluate(
         As for ``Settings``.
     method : {"auto", "exact", "sketch"}
         Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
+    calibration : optional
+        Adds scores after recalibration, in ``report.recalibration``, and says how they came about:
+
+        - a second set (``Predictions``, ``Report``, statistics, or a tuple ``(y_true, y_pred, y_std)``) to fit on;
+        - fitted parameters (`recalibrate`), or a list of them;
+        - True, or the name of a method or a list of names: no second set. Each half of the samples is recalibrated
+          with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
+    recalibration : str or iterable of str, optional
+        Methods to fit to a second set or to the halves; by default ``std_scaling``.
 
     Returns
     -------
@@ -87,7 +98,23 @@ def evaluate(
         settings = Settings(**{**settings.to_dict(), "unit": predictions.unit})
     chosen = select("regression", metrics)
     statistics = make_statistics(predictions, method)
-    return score(statistics, settings, chosen, digest=predictions.digest())
+    report = score(statistics, settings, chosen, digest=predictions.digest())
+    if calibration is None or calibration is False:
+        if recalibration is not None:
+            raise SettingsError(
+                "recalibration= names methods, but not what to fit on; pass calibration=, or True"
+            )
+        return report
+    from uq_tracking.recalibrated import add_recalibration
+
+    return add_recalibration(
+        report,
+        calibration,
+        recalibration,
+        score=lambda statistics, settings: score(statistics, settings, chosen),
+        settings=settings,
+        predictions=predictions,
+    )
 
 
 def as_predictions(y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Predictions:

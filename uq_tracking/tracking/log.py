@@ -76,7 +76,8 @@ def log(
     unit : str, optional
         Unit of the target, for axes and tables.
     calibration : optional
-        A second set of predictions, or a fitted recalibration; see `evaluate`.
+        A second set of predictions, a fitted recalibration, or a method's name: logs parameters and scores after
+        recalibration too; see `evaluate`.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
     figures : bool
@@ -120,6 +121,8 @@ def log(
     check_split(split)
     step = None if step is None else _checked_step(step)
     targets = targets_of(run, to, name=method or "uq", tags=tags)
+    if calibration is not None:
+        options["calibration"] = calibration
     data = _read(y_true, y_pred, y_std, unit, options)
     if isinstance(data, Report):
         chosen: list[int] = _no_cases(maps)
@@ -127,8 +130,6 @@ def log(
     else:
         chosen = choose_cases(data.target.shape, maps)
         check_images(data.target.shape, images)
-        if calibration is not None:
-            options["calibration"] = calibration
         report, scored = evaluate(data, unit=unit, method=statistics, **options), data
     content = Content(
         report, scored, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions

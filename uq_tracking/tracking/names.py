@@ -2,6 +2,9 @@
 
 ==========================  =====================================================================
 ``uq/<key>``                every defined score
+``uq/recalibration/<name>`` parameters of recalibrations, such as ``std_scale``
+``uq_recalibrated/<key>``   every defined score after recalibration by the first method, and after a further
+                            one ``uq_recalibrated/<method>/<key>``
 ``uq_curve/<name>``         curves, in the tracker's own charts
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
@@ -11,7 +14,8 @@
 ``uq/predictions.npz``      target, mean, std
 ==========================  =====================================================================
 
-With a split, ``uq/<split>/<key>``, ``uq_curve/<split>/<name>``, ``uq_<split>_<name>.png``,
+With a split, ``uq/<split>/<key>``, ``uq_recalibrated/<split>/<key>``, ``uq_curve/<split>/<name>``,
+``uq_<split>_<name>.png``,
 ``uq_map/<split>/<case>`` and ``uq/<split>/report.json``.
 """
 
@@ -55,6 +59,15 @@ def scalar_name(key: str, split: str | None = None) -> str:
     ('uq/nll', 'uq/test/nll')
     """
     return _joined("/", "uq", split, key)
+
+
+def recalibrated_name(key: str, split: str | None = None, method: str | None = None) -> str:
+    """Name a score after recalibration.
+
+    >>> recalibrated_name("nll"), recalibrated_name("nll", "test", "cdf_isotonic")
+    ('uq_recalibrated/nll', 'uq_recalibrated/test/cdf_isotonic/nll')
+    """
+    return _joined("/", "uq_recalibrated", split, method, key)
 
 
 def curve_name(name: str, split: str | None = None) -> str:

@@ -31,6 +31,7 @@ from uq_tracking.tracking.names import (
     figure_name,
     file_name,
     map_name,
+    recalibrated_name,
     scalar_name,
 )
 
@@ -99,7 +100,8 @@ def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable
 
 
 def _scores(content: Content) -> Write:
-    scalars = finite({scalar_name(key, content.split): value for key, value in content.report.scores.items()})
+    scores = {scalar_name(key, content.split): value for key, value in content.report.scores.items()}
+    scalars = finite({**scores, **_recalibrated(content)})
     tags = _tags(content)
     curves = content.report.curves if content.step is None else {}
 
@@ -111,6 +113,18 @@ def _scores(content: Content) -> Write:
                 run.log_curve(curve_name(name, content.split), curve)
 
     return write
+
+
+def _recalibrated(content: Content) -> dict[str, float]:
+    """Parameters and scores after recalibration; those of the first method have the short name."""
+    methods: Mapping[str, Any] = (content.report.recalibration or {}).get("methods", {})
+    found: dict[str, float] = {}
+    for place, (method, entry) in enumerate(methods.items()):
+        for name, value in entry.get("scalars", {}).items():
+            found[scalar_name(f"recalibration/{name}", content.split)] = value
+        for key, value in entry.get("scores", {}).items():
+            found[recalibrated_name(key, content.split, method if place else None)] = value
+    return found
 
 
 def _tags(content: Content) -> dict[str, str]:
