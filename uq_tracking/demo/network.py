@@ -1,0 +1,164 @@
+"""A small multilayer perceptron in numpy, with the two things scikit-learn's lacks: dropout and snapshots.
+
+One network serves every method of the demo that needs one, so the methods differ only in where their uncertainty
+comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float32]
+Layers = list[tuple[Array, Array]]
+"""Weights (inputs, outputs) and biases (outputs,) from the first layer to the last."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Units of the hidden layers, and the share of them that dropout switches off in a pass."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast a network is trained; the learning rate falls to zero along half a cosine."""
+
+    epochs: int = 60
+    batch: int = 256
+    rate: float = 8e-3
+
+    def rates(self, steps: int) -> npt.NDArray[np.float64]:
+        """Learning rate of each of ``steps`` steps."""
+        return self.rate * 0.5 * (1 + np.cos(np.pi * np.arange(steps) / steps))
+
+
+class Network:
+    """Rectified linear layers and one linear output, fitted to squared error with Adam.
+
+    Parameters
+    ----------
+    inputs : int
+        Number of input features.
+    architecture : Architecture
+        Hidden layers and dropout.
+    rng : numpy.random.Generator
+        Source of the initial weights (normal with variance 2/inputs: He et al. 2015, eq. 10), of the order of
+        the minibatches and of the dropout masks while training.
+    """
+
+    def __init__(self, inputs: int, architecture: Architecture, rng: np.random.Generator) -> None:
+        self.dropout = architecture.dropout
+        self.rng = rng
+        sizes = [inputs, *architecture.hidden, 1]
+        self.layers: Layers = [
+            (
+                rng.standard_normal((rows, columns), np.float32) * np.float32(np.sqrt(2 / rows)),
+                _zeros(columns),
+            )
+            for rows, columns in pairwise(sizes)
+        ]
+
+    def fit(
+        self, x: Array, y: Array, schedule: Schedule, after_epoch: Callable[[int], None] | None = None
+    ) -> Network:
+        """Fit to features ``x`` (n, inputs) and standardised targets ``y`` (n,).
+
+        ``after_epoch`` is called with 1, 2, ... after each pass through the data.
+        """
+        adam = Adam(self.layers)
+        batches = -(-len(y) // schedule.batch)
+        rates = schedule.rates(schedule.epochs * batches).reshape(schedule.epochs, batches)
+        for epoch, epoch_rates in enumerate(rates, start=1):
+            for rows, rate in zip(_minibatches(len(y), batches, self.rng), epoch_rates, strict=True):
+                adam.step(self._gradients(x[rows], y[rows]), rate)
+            if after_epoch is not None:
+                after_epoch(epoch)
+        return self
+
+    def predict(self, x: Array) -> Array:
+        """Outputs (n,) for features (n, inputs), without dropout."""
+        for weights, bias in self.layers[:-1]:
+            x = np.maximum(x @ weights + bias, 0)
+        return self._output(x)
+
+    def sample(self, x: Array, passes: int, rng: np.random.Generator) -> Array:
+        """Outputs (passes, n) with dropout active: Monte-Carlo dropout (Gal and Ghahramani 2016)."""
+        (weights, bias), *rest = self.layers[:-1]
+        first = np.maximum(x @ weights + bias, 0)  # the same in every pass
+        outputs = np.empty((passes, len(x)), np.float32)
+        for row in outputs:
+            hidden = first * self._mask(first.shape, rng)
+            for weights, bias in rest:
+                hidden = np.maximum(hidden @ weights + bias, 0)
+                hidden *= self._mask(hidden.shape, rng)
+            row[:] = self._output(hidden)
+        return outputs
+
+    def _output(self, hidden: Array) -> Array:
+        weights, bias = self.layers[-1]
+        return (hidden @ weights + bias)[:, 0]
+
+    def _mask(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """1/(1 - dropout) for units that stay and 0 for the others, so the expected activation is unchanged."""
+        return (rng.random(shape, np.float32) >= self.dropout).astype(np.float32) / np.float32(
+            1 - self.dropout
+        )
+
+    def _gradients(self, x: Array, y: Array) -> Layers:
+        """Gradient of half the mean squared error by every weight and bias, dropout active."""
+        inputs: list[Array] = [x]
+        slopes: list[Array] = []
+        for weights, bias in self.layers[:-1]:
+            sums = inputs[-1] @ weights + bias
+            slope = (sums > 0).astype(np.float32)
+            if self.dropout > 0:
+                slope *= self._mask(slope.shape, self.rng)
+            slopes.append(slope)
+            inputs.append(sums * slope)
+        delta: Array = (self._output(inputs[-1]) - y)[:, None] / np.float32(len(y))
+        found: Layers = [(inputs[-1].T @ delta, delta.sum(0))]
+        for layer, slope in zip(range(len(slopes), 0, -1), reversed(slopes), strict=True):
+            delta = (delta @ self.layers[layer][0].T) * slope
+            found.append((inputs[layer - 1].T @ delta, delta.sum(0)))
+        return found[::-1]
+
+
+class Adam:
+    """Adam (Kingma and Ba 2015, algorithm 1); updates ``layers`` in place."""
+
+    def __init__(
+        self, layers: Layers, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8
+    ) -> None:
+        self.parameters = [array for layer in layers for array in layer]
+        self.first = [np.zeros_like(array) for array in self.parameters]
+        self.second = [np.zeros_like(array) for array in self.parameters]
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.steps = 0
+
+    def step(self, gradients: Layers, rate: float) -> None:
+        """One update against ``gradients`` with learning rate ``rate``."""
+        self.steps += 1
+        bias1, bias2 = 1 - self.beta1**self.steps, 1 - self.beta2**self.steps
+        flat = [array for layer in gradients for array in layer]
+        for parameter, gradient, first, second in zip(
+            self.parameters, flat, self.first, self.second, strict=True
+        ):
+            first += (1 - self.beta1) * (gradient - first)
+            second += (1 - self.beta2) * (gradient * gradient - second)
+            parameter -= float(rate) / bias1 * first / (np.sqrt(second / bias2) + self.epsilon)
+
+
+def _zeros(size: int) -> Array:
+    return np.zeros(size, np.float32)
+
+
+def _minibatches(n: int, count: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.intp]]:
+    """``n`` shuffled rows in ``count`` minibatches of nearly equal size."""
+    yield from np.array_split(rng.permutation(n), count)

@@ -1,0 +1,126 @@
+"""The job: predict the terrain with every method, log each as a run, compare them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import uq_tracking as uq
+from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
+from uq_tracking.demo.table import comparison_table
+from uq_tracking.demo.terrain import Terrain, load_terrain
+from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
+from uq_tracking.report import Report
+
+
+def run_demo(
+    output: Path,
+    backend: str = "mlflow",
+    methods: Sequence[str] | None = None,
+    seed: int = 0,
+    fast: bool = False,
+    console: Console | None = None,
+) -> dict[str, Report]:
+    """Complete real terrain with several uncertainty methods, log each as one run, and compare them.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the tracker's files, made if it is missing.
+    backend : {"mlflow", "wandb", "dir"}
+        Where the runs go: ``mlflow.db``, offline runs in ``wandb``, or folders in ``uq_runs``.
+    methods : sequence of str, optional
+        Names in `uq_tracking.demo.methods.METHODS`; all of them by default.
+    seed : int
+        Seed of everything random: the same seed gives the same numbers.
+    fast : bool
+        A small crop and little training: seconds instead of a minute.
+    console : rich.console.Console, optional
+        Where to print; standard output by default.
+
+    Returns
+    -------
+    dict of str to Report
+        Each method's report, in the order of the runs.
+
+    Raises
+    ------
+    SettingsError
+        A method or backend that the demo does not have.
+    BackendError
+        The tracker or scikit-learn is not installed, or the tracker failed.
+    """
+    chosen = choose(methods)
+    check_scikit_learn()
+    output.mkdir(parents=True, exist_ok=True)
+    tracker = tracker_named(backend, output)
+    console = console or Console()
+    terrain = load_terrain(seed, fast=fast)
+    announce(terrain, console)
+    effort = FAST if fast else Effort()
+    with tracker.session():
+        reports = {name: run_method(name, terrain, effort, seed, tracker, console) for name in chosen}
+        show_comparison(reports, console)
+        show_way_in(tracker, console)
+    return reports
+
+
+def announce(terrain: Terrain, console: Console) -> None:
+    """Say what the task is."""
+    rows, columns = terrain.shape
+    say(
+        console,
+        f"Terrain completion: {rows} x {columns} cells around Jacksboro, Tennessee. {len(terrain.heights):,} cells "
+        "are measured; each method predicts the heights of the others and how far off it may be.",
+    )
+
+
+def run_method(
+    name: str, terrain: Terrain, effort: Effort, seed: int, tracker: Tracker, console: Console
+) -> Report:
+    """Predict with one method inside a run, and log the prediction by one line."""
+    start = time.perf_counter()
+    with tracker.run(name) as run:
+        estimate = predict_with_bar(name, terrain, effort, seed, console)
+        predicted = time.perf_counter()
+        report = uq.log(
+            terrain.target, estimate.mean, estimate.std, run=run, method=name, unit="m", strict=True
+        )
+    logged = time.perf_counter()
+    times = f"{predicted - start:5.1f} s to predict, {logged - predicted:4.1f} s to log"
+    say(console, f"{name:18}{times}   RMSE {report.scores['rmse']:.1f} m")
+    return report
+
+
+def predict_with_bar(name: str, terrain: Terrain, effort: Effort, seed: int, console: Console) -> Estimate:
+    """Predict every cell, with a progress bar on a terminal."""
+    columns = TextColumn("{task.description:18}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name, total=1.0)
+
+        def advance(share: float) -> None:
+            progress.update(task, completed=share)
+
+        return predict(name, terrain, effort=effort, seed=seed, advance=advance)
+
+
+def show_comparison(reports: Mapping[str, Report], console: Console) -> None:
+    """Print the methods ranked."""
+    console.print()
+    console.print(comparison_table(reports))
+
+
+def show_way_in(tracker: Tracker, console: Console) -> None:
+    """Print how to look at the runs."""
+    console.print("\nTo look at the runs:")
+    for line in tracker.how_to_look():
+        say(console, f"  {line}")
+
+
+def say(console: Console, text: str) -> None:
+    """Print a line as it is: no markup, no colours for numbers, nothing wrapped that is to be copied."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
