@@ -539,6 +539,24 @@ def test_many_own_files_keep_their_choice_of_samples(tmp_path):
     assert_array_equal(data.valid, [False, True, False, True, True, False])
 
 
+def test_own_files_with_and_without_gaps_are_alike(tmp_path):
+    Predictions([1, NAN], [1, 2], [1, 1]).save(tmp_path / "0.npz")
+    Predictions([3, 4], [1, 2], [1, 1]).save(tmp_path / "1.npz")
+    assert_array_equal(read_predictions(str(tmp_path / "*.npz")).flat()[0], [1, 3, 4])
+
+
+def test_own_file_read_by_columns_keeps_its_choice_of_samples(tmp_path):
+    path = Predictions([1, 2, 3], [1, 2, 3], [1, 1, 1], mask=[True, False, False]).save(tmp_path / "p.npz")
+    assert read_predictions(path, {"mean": "target"}).n == 2
+
+
+def test_unequal_shapes_in_one_of_many_files(tmp_path):
+    np.savez(tmp_path / "0.npz", target=np.ones((2, 3)), mean=np.ones((2, 3)), std=np.ones((2, 3)))
+    np.savez(tmp_path / "1.npz", target=np.ones((2, 3)), mean=np.ones((2, 3)), std=np.ones((3, 2)))
+    with pytest.raises(ShapeError, match=r"1\.npz: std has shape \(3, 2\), target has \(2, 3\)"):
+        read_predictions(str(tmp_path / "*.npz"))
+
+
 def test_a_name_with_brackets_is_a_name_first(tmp_path):
     np.savez(tmp_path / "run[1].npz", target=ONE, mean=ONE, std=ONE)
     assert read_predictions(tmp_path / "run[1].npz").n == 2

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.integrate import trapezoid
 
 from uq_tracking.errors import (
     EmptyInputError,
@@ -61,9 +62,9 @@ def test_moments_are_those_of_the_mixture_by_quadrature():
     data = Predictions.from_samples([0.0], means, stds)
     grid = np.linspace(-20, 22, 200_001)
     density = stats.norm.pdf(grid, means, stds).mean(axis=0)
-    mean = np.trapezoid(grid * density, grid)
+    mean = trapezoid(grid * density, grid)
     assert_allclose(data.mean, [mean], rtol=1e-9)
-    assert_allclose(data.std**2, [np.trapezoid((grid - mean) ** 2 * density, grid)], rtol=1e-9)
+    assert_allclose(data.std**2, [trapezoid((grid - mean) ** 2 * density, grid)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uq_tracking.errors import FileFormatError, InputError, SettingsError
+from uq_tracking.errors import FileFormatError, InputError, SettingsError, ShapeError
 from uq_tracking.files.columns import choose
 from uq_tracking.files.formats import Table, open_table, reading
 from uq_tracking.inputs import Options, Predictions
@@ -101,13 +101,14 @@ def _load(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
     chosen = choose(table.path, table.names, columns)
     level = chosen.pop("level", None)
-    own_valid = ["valid"] if _is_own(table) and "mask" not in chosen and "valid" in table.names else []
-    names = list(dict.fromkeys([name for several in chosen.values() for name in several] + own_valid))
+    own = _is_own(table) and "mask" not in chosen
+    saved = ["valid"] if own and "valid" in table.names else []
+    names = list(dict.fromkeys([name for several in chosen.values() for name in several] + saved))
     with reading(table.path):
         arrays = table.load(names)
     values = {role: _one(role, [arrays[name] for name in several]) for role, several in chosen.items()}
-    if own_valid:
-        values["mask"] = ~arrays["valid"]
+    if own:
+        values["mask"] = ~arrays["valid"] if saved else np.zeros(np.shape(values["target"]), dtype=bool)
     if "samples" in values:
         one_array = len(chosen["samples"]) == 1
         values["axis"] = _member_axis(values["samples"], np.shape(values["target"])) if one_array else 0
@@ -168,7 +169,7 @@ def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, A
                 "read them apart, or name the columns"
             )
     shapes = [np.shape(values["target"]) for values in found]
-    parts = [_spread_out(values, shape) for values, shape in zip(found, shapes, strict=True)]
+    parts = [_spread_out(*item) for item in zip(paths, found, shapes, strict=True)]
     joined = {role: found[0][role] for role in _NUMBERS if role in found[0]}
     for role in parts[0]:
         lead = int(role in _OF_MEMBERS)
@@ -176,7 +177,7 @@ def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, A
     return joined | ({"axis": 0} if "axis" in joined else {})
 
 
-def _spread_out(values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
     """Members first, and one label per sample, so that every array can be joined alike."""
     out = {role: np.asarray(value) for role, value in values.items() if role not in _NUMBERS}
     for role in _OF_MEMBERS:
@@ -185,6 +186,11 @@ def _spread_out(values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any
     for role in ("groups", "by"):
         if role in out and out[role].shape == shape[:1]:
             out[role] = spread(out[role], shape)
+    for role, array in out.items():
+        if array.shape[int(role in _OF_MEMBERS) :] != shape:
+            raise ShapeError(
+                f"{path}: {role} has shape {array.shape}, target has {shape}; they must be equal"
+            )
     return out
 
 
