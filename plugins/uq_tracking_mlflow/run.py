@@ -188,19 +188,17 @@ class MLflowRun(Run):
             )
 
     def _new_scalars(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
-        from mlflow.entities import Metric
-
         latest = {metric.key: metric for metric in stored.data.to_proto().metrics}
         now = int(time.time() * 1000)
         for (step, key), value in batch.scalars.items():
             last = latest.get(key)
             if last is None:
-                yield Metric(key, value, now, step or 0)
+                yield _metric(key, value, now, step or 0)
                 continue
             place = last.step if step is None else step
             known = last.value if place == last.step else self._value_at(key, place, last.step)
             if known != value:  # a later time wins at the same step
-                yield Metric(key, value, max(now, last.timestamp + 1), place)
+                yield _metric(key, value, max(now, last.timestamp + 1), place)
 
     def _value_at(self, key: str, step: int, last_step: int) -> float | None:
         """Look up what was logged last at another step than the last one."""
@@ -210,8 +208,6 @@ class MLflowRun(Run):
         return max(points, key=lambda metric: metric.timestamp).value if points else None
 
     def _new_points(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
-        from mlflow.entities import Metric
-
         for name, points in batch.curves.items():
             series = (name if version == 1 else f"{name}-{version}" for version in count(1))
             for key in series:
@@ -219,7 +215,7 @@ class MLflowRun(Run):
                 if known.items() <= points.items():
                     break
             for step in points.keys() - known.keys():
-                yield Metric(key, points[step], stored.info.start_time, step)
+                yield _metric(key, points[step], stored.info.start_time, step)
 
     def _points(self, key: str) -> Points:
         return {metric.step: metric.value for metric in self._history(key)}
@@ -240,3 +236,14 @@ class MLflowRun(Run):
                 f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, folder)
             )
             return Path(path).read_bytes() == content
+
+
+def _metric(key: str, value: float, timestamp: int, step: int) -> Metric:
+    """Make a metric that belongs to the active model, if one is set (MLflow 3), whatever thread sends it."""
+    import mlflow
+    from mlflow.entities import Metric
+
+    active_model = getattr(mlflow, "get_active_model_id", lambda: None)()
+    if active_model is None:
+        return Metric(key, value, timestamp, step)
+    return Metric(key, value, timestamp, step, model_id=active_model)
