@@ -6,6 +6,7 @@ from matplotlib.colors import to_rgba
 
 from uq_tracking import figures
 from uq_tracking.figures import style
+from uq_tracking.figures.text import readable
 
 from . import made, seen
 
@@ -111,8 +112,8 @@ def test_sides_are_named_where_they_are():
 
 def test_coverage_states_both_areas(calibrated):
     text = seen.texts(figures.coverage(calibrated))
-    assert f"underconfident\narea {style.readable(calibrated.scores['auce_under'], padded=True)}" in text
-    assert f"overconfident\narea {style.readable(calibrated.scores['auce_over'], padded=True)}" in text
+    assert f"underconfident\narea {readable(calibrated.scores['auce_under'], padded=True)}" in text
+    assert f"overconfident\narea {readable(calibrated.scores['auce_over'], padded=True)}" in text
 
 
 def test_pit_bars_are_the_densities(calibrated):

@@ -11,6 +11,7 @@ from PIL import Image
 
 from uq_tracking import figures
 from uq_tracking.figures import style
+from uq_tracking.figures.text import readable
 
 from . import made, seen
 
@@ -145,11 +146,11 @@ def test_long_names_are_cut():
     ],
 )
 def test_numbers_are_readable(value, text):
-    assert style.readable(value) == text
+    assert readable(value) == text
 
 
 def test_padded_numbers_keep_their_zeros():
-    assert [style.readable(x, padded=True) for x in (0.7, 1.0, 12.0, 100.0)] == [
+    assert [readable(x, padded=True) for x in (0.7, 1.0, 12.0, 100.0)] == [
         "0.700",
         "1.00",
         "12.0",

@@ -5,16 +5,10 @@ is never imported and the global settings (``rcParams``) never change, so that d
 """
 
 from uq_tracking.figures.comparison import before_after
-from uq_tracking.figures.curves import (
-    calibration,
-    coverage,
-    n_merci_by_alpha,
-    pit_histogram,
-    reliability,
-    sparsification,
-)
+from uq_tracking.figures.curves import calibration, coverage, pit_histogram, reliability
 from uq_tracking.figures.density import error_vs_std
 from uq_tracking.figures.maps import uncertainty_map
+from uq_tracking.figures.ranking import n_merci_by_alpha, sparsification
 from uq_tracking.figures.style import to_png, to_rgb
 
 __all__ = [

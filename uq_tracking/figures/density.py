@@ -16,7 +16,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
 from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
-from uq_tracking.figures.style import counted, dress, legend, line, new_figure, readable, titled, with_unit
+from uq_tracking.figures.style import dress, legend, line, new_figure, titled
+from uq_tracking.figures.text import counted, readable, with_unit
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

@@ -16,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.style import finished, new_figure, one_line, readable, with_unit
+from uq_tracking.figures.style import finished, new_figure
+from uq_tracking.figures.text import clipped, one_line, readable, with_unit
 
 FloatArray = npt.NDArray[np.float64]
 Masked = Any
@@ -221,7 +222,7 @@ def _draw(
     if title:
         letters = round(style.TITLE_WIDTH * 0.88 * layout.size[0] / style.SIZE[0])
         figure.suptitle(
-            style.clipped(one_line(title), letters), fontsize=style.TITLE, fontweight="bold", color="black"
+            clipped(one_line(title), letters), fontsize=style.TITLE, fontweight="bold", color="black"
         )
     return figure
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from uq_tracking.figures.style import finished, one_line, readable, undefined_figure
+from uq_tracking.figures.style import finished, undefined_figure
+from uq_tracking.figures.text import one_line, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

@@ -14,7 +14,6 @@ import io
 import math
 import textwrap
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
+
+from uq_tracking.figures.text import FAMILY, clipped, one_line, printable, readable
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,9 +48,7 @@ NO_INPUT = "#C9DDF2"  # not a grey, because inputs are
 
 ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 
-FAMILY = "DejaVu Sans"  # ships with matplotlib, so every machine has it
 TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 13.0
-MINUS = "\N{MINUS SIGN}"
 TITLE_WIDTH = 46
 """Letters that fit beside one another at ``TEXT`` points on a figure ``SIZE[0]`` inches wide."""
 NAME_WIDTH = 36  # the same for the bold name, centred on axes that lie right of the figure's centre
@@ -163,11 +161,6 @@ def _packed(parts: Sequence[str]) -> list[str]:
     return lines
 
 
-def clipped(text: str, letters: int) -> str:
-    """Cut the text with an ellipsis to at most so many letters."""
-    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
-
-
 def finished(figure: Figure) -> Figure:
     """Make every text of the figure plain: no TeX, no mathtext, and only letters the font has."""
     for text in figure.findobj(Text):
@@ -176,64 +169,6 @@ def finished(figure: Figure) -> Figure:
         text.set_fontfamily(FAMILY)
         text.set_text(printable(text.get_text()))
     return figure
-
-
-@lru_cache(maxsize=1)
-def _letters() -> frozenset[int]:
-    return frozenset(get_font(findfont(FontProperties(family=FAMILY))).get_charmap())
-
-
-def printable(text: str) -> str:
-    """Put a box in place of every letter that the font lacks (drawing one would warn)."""
-    return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
-
-
-def one_line(text: object) -> str:
-    """Put a user's text on one line."""
-    return " ".join(str(text).split())
-
-
-def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
-    """Format a number for a person.
-
-    ``padded`` keeps trailing zeros; ``compact`` writes large round numbers with an exponent.
-
-    Examples
-    --------
-    >>> [readable(x) for x in (0.0123456, 0.7, 12.3456, 1234567.0, 0.0, 1.5e-7, 2e9)]
-    ['0.0123', '0.7', '12.3', '1,234,567', '0', '1.5e−7', '2e9']
-    >>> readable(0.7, padded=True)
-    '0.700'
-    """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    size = abs(value)
-    if compact and size >= 1e5:
-        text = f"{value:.{digits - 1}e}"
-        mantissa, _, exponent = text.partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".")
-        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
-    if 10.0 ** (digits - 1) <= size < 1e8:
-        return f"{value:,.0f}".replace("-", MINUS)
-    text = f"{value:{'#' * padded},.{digits}g}"
-    mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}e{int(exponent)}".replace("-", MINUS) if exponent else text.replace("-", MINUS)
-
-
-def counted(value: float) -> str:
-    """Format a count.
-
-    Examples
-    --------
-    >>> counted(20000.0)
-    '20,000'
-    """
-    return f"{value:,.0f}"
-
-
-def with_unit(label: str, unit: object) -> str:
-    """Add the unit to an axis label, in brackets, if there is one."""
-    return f"{label} [{clipped(one_line(unit), 16)}]" if unit not in (None, "") else label
 
 
 def decades(low: float, high: float) -> FloatArray:
