@@ -31,7 +31,9 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            np.savez(file, allow_pickle=False, **{ABOUT: np.asarray(json.dumps(about))}, **arrays)
+            np.savez(
+                file, **{ABOUT: np.asarray(json.dumps(about))}, **arrays
+            )  # validation lets no object array in
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
