@@ -26,7 +26,7 @@ SETTINGS = ("counts", "std_floor", "unit")
 
 def write(path: Path, values: Mapping[str, Any]) -> None:
     """Write the attributes of `Predictions`; the file appears whole or not at all."""
-    arrays = {name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None}
+    arrays: Any = {name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None}
     about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
