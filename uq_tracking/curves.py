@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,7 @@ def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[C
     bins = equal_count_bins(statistics, settings.n_bins)
     columns = {
         "rmv": np.sqrt(bins.mean_variance),
-        "rmse": np.sqrt(np.maximum(bins.mean_squared_error, 0)),
+        "rmse": np.sqrt(bins.mean_squared_error),
         "count": bins.count,
         "std_low": bins.std_low,
         "std_high": bins.std_high,
@@ -215,7 +215,16 @@ def regression_curves(statistics: RegressionStatistics, settings: Settings) -> d
     made: dict[str, Curve] = {}
     for build in BUILDERS.values():
         try:
-            made.update({curve.name: curve for curve in build(statistics, settings)})
+            made.update({curve.name: _finite(curve) for curve in build(statistics, settings)})
         except Undefined:
             continue  # the score that summarises the curve is undefined too and carries the reason
-    return made
+    return {name: curve for name, curve in made.items() if len(curve.columns[curve.x])}
+
+
+def _finite(curve: Curve) -> Curve:
+    """The curve without the points that 64-bit numbers cannot hold."""
+    kept = np.all([np.isfinite(column) for column in curve.columns.values()], axis=0)
+    if kept.all():
+        return curve
+    columns = {name: column[kept] for name, column in curve.columns.items()}
+    return replace(curve, columns=columns, steps=None if curve.steps is None else curve.steps[kept])

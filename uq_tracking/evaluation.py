@@ -142,12 +142,14 @@ def score(
     """Every score and curve of statistics: the pure function behind ``evaluate``, rescoring and pooling."""
     settings = settings or Settings()
     chosen = list(select("regression") if metrics is None else metrics)
-    scores, undefined = compute(statistics, settings, chosen)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
+        scores, undefined = compute(statistics, settings, chosen)
+        curves = regression_curves(statistics, settings)
     return Report(
         task="regression",
         scores=scores,
         undefined=undefined,
-        curves=regression_curves(statistics, settings),
+        curves=curves,
         counts=statistics.counts,
         settings={**settings.to_dict(), "std_floor": statistics.std_floor},
         provenance=provenance(statistics, digest),

@@ -379,8 +379,10 @@ def merci(y: Floats, mu: Floats, s: Floats, alpha: float = 0.95) -> float:
 def n_merci(y: Floats, mu: Floats, s: Floats, alpha: float = 0.95) -> float:
     a = [abs(e) for e in errors(y, mu)]
     constant, oracle = order_statistic(a, alpha), mean(a)
-    if abs(constant - oracle) <= 1e-12 * constant:  # .1 added up three times and divided by three is not .1
-        raise UndefinedScoreError("the percentile of the errors equals their mean")
+    if constant <= oracle * (1 + 1e-12):  # .1 added up three times and divided by three is not .1
+        raise UndefinedScoreError(
+            "the percentile of the errors is not above their mean: the scale runs backwards"
+        )
     return (merci(y, mu, s, alpha) - oracle) / (constant - oracle)
 
 

@@ -126,8 +126,8 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     groups, count = statistics.by_std, np.diff(edges).astype(float)
     return Bins(
         count,
-        np.diff(groups.cumulative("std2", edges)) / count,
-        np.diff(groups.cumulative("sq_error", edges)) / count,
+        groups.between("std2", edges) / count,
+        groups.between("sq_error", edges) / count,
         groups.value(edges[:-1] + 1),
         groups.value(edges[1:]),
     )
@@ -140,7 +140,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
         raise Undefined(
             "a bin's standard deviations are all 0, so its error cannot be normalised; set std_floor"
         )
-    rmv, rmse = np.sqrt(bins.mean_variance), np.sqrt(np.maximum(bins.mean_squared_error, 0))
+    rmv, rmse = np.sqrt(bins.mean_variance), np.sqrt(bins.mean_squared_error)
     return float(np.mean(np.abs(rmv - rmse) / rmv))
 
 

@@ -70,7 +70,7 @@ def equal_count_bins(statistics: ClassificationStatistics, n_bins: int) -> Confi
 def _bins(by_doubt: Groups, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
     count = -np.diff(ends)
     held = np.maximum(count, 1e-300)
-    doubt, correct = (-np.diff(by_doubt.cumulative(name, ends)) for name in ("doubt", "correct"))
+    doubt, correct = (by_doubt.between(name, ends[::-1])[::-1] for name in ("doubt", "correct"))
     some = count > 0
     return ConfidenceBins(
         low, high, count, np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)

@@ -126,7 +126,7 @@ def merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     scale = scale_to_cover(statistics, alpha)
     if not math.isfinite(scale):
         raise Undefined(
-            f"more than {1 - alpha:.3g} of the samples have std 0 and an error, which no scale covers"
+            f"no finite scale covers {alpha:g} of the errors: too many standard deviations are (nearly) 0"
         )
     return scale * statistics.moments["std"].mean
 
@@ -135,8 +135,12 @@ def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
     oracle = statistics.by_abs_error.sum("abs_error") / statistics.n
     constant = float(statistics.by_abs_error.value([order_of(alpha, statistics.n)])[0])
-    if math.isclose(constant, oracle, rel_tol=1e-12):  # equal but for the rounding of the mean
-        raise Undefined("the error's percentile equals its mean, so oracle and constant coincide")
+    if constant <= oracle * (
+        1 + 1e-12
+    ):  # equal but for the rounding of the mean, or the scale runs backwards
+        raise Undefined(
+            f"the oracle's mean error is not below the error's {alpha:g} percentile, so there is no scale"
+        )
     return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
 
 

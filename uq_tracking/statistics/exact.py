@@ -7,9 +7,11 @@ the input's length is ever copied to float64.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,6 +84,26 @@ class SortedRows(Groups):
         share = np.where(right > left, (wanted - left) / np.maximum(right - left, 1), 0.0)
         with np.errstate(invalid="ignore"):
             return np.where(share > 0, lower + share * (upper - lower), lower)
+
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        wanted = np.atleast_1d(np.asarray(positions, dtype=float))
+        left, right = self._run_around(wanted)
+        cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
+
+        def share(start: int, end: int, of: float) -> float:
+            return self._sum(name, start, end) * of / (end - start) if of > 0 else 0.0
+
+        def one(a: float, a_left: int, a_right: int, b: float, b_left: int, b_right: int) -> float:
+            if a_left == b_left and a_right == b_right:  # both cut the same run of ties
+                return share(b_left, b_right, b - a)
+            head, tail = share(a_left, a_right, a_right - a), share(b_left, b_right, b - b_left)
+            return head + self._sum(name, a_right, b_left) + tail
+
+        return np.asarray([one(*start, *end) for start, end in pairwise(cuts)])
+
+    def _sum(self, name: str, start: int, end: int) -> float:
+        spans = range(start, end, BLOCK)
+        return math.fsum(float(self.payload(name, slice(at, min(at + BLOCK, end))).sum()) for at in spans)
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the tied run that each position cuts."""

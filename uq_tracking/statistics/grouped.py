@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -61,6 +62,10 @@ class Groups(ABC):
     @abstractmethod
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         """Expected sum of a payload over the first ``positions`` samples, positions in [0, total]."""
+
+    @abstractmethod
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
+        """Expected sums of a payload between neighbouring positions, ascending; without cancellation."""
 
     @abstractmethod
     def value(self, ranks: npt.ArrayLike) -> FloatArray:
@@ -146,11 +151,11 @@ class Grouped(Groups):
         values = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
         # A tied bucket's mean carries the rounding of its sums: what is this close is meant to be equal.
-        values = values + (1e-14 if side == "right" else -1e-14) * np.abs(values)
+        values = values * (1 + np.sign(values) * (1e-14 if side == "right" else -1e-14))
         whole = np.searchsorted(high, values, side=side)
         inside = np.minimum(whole, len(high) - 1)
-        width = high[inside] - low[inside]
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # an infinite z has no width
+            width = high[inside] - low[inside]
             part = np.where(width > 0, (values - low[inside]) / width, 0.0)
         part = np.where(whole < len(high), np.clip(np.nan_to_num(part), 0, 1), 0.0)
         return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
@@ -165,12 +170,28 @@ class Grouped(Groups):
             cache[name] = np.concatenate([[0.0], np.cumsum(self.sums[name])])
         return cache[name]
 
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+        positions = np.atleast_1d(np.asarray(positions, dtype=float))
+        groups = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
+        sums = self.sums[name]
+
+        def one(start: float, end: float, first: int, last: int) -> float:
+            if first == last:
+                return float(sums[first] * (end - start) / self.count[first])
+            head = sums[first] * (self.ends[first + 1] - start) / self.count[first]
+            tail = sums[last] * (end - self.ends[last]) / self.count[last]
+            return float(head + sums[first + 1 : last].sum() + tail)
+
+        stretches = pairwise(zip(positions.tolist(), groups.tolist(), strict=True))
+        return np.asarray([one(start, end, first, last) for (start, first), (end, last) in stretches])
+
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
         low, high = self._range
         group = np.searchsorted(self.ends[1:], ranks, side="left")
         share = (ranks - self.ends[group] - 0.5) / self.count[group]
-        width = np.where(high[group] > low[group], high[group] - low[group], 0.0)  # inf - inf is no width
+        with np.errstate(invalid="ignore"):
+            width = np.nan_to_num(high[group] - low[group])
         return np.asarray(low[group] + share * width)
 
     def spans(self) -> list[tuple[int, int]]:  # noqa: D102
@@ -190,7 +211,8 @@ class Grouped(Groups):
         negative = high <= 0
         small = np.where(negative, -high, low)
         order = np.argsort(small, kind="stable")
-        width = np.where(high > low, high - low, 0.0)
+        with np.errstate(invalid="ignore"):
+            width = np.nan_to_num(high - low)
         return Grouped("abs_" + self.by, small[order], width[order], self.count[order], {})
 
     def merge(self, other: Grouped) -> Grouped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 import numpy as np
@@ -29,8 +30,9 @@ def map_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
     workers = min(worker_count(), len(items))
     if workers < 2:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, items))
+    with ThreadPoolExecutor(workers) as pool:  # a copied context carries numpy's error state into the thread
+        waiting = [pool.submit(copy_context().run, function, item) for item in items]
+        return [each.result() for each in waiting]
 
 
 def inner(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
