@@ -26,14 +26,15 @@ SETTINGS = ("counts", "std_floor", "unit")
 
 def write(path: Path, values: Mapping[str, Any]) -> None:
     """Write the attributes of `Predictions`; the file appears whole or not at all."""
-    arrays: Any = {name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None}
+    entries: dict[str, Any] = {
+        name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None
+    }
     about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
+    entries[ABOUT] = np.asarray(json.dumps(about))
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            np.savez(
-                file, **{ABOUT: np.asarray(json.dumps(about))}, **arrays
-            )  # validation lets no object array in
+            np.savez(file, **entries)  # validation lets no array of objects in, so nothing is pickled
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
