@@ -29,17 +29,27 @@ class Wording(NamedTuple):
 
 
 @dataclass
-class _Finding:
+class Finding:
     """How many samples have one defect, and the flat position of the first."""
 
     count: int = 0
     first: int = -1
 
     def add(self, hits: BoolArray, offset: int) -> None:
+        """Count the hits of a block that starts at the flat position ``offset``."""
         found = int(np.count_nonzero(hits))
         if found and not self.count:
             self.first = offset + int(np.argmax(hits))
         self.count += found
+
+    def describe(self, name: str, what: str, shape: tuple[int, ...]) -> str:
+        """How many, and where the first is."""
+        noun = "value" if self.count == 1 else "values"
+        return f"{name} has {self.count} {what} {noun} (first at index {self.index(shape)})"
+
+    def index(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Index of the first."""
+        return tuple(int(k) for k in np.unravel_index(self.first, shape))
 
 
 @dataclass
@@ -52,9 +62,9 @@ class Scan:
     n_missing: int = 0
     n_invalid: int = 0
     n_zero_std: int = 0
-    bad_mean: _Finding = field(default_factory=_Finding)
-    bad_std: _Finding = field(default_factory=_Finding)
-    negative_std: _Finding = field(default_factory=_Finding)
+    bad_mean: Finding = field(default_factory=Finding)
+    bad_std: Finding = field(default_factory=Finding)
+    negative_std: Finding = field(default_factory=Finding)
 
     @property
     def size(self) -> int:
@@ -186,18 +196,12 @@ def _bad_values(result: Scan, wording: Wording) -> str:
         (result.bad_std, wording.std, "non-finite"),
         (result.negative_std, wording.std, "negative"),
     ]
-    parts = [_describe(result, finding, name, what) for finding, name, what in defects if finding.count]
+    parts = [finding.describe(name, what, result.shape) for finding, name, what in defects if finding.count]
     cures = [wording.negative_cure] if result.negative_std.count else []
     if result.bad_mean.count or result.bad_std.count:
         cures += [wording.non_finite_cure] if wording.non_finite_cure else []
         cures.append("leave such samples out with mask= or on_invalid='drop'")
     return "; ".join([*parts, *cures])
-
-
-def _describe(result: Scan, finding: _Finding, name: str, what: str) -> str:
-    index = tuple(int(k) for k in np.unravel_index(finding.first, result.shape))
-    noun = "value" if finding.count == 1 else "values"
-    return f"{name} has {finding.count} {what} {noun} (first at index {index})"
 
 
 def _nothing_left(result: Scan, wording: Wording) -> str:
