@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sqlite3
 import uuid
 from contextlib import contextmanager
+from pathlib import Path
 
 import mlflow
 import pytest
@@ -41,13 +43,13 @@ class Sqlite(MLflow):
 
     @contextmanager
     def outage(self, store, run):
-        """Another program holds the database locked."""
-        impatient = mlflow.MlflowClient(f"{store.client.tracking_uri}?timeout=0.2")
-        lock = sqlite3.connect(store.client.tracking_uri.removeprefix("sqlite:///"))
-        lock.execute("begin exclusive")
-        yield MLflowRun(run.run_id, impatient)
-        lock.rollback()
-        lock.close()
+        """The database is deleted under the client that has opened it."""
+        database = Path(store.client.tracking_uri.removeprefix("sqlite:///"))
+        lost = Path(shutil.copyfile(database, f"{uuid.uuid4().hex}.db"))
+        client = mlflow.MlflowClient(f"sqlite:///{lost}")
+        client.get_run(run.run_id)
+        lost.unlink()
+        yield MLflowRun(run.run_id, client)
 
 
 class Http(MLflow):

@@ -1,0 +1,276 @@
+"""The verb: where it logs, what it logs, and what happens when something fails."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from tests.tracking.helpers import FolderTracker, plugin
+from uq_tracking.errors import (
+    BackendError,
+    InputError,
+    SettingsError,
+    ShapeError,
+    TrackingWarning,
+    UnknownBackendError,
+)
+from uq_tracking.hooks import FigureSpec
+from uq_tracking.testing import sample_predictions
+from uq_tracking.tracking import publish
+from uq_tracking.tracking.directory import DirectoryStore
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+QUICK = {"figures": False, "maps": False}
+
+
+def only_run(folder):
+    runs = list(DirectoryStore(folder).runs())
+    assert len(runs) == 1
+    return runs[0]
+
+
+class TestWhere:
+    def test_without_a_tracker_it_is_a_folder_and_a_line_says_where(self, in_folder, caplog):
+        uq.log(TRUTH, MEAN, STD, method="mc dropout", **QUICK)
+        stored = only_run(in_folder / "uq_runs")
+        assert stored.name == "mc dropout"
+        lines = [record for record in caplog.records if record.name == "uq_tracking"]
+        assert [record.levelno for record in lines] == [logging.WARNING]
+        assert stored.run_id in lines[0].getMessage()
+
+    def test_splits_and_epochs_of_a_process_share_the_folder(self, in_folder, caplog):
+        for step in range(3):
+            uq.log(TRUTH, MEAN, STD, method="a", split="val", step=step)
+        for split in ("val", "test"):
+            uq.log(TRUTH, MEAN, STD, method="a", split=split, **QUICK)
+        stored = only_run(in_folder / "uq_runs")
+        assert {"uq/val/nll", "uq/test/nll"} <= set(stored.scalars)
+        assert len(caplog.records) == 1
+
+    def test_a_second_report_of_a_split_replaces_nothing(self, in_folder):
+        for truth in (TRUTH, [2.0, 3.0, 4.0, 5.0], TRUTH):
+            uq.log(truth, MEAN, STD, method="p 0.1", **QUICK)
+        uq.log(TRUTH, MEAN, STD, method="p 0.1", step=3)
+        uq.log(TRUTH, MEAN, STD, method="p", **QUICK)
+        runs = list(DirectoryStore(in_folder / "uq_runs").runs())
+        assert [run.name for run in runs] == ["p 0.1", "p 0.1", "p 0.1", "p"]
+        assert runs[0].scalars["uq/mae"] != runs[1].scalars["uq/mae"]
+
+    def test_every_active_run_gets_it(self, in_folder, trackers):
+        report = uq.log(TRUTH, MEAN, STD, **QUICK)
+        for tracker in trackers.values():
+            stored = only_run(tracker.active.path.parent)
+            assert stored.scalars["uq/nll"] == report.scores["nll"]
+        assert not (in_folder / "uq_runs").exists()
+
+    @pytest.mark.parametrize("to", ["two", ["two"]])
+    def test_to_names_the_trackers(self, in_folder, trackers, to):
+        uq.log(TRUTH, MEAN, STD, to=to, **QUICK)
+        assert only_run(trackers["one"].active.path.parent).scalars == {}
+        assert only_run(trackers["two"].active.path.parent).scalars
+
+    def test_an_explicit_run_goes_before_the_active_ones(self, in_folder, trackers, tmp_path):
+        run = DirectoryStore(tmp_path / "mine").create("mine")
+        uq.log(TRUTH, MEAN, STD, run=run, **QUICK)
+        assert only_run(tmp_path / "mine").scalars
+        assert only_run(trackers["one"].active.path.parent).scalars == {}
+
+    def test_several_runs_can_be_given(self, in_folder, tmp_path):
+        runs = [DirectoryStore(tmp_path / name).create(name) for name in ("a", "b")]
+        uq.log(TRUTH, MEAN, STD, run=runs, **QUICK)
+        assert only_run(tmp_path / "a").scalars == only_run(tmp_path / "b").scalars != {}
+
+    def test_an_address_of_a_store_makes_a_run_with_name_and_tags(self, in_folder, tmp_path):
+        uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/new", method="bagging", tags={"seed": 3}, **QUICK)
+        stored = only_run(tmp_path / "new")
+        assert (stored.name, stored.tags["uq.method"], stored.tags["seed"]) == ("bagging", "bagging", "3")
+
+    @pytest.mark.parametrize("kind", ["uri", "path"])
+    def test_an_address_of_a_run_adds_to_it(self, in_folder, tmp_path, kind):
+        run = DirectoryStore(tmp_path / "mine").create("mine")
+        uq.log(TRUTH, MEAN, STD, run=run.uri if kind == "uri" else run.path, **QUICK)
+        assert only_run(tmp_path / "mine").scalars
+
+    def test_to_dir_is_asked_for_and_needs_no_notice(self, in_folder, trackers, caplog):
+        uq.log(TRUTH, MEAN, STD, to="dir", **QUICK)
+        assert only_run(in_folder / "uq_runs").scalars
+        assert caplog.records == []
+
+
+class TestWhat:
+    def test_the_names_are_the_documented_ones(self, in_folder, tmp_path):
+        report = uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", method="m")
+        stored = only_run(tmp_path / "r")
+        files = set(DirectoryStore(tmp_path / "r").files(stored.run_id))
+        assert set(stored.scalars) == {f"uq/{key}" for key in report.scores}
+        assert {f"uq_curve/{name}.csv" for name in report.curves} <= files
+        assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= files
+        assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= files
+        assert {"uq_map_0.png", "uq_map_1.png"} <= files
+        assert stored.tags == {"uq.method": "m", "uq.schema": "1", "uq.version": uq.__version__}
+
+    def test_a_split_stands_in_every_name(self, in_folder, tmp_path):
+        uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", split="test", maps=[1])
+        stored = only_run(tmp_path / "r")
+        files = DirectoryStore(tmp_path / "r").files(stored.run_id)
+        assert all(name.startswith("uq/test/") for name in stored.scalars)
+        assert all(
+            name.startswith(("uq/test/", "uq_curve/test/", "uq_test_", "uq_map_test_1")) for name in files
+        )
+
+    def test_a_step_holds_scores_only(self, in_folder, tmp_path):
+        run = DirectoryStore(tmp_path / "r").create("r")
+        uq.log(sample_predictions(), run=run, step=np.int64(4))
+        assert only_run(tmp_path / "r").scalars
+        assert DirectoryStore(tmp_path / "r").files(run.path.name) == []
+        lines = [json.loads(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in lines if "scalars" in line] == [4]
+
+    def test_the_same_again_changes_nothing(self, in_folder, tmp_path):
+        run = DirectoryStore(tmp_path / "r").create("r")
+        snapshots = []
+        for _ in range(2):
+            uq.log(sample_predictions(), run=run, method="m")
+            paths = sorted(path for path in run.path.rglob("*") if path.is_file())
+            snapshots.append({path: path.read_bytes() for path in paths})
+        assert snapshots[0] == snapshots[1]
+
+    def test_recalibration_is_logged(self, in_folder, tmp_path):
+        uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", calibration=sample_predictions(seed=1), **QUICK)
+        stored = only_run(tmp_path / "r")
+        assert {"uq/recalibration/std_scale", "uq_recalibrated/nll"} <= set(stored.scalars)
+        assert "uq/recalibration.json" in DirectoryStore(tmp_path / "r").files(stored.run_id)
+
+    def test_figures_maps_and_predictions_can_be_left_out(self, in_folder, tmp_path):
+        uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", predictions=False, **QUICK)
+        files = DirectoryStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
+        assert [name for name in files if name.endswith(".png") or "predictions" in name] == []
+
+    def test_large_predictions_are_left_out_with_a_word(self, in_folder, tmp_path, monkeypatch, caplog):
+        monkeypatch.setattr(publish, "PREDICTIONS_LIMIT", 1000)
+        for number, keep in enumerate(["auto", True]):
+            uq.log(sample_predictions(), run=f"dir:{tmp_path}/{number}", predictions=keep, **QUICK)
+        stored = [
+            "uq/predictions.npz" in DirectoryStore(tmp_path / name).files(only_run(tmp_path / name).run_id)
+            for name in ("0", "1")
+        ]
+        assert stored == [False, True]
+        assert "predictions=True" in caplog.text
+
+    def test_options_reach_the_predictions_and_the_scores(self, in_folder, tmp_path):
+        mask = [True, False, False, False]
+        report = uq.log(TRUTH, MEAN, STD, mask=mask, alpha=0.5, unit="m", run=f"dir:{tmp_path}/r", **QUICK)
+        assert report == uq.evaluate(TRUTH, MEAN, STD, mask=mask, alpha=0.5, unit="m")
+        assert (report.counts["n_masked"], report.settings["alpha"], report.settings["unit"]) == (1, 0.5, "m")
+
+    def test_a_report_is_logged_as_it_is(self, in_folder, tmp_path):
+        report = uq.evaluate(TRUTH, MEAN, STD)
+        assert uq.log(report, run=f"dir:{tmp_path}/r", figures=False) is report
+        stored = only_run(tmp_path / "r")
+        assert stored.scalars == {f"uq/{key}": value for key, value in report.scores.items()}
+
+    def test_statistics_can_be_a_sketch(self, in_folder, tmp_path):
+        report = uq.log(TRUTH, MEAN, STD, statistics="sketch", run=f"dir:{tmp_path}/r", **QUICK)
+        assert report.provenance["statistics"] == "sketch"
+
+
+class TestWrongArguments:
+    """They raise, and before any tracker is asked."""
+
+    @pytest.mark.parametrize(
+        ("arguments", "options", "error", "match"),
+        [
+            (([1.0, 2.0], [1.0], [1.0, 1.0]), {}, ShapeError, "y_pred"),
+            (([1.0], [np.nan], [1.0]), {}, InputError, "y_pred"),
+            ((TRUTH, MEAN, STD), {"split": "a/b"}, SettingsError, "split is 'a/b'"),
+            ((TRUTH, MEAN, STD), {"step": 1.5}, SettingsError, "step is 1.5"),
+            ((TRUTH, MEAN, STD), {"maps": 3}, SettingsError, "height, width"),
+            ((TRUTH, MEAN, STD), {"run": "nonsense"}, SettingsError, "run='nonsense' is no run of"),
+            ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "builtins.object"),
+            ((TRUTH, MEAN, STD), {"run": "nowhere:x"}, UnknownBackendError, "'nowhere'.*dir"),
+            ((TRUTH, MEAN, STD), {"to": "nowhere"}, UnknownBackendError, "'nowhere'"),
+            ((sample_predictions(), MEAN), {}, InputError, "part of the Predictions"),
+            ((sample_predictions(),), {"maps": [2]}, SettingsError, "case 2.*0 to 1"),
+            ((sample_predictions(),), {"images": np.zeros((3, 4, 4))}, ShapeError, "3 images for 2 cases"),
+            ((uq.evaluate(TRUTH, MEAN, STD),), {"alpha": 0.5}, SettingsError, "already scored; pass alpha"),
+            ((uq.evaluate(TRUTH, MEAN, STD),), {"maps": 2}, SettingsError, "a Report holds none"),
+        ],
+    )
+    def test_wrong_arguments_raise(self, in_folder, trackers, arguments, options, error, match):
+        with pytest.raises(error, match=match):
+            uq.log(*arguments, **options)
+        assert only_run(trackers["one"].active.path.parent).tags == {}
+        assert not (in_folder / "uq_runs").exists()
+
+
+class TestFailures:
+    def test_one_failing_tracker_does_not_stop_the_other(self, in_folder, trackers):
+        shutil.rmtree(trackers["one"].active.path)
+        with pytest.warns(TrackingWarning, match=r"one \(dir:.*\) did not take the scores and .*RunNotFound"):
+            report = uq.log(TRUTH, MEAN, STD, method="m", **QUICK)
+        assert only_run(trackers["two"].active.path.parent).scalars["uq/nll"] == report.scores["nll"]
+        assert only_run(in_folder / "uq_runs").scalars["uq/nll"] == report.scores["nll"]
+
+    def test_the_warning_stands_at_the_callers_line(self, in_folder, trackers):
+        shutil.rmtree(trackers["one"].active.path)
+        with pytest.warns(TrackingWarning) as caught:
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        assert caught[0].filename == __file__
+
+    def test_strict_raises_after_the_others_got_it(self, in_folder, trackers):
+        shutil.rmtree(trackers["one"].active.path)
+        with pytest.raises(BackendError, match="did not take"):
+            uq.log(TRUTH, MEAN, STD, strict=True, **QUICK)
+        assert only_run(trackers["two"].active.path.parent).scalars
+
+    def test_with_warnings_as_errors_everything_was_tried_before(self, in_folder, trackers):
+        shutil.rmtree(trackers["one"].active.path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(TrackingWarning):
+                uq.log(TRUTH, MEAN, STD, **QUICK)
+        assert only_run(trackers["two"].active.path.parent).scalars
+        assert only_run(in_folder / "uq_runs").scalars
+
+    def test_a_tracker_that_cannot_tell_its_run_is_named(self, in_folder):
+        broken = FolderTracker("broken", error=RuntimeError("no idea"))
+        with (
+            plugin("test-broken", uq_backends=[broken]),
+            pytest.warns(TrackingWarning, match="broken: cannot tell the active run: no idea"),
+        ):
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        assert only_run(in_folder / "uq_runs").scalars
+
+    def test_a_figure_that_cannot_be_drawn_is_named_and_the_rest_is_logged(self, in_folder, tmp_path):
+        def draw(report):
+            raise ZeroDivisionError("no ink")
+
+        with (
+            plugin("test-figures", uq_figures=[FigureSpec("sketchy", draw)]),
+            pytest.warns(
+                TrackingWarning, match=r"uq_sketchy\.png could not be made: ZeroDivisionError: no ink"
+            ),
+        ):
+            uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/r")
+        files = DirectoryStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
+        assert {"uq_calibration.png", "uq/report.json"} <= set(files)
+
+    def test_a_failing_copy_is_told_too(self, in_folder, trackers):
+        shutil.rmtree(trackers["one"].active.path)
+        (in_folder / "uq_runs").write_text("in the way")
+        with pytest.warns(TrackingWarning, match="A copy could not be kept either"):
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+
+    def test_credentials_are_hidden(self, in_folder, trackers, monkeypatch):
+        def fail(*args, **options):
+            raise OSError("https://me:secret@host/?token=abc is down")
+
+        monkeypatch.setattr(trackers["one"].active, "log_scalars", fail)
+        with pytest.warns(TrackingWarning, match=r"https://\*\*\*@host/\?token=\*\*\* is down"):
+            uq.log(TRUTH, MEAN, STD, **QUICK)
