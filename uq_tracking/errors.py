@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class UQTrackingError(Exception):
     """Base of every error this package raises on purpose."""
@@ -20,7 +22,11 @@ class AlignmentError(InputError):
 
 
 class EmptyInputError(InputError):
-    """No sample is left to score."""
+    """No sample is left to score; ``counts`` says what was left out, as in a report."""
+
+    def __init__(self, message: str, counts: Mapping[str, int] | None = None) -> None:
+        super().__init__(message)
+        self.counts = dict(counts or {})
 
 
 class InvalidValueError(InputError):

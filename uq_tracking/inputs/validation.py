@@ -187,7 +187,7 @@ def check_scan(result: Scan, wording: Wording, on_invalid: str) -> None:
     if result.n_invalid and on_invalid == "raise":
         raise InvalidValueError(_bad_values(result, wording))
     if result.counts["n"] == 0:
-        raise EmptyInputError(_nothing_left(result, wording))
+        raise EmptyInputError(_nothing_left(result, wording), result.counts)
 
 
 def _bad_values(result: Scan, wording: Wording) -> str:

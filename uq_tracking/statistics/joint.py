@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.statistics.grouped import BLOCK, FloatArray, IntArray
 from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
 
@@ -22,59 +23,73 @@ class Joint:
 
     key: IntArray
     count: IntArray
+    bits: int = JOINT_BITS
+    """Mantissa bits of a cell."""
 
     @classmethod
-    def empty(cls) -> Joint:
+    def empty(cls, bits: int = JOINT_BITS) -> Joint:
         """No cells."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), bits)
+
+    @staticmethod
+    def keys(std_bucket: IntArray, error_bucket: IntArray) -> IntArray:
+        """Keys of cells, increasing in the std's bucket, then in the error's."""
+        return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
         """Count rows, a block at a time."""
-        result = cls.empty()
+        result = cls.empty(bits)
         step = 16 * BLOCK
         for start in range(0, len(std), step):
-            result = result.merge(cls._of_block(std[start : start + step], error[start : start + step]))
+            result = result.merge(cls._of_block(std[start : start + step], error[start : start + step], bits))
         return result
 
     @classmethod
-    def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any]) -> Joint:
-        s = coarse_bucket(std.astype(np.float64), JOINT_BITS)
-        a = coarse_bucket(np.abs(error.astype(np.float64)), JOINT_BITS)
-        s_used, s_index = _dense(s)
-        a_used, a_index = _dense(a)
+    def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
+        s = coarse_bucket(std.astype(np.float64), bits)
+        a = coarse_bucket(np.abs(error.astype(np.float64)), bits)
+        s_used, s_index = dense(s)
+        a_used, a_index = dense(a)
         if len(s_used) * len(a_used) > 64 * BLOCK:  # a table that is nearly all zeros
-            return cls.empty().merge(cls((s << _SHIFT) | a, np.ones(len(s), dtype=np.int64)))
+            return cls.empty(bits).merge(cls(cls.keys(s, a), np.ones(len(s), dtype=np.int64), bits))
         table = np.bincount(s_index * len(a_used) + a_index, minlength=len(s_used) * len(a_used))
         cell = np.flatnonzero(table)
-        key = (s_used[cell // len(a_used)] << _SHIFT) | a_used[cell % len(a_used)]
-        return cls(key, table[cell].astype(np.int64))
+        key = cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)])
+        return cls(key, table[cell].astype(np.int64), bits)
 
     def merge(self, other: Joint) -> Joint:
-        """Cells of both sets of samples."""
+        """Cells of both sets of samples; IncompatibleStatisticsError for grids of differing ``bits``."""
+        if self.bits != other.bits:
+            raise IncompatibleStatisticsError(
+                f"joint bits differs ({self.bits} and {other.bits}); sketch both with the same resolution"
+            )
         key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
         count = np.zeros(len(key), dtype=np.int64)
         np.add.at(count, inverse, np.concatenate([self.count, other.count]))
-        return Joint(key, count)
+        return Joint(key, count, self.bits)
 
     def coarsened(self, bits: int) -> Joint:
-        """The same counts in cells of ``bits`` mantissa bits."""
-        drop = JOINT_BITS - bits
+        """The same counts in cells of ``bits`` mantissa bits, or of its own where they are fewer."""
+        bits = min(bits, self.bits)
+        drop = self.bits - bits
         s, a = (self.key >> _SHIFT) >> drop, (self.key & ((1 << _SHIFT) - 1)) >> drop
-        return Joint.empty().merge(Joint((s << _SHIFT) | a, self.count))
+        return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
 
     def extent(self) -> int:
         """Cells along the longer axis, counting only those in use."""
         return max(len(np.unique(self.key >> _SHIFT)), len(np.unique(self.key & ((1 << _SHIFT) - 1))))
 
-    def edges(self, bits: int = JOINT_BITS) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
-        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), bits)
-        a_low, a_width = bucket_edges((self.key & ((1 << _SHIFT) - 1)).astype(np.uint64), bits)
+        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.bits)
+        a_low, a_width = bucket_edges((self.key & ((1 << _SHIFT) - 1)).astype(np.uint64), self.bits)
         return s_low, s_low + s_width, a_low, a_low + a_width
 
     def rank_correlation(self) -> float | None:
         """Spearman's correlation of the two buckets, ties with average ranks; None when one is constant."""
+        if not len(self.key):
+            return None
         s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
         a_rank, a_spread = _cell_ranks(self.key & ((1 << _SHIFT) - 1), self.count)
         if s_spread <= 0 or a_spread <= 0:
@@ -82,7 +97,7 @@ class Joint:
         return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
 
 
-def _dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
+def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
     """The buckets that occur, and each row's place among them."""
     low = int(bucket.min())
     present = np.bincount(bucket - low) > 0

@@ -35,13 +35,28 @@ class BucketSums:
 
     def add(self, values: FloatArray, sums: Mapping[str, FloatArray]) -> None:
         """Count values (float64, shape (n,)) and add their payloads."""
-        bucket = (values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - self.bits)  # + 0.0 makes -0.0 zero
-        page = (bucket >> np.uint64(self.bits)).astype(np.int64)
-        self._open(np.flatnonzero(np.bincount(page, minlength=PAGES)))
-        index = (self._slot[page] << self.bits) | (bucket & np.uint64((1 << self.bits) - 1)).astype(np.int64)
+        index = self._index(values)
         self._count += np.bincount(index, minlength=len(self._count))
         for name in self.payloads:
             self._sums[name] += np.bincount(index, sums[name], minlength=len(self._count))
+
+    def absorb(self, groups: Grouped) -> None:
+        """Add the buckets of another sketch of the same ``bits``."""
+        nearest_zero = np.where(groups.key < 0, groups.key + groups.width, groups.key)
+        index = self._index(nearest_zero)
+        self._count[index] += groups.count
+        for name in self.payloads:
+            self._sums[name][index] += groups.sums[name]
+
+    def _index(self, values: FloatArray) -> IntArray:
+        """Where in the tables each value's bucket lies; makes room for new octaves."""
+        bucket = (values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - self.bits)  # + 0.0 makes -0.0 zero
+        page = (bucket >> np.uint64(self.bits)).astype(np.int64)
+        self._open(np.flatnonzero(np.bincount(page, minlength=PAGES)))
+        index: IntArray = (self._slot[page] << self.bits) | (bucket & np.uint64((1 << self.bits) - 1)).astype(
+            np.int64
+        )
+        return index
 
     def _open(self, pages: npt.NDArray[Any]) -> None:
         fresh = pages[self._slot[pages] < 0]

@@ -1,0 +1,74 @@
+"""A digest of samples that does not depend on their order, on batches, on the dtype, or on who counted them.
+
+Every sample is hashed to 64 bits and the hashes are added modulo 2 ** 64, so digests of parts add up to that of
+the whole. It tells data sets apart that differ by accident; it is no protection against somebody who means harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import BLOCK
+
+MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+"""Odd constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), one per column."""
+SHIFT = 32
+MODULUS = 1 << 64
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Sums of the samples' hashes; of no samples they are 0."""
+
+    target: int = 0
+    """Of the targets alone: equal for two methods scored on the same truth."""
+    samples: int = 0
+    """Of target, mean and std together."""
+
+    @classmethod
+    def of(cls, target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any]) -> Fingerprint:
+        """Fingerprint of samples, arrays of shape (N,)."""
+        result = cls()
+        for start in range(0, len(target), BLOCK):
+            part = slice(start, start + BLOCK)
+            result = result + cls._of_block(target[part], mean[part], std[part])
+        return result
+
+    @classmethod
+    def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
+        state = np.zeros(len(columns[0]), dtype=np.uint64)
+        sums = []
+        for column, multiplier in zip(columns, MULTIPLIERS, strict=True):
+            state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
+            state *= np.uint64(multiplier)
+            state ^= state >> np.uint64(SHIFT)
+            state *= np.uint64(multiplier)
+            state ^= state >> np.uint64(SHIFT)
+            sums.append(int(state.sum(dtype=np.uint64)))
+        return cls(sums[0], sums[-1])
+
+    def __add__(self, other: Fingerprint) -> Fingerprint:
+        return Fingerprint((self.target + other.target) % MODULUS, (self.samples + other.samples) % MODULUS)
+
+    @property
+    def digest(self) -> str:
+        """Of all columns, for a report: ``sum64:`` and sixteen hexadecimal digits."""
+        return f"sum64:{self.samples:016x}"
+
+    @property
+    def target_digest(self) -> str:
+        """Of the targets, made like ``digest``."""
+        return f"sum64:{self.target:016x}"
+
+    def to_array(self) -> npt.NDArray[np.uint64]:
+        """Both sums, shape (2,)."""
+        return np.asarray([self.target, self.samples], dtype=np.uint64)
+
+    @classmethod
+    def from_array(cls, values: npt.NDArray[Any]) -> Fingerprint:
+        """Inverse of ``to_array``."""
+        return cls(int(values[0]), int(values[1]))
