@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 import warnings
 
 import pytest
@@ -75,3 +76,37 @@ def _wait_for(uri, process, log):
         except requests.RequestException:
             time.sleep(0.2)
     pytest.fail(f"the MLflow server did not start:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(params=["sqlite", "http"])
+def tracking_uri(request):
+    return (
+        request.getfixturevalue("sqlite_uri")
+        if request.param == "sqlite"
+        else request.getfixturevalue("server")[0]
+    )
+
+
+@pytest.fixture
+def experiment_name():
+    return f"tests/{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def in_experiment(tracking_uri, experiment_name, monkeypatch, tmp_path):
+    """MLflow is set to an experiment of the test's own, in a folder of its own; gives the experiment's id."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_RUN_ID", raising=False)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracking_uri)
+    mlflow.set_tracking_uri(tracking_uri)
+    experiment_id = mlflow.MlflowClient().create_experiment(experiment_name)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment_id)
+    yield experiment_id
+    while mlflow.active_run() is not None:
+        mlflow.end_run()
+    mlflow.set_tracking_uri(None)
+
+
+@pytest.fixture
+def experiment(in_experiment):
+    return in_experiment

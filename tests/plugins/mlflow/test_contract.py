@@ -24,6 +24,7 @@ class MLflow:
     def store(self, uri, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        mlflow.set_tracking_uri(uri)
         return MLflowStore(mlflow.MlflowClient(), f"test {uuid.uuid4().hex}")
 
     def series(self, store, run_id, name):

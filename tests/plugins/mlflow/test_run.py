@@ -1,0 +1,254 @@
+"""Which MLflow run is written to, and what it looks like afterwards."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import mlflow
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
+from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
+from uq_tracking_mlflow.backend import MLflowBackend
+from uq_tracking_mlflow.run import MLflowRun
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+QUICK = {"figures": False, "maps": False, "strict": True}
+
+
+@pytest.fixture
+def client(in_experiment):
+    return mlflow.MlflowClient()
+
+
+def test_the_active_run_gets_it_and_stays_open(client):
+    with mlflow.start_run() as run:
+        report = uq.log(TRUTH, MEAN, STD, method="m", **QUICK)
+        assert mlflow.active_run().info.run_id == run.info.run_id
+        assert client.get_run(run.info.run_id).info.status == "RUNNING"
+    stored = client.get_run(run.info.run_id)
+    assert stored.info.status == "FINISHED"
+    assert {f"uq/{key}": value for key, value in report.scores.items()}.items() <= stored.data.metrics.items()
+    assert stored.data.tags["uq.method"] == "m"
+
+
+def test_the_innermost_of_nested_runs_gets_it(client):
+    with mlflow.start_run() as outer, mlflow.start_run(nested=True) as inner:
+        uq.log(TRUTH, MEAN, STD, **QUICK)
+    assert client.get_run(outer.info.run_id).data.metrics == {}
+    assert client.get_run(inner.info.run_id).data.metrics
+
+
+def test_without_an_active_run_none_is_made(client, tmp_path, experiment):
+    uq.log(TRUTH, MEAN, STD, **QUICK)
+    assert client.search_runs([experiment]) == []
+    assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
+
+
+def test_the_run_of_the_environment_is_used_without_starting_it(client, monkeypatch, experiment):
+    run = client.create_run(experiment)
+    client.set_terminated(run.info.run_id)
+    monkeypatch.setenv("MLFLOW_RUN_ID", run.info.run_id)
+    uq.log(TRUTH, MEAN, STD, **QUICK)
+    stored = client.get_run(run.info.run_id)
+    assert stored.data.metrics
+    assert stored.info.status == "FINISHED"
+    assert mlflow.active_run() is None
+
+
+@pytest.mark.parametrize("kind", ["entity", "active", "id", "uri"])
+def test_a_run_is_given_in_any_form(client, experiment, kind):
+    with mlflow.start_run() as active:
+        pass
+    run_id = active.info.run_id
+    given = {
+        "entity": client.get_run(run_id),
+        "active": active,
+        "id": run_id,
+        "uri": f"mlflow:{experiment}/{run_id}",
+    }
+    uq.log(TRUTH, MEAN, STD, run=given[kind], **QUICK)
+    assert client.get_run(run_id).data.metrics
+
+
+def test_after_its_end_a_run_keeps_status_and_end_time(client):
+    with pytest.raises(ZeroDivisionError), mlflow.start_run() as run:
+        raise ZeroDivisionError
+    before = client.get_run(run.info.run_id).info
+    uq.log(sample_predictions(), run=run, strict=True)
+    after = client.get_run(run.info.run_id).info
+    assert (after.status, after.end_time, after.start_time) == ("FAILED", before.end_time, before.start_time)
+
+
+def test_from_another_thread_the_run_is_given(client):
+    with mlflow.start_run() as run:
+        thread = threading.Thread(target=lambda: uq.log(TRUTH, MEAN, STD, run=run, **QUICK))
+        thread.start()
+        thread.join()
+    assert client.get_run(run.info.run_id).data.metrics
+
+
+def test_a_deleted_run_refuses_with_the_cure(client, tmp_path):
+    with mlflow.start_run() as run:
+        pass
+    client.delete_run(run.info.run_id)
+    cure = f"mlflow runs restore --run-id {run.info.run_id}"
+    with pytest.raises(BackendError, match=cure):
+        uq.log(TRUTH, MEAN, STD, run=run, **QUICK)
+    (tmp_path / "x").write_text("x")
+    with pytest.raises(RunNotFoundError, match=cure):
+        MLflowRun(run.info.run_id).log_file(tmp_path / "x", "uq/x")
+    client.restore_run(run.info.run_id)
+    assert client.get_run(run.info.run_id).data.metrics == {}
+    assert client.list_artifacts(run.info.run_id) == []
+
+
+def test_an_unknown_run_warns_and_is_kept(client, tmp_path):
+    with pytest.warns(TrackingWarning, match="mlflow.*not found.*Everything is kept in dir:"):
+        uq.log(TRUTH, MEAN, STD, run="0" * 32, figures=False)
+    assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
+
+
+def test_the_artifacts_have_the_documented_names(client):
+    with mlflow.start_run() as run:
+        report = uq.log(sample_predictions(), method="m", strict=True)
+    root = {item.path for item in client.list_artifacts(run.info.run_id)}
+    assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= root
+    assert {"uq_map_0.png", "uq_map_1.png", "uq", "images"} <= root
+    files = {item.path for item in client.list_artifacts(run.info.run_id, "uq")}
+    assert files == {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"}
+    for name, curve in report.curves.items():
+        points = client.get_metric_history(run.info.run_id, f"uq_curve/{name}")
+        values = np.asarray(curve.columns[curve.main], dtype=np.float64)
+        assert len(points) == np.isfinite(values).sum()
+        assert {point.timestamp for point in points} == {run.info.start_time}
+
+
+def test_the_same_again_adds_no_row_and_no_image(client):
+    with mlflow.start_run() as run:
+        counts = []
+        for _ in range(2):
+            uq.log(sample_predictions(), strict=True, figures=False)
+            keys = client.get_run(run.info.run_id).data.metrics
+            rows = sum(len(client.get_metric_history(run.info.run_id, key)) for key in list(keys)[::7])
+            counts.append((len(keys), rows, len(client.list_artifacts(run.info.run_id, "images"))))
+    assert counts[0] == counts[1]
+    assert counts[0][2] == 4  # two maps, each with its thumbnail
+
+
+def test_a_changed_map_is_added(client):
+    with mlflow.start_run() as run:
+        for shade in (0.1, 0.9, 0.9):
+            MLflowRun(run.info.run_id).log_map("uq_map/test/3", sample_figure(shade))
+    assert len(client.list_artifacts(run.info.run_id, "images")) == 4
+    assert [item.path for item in client.list_artifacts(run.info.run_id)] == ["images", "uq_map_test_3.png"]
+
+
+def test_a_curve_with_other_values_gets_a_name_of_its_own(client):
+    with mlflow.start_run() as run:
+        ours = MLflowRun(run.info.run_id)
+        for values in ((0.0, 1.0), (0.0, 0.5), (0.0, 1.0), (0.0, 0.5), (0.0, 0.2)):
+            ours.log_curve("uq_curve/sample", sample_curve(values))
+    series = {
+        name: [point.value for point in client.get_metric_history(run.info.run_id, name)]
+        for name in client.get_run(run.info.run_id).data.metrics
+    }
+    assert series == {
+        "uq_curve/sample": [0.0, 1.0],
+        "uq_curve/sample-2": [0.0, 0.5],
+        "uq_curve/sample-3": [0.0, 0.2],
+    }
+
+
+def test_a_curve_that_was_cut_off_is_completed(client):
+    with mlflow.start_run() as run:
+        ours = MLflowRun(run.info.run_id)
+        ours.log_curve("uq_curve/sample", sample_curve((0.0, np.nan, 1.0)))
+        ours.log_curve("uq_curve/sample", sample_curve((0.0, 0.5, 1.0)))
+    assert [p.value for p in client.get_metric_history(run.info.run_id, "uq_curve/sample")] == [0.0, 0.5, 1.0]
+
+
+def test_the_users_own_metrics_are_untouched(client):
+    with mlflow.start_run() as run:
+        for step in range(3):
+            mlflow.log_metric("loss", 1.0 - step, step=step)
+            uq.log(TRUTH, MEAN, STD, split="val", step=step, **QUICK)
+        uq.log(TRUTH, MEAN, STD, **QUICK)
+    assert [point.value for point in client.get_metric_history(run.info.run_id, "loss")] == [1.0, 0.0, -1.0]
+    assert [point.step for point in client.get_metric_history(run.info.run_id, "uq/val/nll")] == [0, 1, 2]
+
+
+def test_one_call_is_one_request(client, monkeypatch):
+    sent = []
+    log_batch = mlflow.MlflowClient.log_batch
+
+    def counting(self, run_id, metrics=(), *args, **options):
+        sent.append(len(metrics))
+        return log_batch(self, run_id, metrics, *args, **options)
+
+    monkeypatch.setattr(mlflow.MlflowClient, "log_batch", counting)
+    with mlflow.start_run():
+        report = uq.log(TRUTH, MEAN, STD, **QUICK)
+        points = [np.asarray(c.columns[c.main], dtype=np.float64) for c in report.curves.values()]
+        assert sent == [len(report.scores) + sum(int(np.isfinite(values).sum()) for values in points)]
+        uq.log(TRUTH, MEAN, STD, step=1, split="val", **QUICK)
+        assert len(sent) == 2
+
+
+def test_links(client, experiment, tracking_uri):
+    run = MLflowRun(client.create_run(experiment).info.run_id, experiment_id=experiment)
+    expected = f"{tracking_uri}/#/experiments/{experiment}/runs/{run.run_id}"
+    assert run.link() == (expected if tracking_uri.startswith("http") else None)
+    assert run.uri == f"mlflow:{experiment}/{run.run_id}"
+
+
+def test_what_is_not_ours_is_not_adopted():
+    backend = MLflowBackend()
+    for thing in (None, 3, "abc", "A" * 32, object(), {"run_id": "0" * 32}):
+        assert backend.adopt(thing) is None
+
+
+class TestLightning:
+    @pytest.fixture
+    def logger(self, client, tracking_uri):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # lightning's own imports
+            from lightning.pytorch.loggers import MLFlowLogger
+
+            return MLFlowLogger(experiment_name="lightning", tracking_uri=tracking_uri)
+
+    def test_its_logger_is_a_run(self, client, logger):
+        uq.log(TRUTH, MEAN, STD, run=logger, **QUICK)
+        assert client.get_run(logger.run_id).data.metrics
+        assert client.get_run(logger.run_id).info.status == "RUNNING"
+
+    def test_a_process_that_is_not_rank_zero_is_told_so(self, client, logger, monkeypatch, tmp_path):
+        from lightning.fabric.utilities.rank_zero import rank_zero_only
+
+        monkeypatch.setattr(rank_zero_only, "rank", 1)
+        with pytest.warns(TrackingWarning, match="not rank zero"):
+            uq.log(TRUTH, MEAN, STD, run=logger, figures=False)
+        assert list(tmp_path.glob("uq_runs/*/uq/report.json"))
+
+
+def test_a_failed_batch_leaves_the_run_usable(client, experiment):
+    run = MLflowRun(client.create_run(experiment).info.run_id)
+    with pytest.raises(ZeroDivisionError), run.batch():
+        run.log_scalars({"uq/a": 1 / 0})
+    run.log_scalars({"uq/b": 2.0})
+    assert client.get_run(run.run_id).data.metrics == {"uq/b": 2.0}
+
+
+def test_metrics_belong_to_the_active_model(client, experiment):
+    with mlflow.start_run() as run:
+        model = mlflow.set_active_model(name="uq-test-model")
+        try:
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        finally:
+            mlflow.clear_active_model()
+    logged = client.get_logged_model(model.model_id)
+    assert {metric.key for metric in logged.metrics} >= {"uq/nll", "uq/crps"}
+    assert run.info.run_id
