@@ -70,9 +70,9 @@ def _uncertainty_map(*arrays: Any, **options: Any) -> Figure:
 
 def _before_after(report: Report) -> Figure:
     from uq_tracking.figures import before_after
-    from uq_tracking.recalibrated import after_report
+    from uq_tracking.recalibrated import after_report, scored_methods
 
-    return before_after(report, after_report(report))
+    return before_after(report, after_report(report), next(iter(scored_methods(report)), None))
 
 
 class _drawing:  # noqa: N801  (a function that is looked up in uq_tracking.figures when called)

@@ -49,8 +49,7 @@ class Rows:
 
     def part(self, keep: npt.NDArray[np.bool_]) -> Rows:
         """Some of the samples."""
-        columns = {"target": self.target[keep], "mean": self.mean[keep], "std": self.std[keep]}
-        return replace(self, **columns, codes=None, target_moments=None)
+        return Rows(self.target[keep], self.mean[keep], self.std[keep], self.like)
 
     def statistics(self, change: Change) -> RegressionStatistics:
         """Statistics with changed means and standard deviations, in float64.

@@ -138,6 +138,12 @@ def _named_curves(after: Report) -> dict[str, Curve]:
     }
 
 
+def scored_methods(report: Report) -> dict[str, Any]:
+    """Entries of the methods that the report has scores after, in order."""
+    entries: Mapping[str, Any] = (report.recalibration or {}).get("methods", {})
+    return {name: entry for name, entry in entries.items() if "scores" in entry}
+
+
 def after_report(report: Report, method: str | None = None) -> Report:
     """The report as it is after recalibration, for drawings and comparisons; the first method by default.
 
@@ -146,8 +152,7 @@ def after_report(report: Report, method: str | None = None) -> Report:
     RecalibrationError
         The report has no such scores.
     """
-    entries: Mapping[str, Any] = (report.recalibration or {}).get("methods", {})
-    done = {name: entry for name, entry in entries.items() if "scores" in entry}
+    done = scored_methods(report)
     if not done or (method is not None and method not in done):
         raise RecalibrationError(
             f"the report has scores after {', '.join(done) or 'no recalibration'}; evaluate with calibration="

@@ -16,6 +16,7 @@ from uq_tracking.figures.curves import (
 )
 from uq_tracking.figures.source import NothingToDrawError, heading, score_text, unit_of
 from uq_tracking.figures.style import finished, legend, line, new_figure, undefined_figure
+from uq_tracking.figures.text import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -27,19 +28,21 @@ LOOKS = (
 )
 
 
-def before_after(before: Report, after: Report) -> Figure:
+def before_after(before: Report, after: Report, method: str | None = None) -> Figure:
     """Draw reliability and calibration before and after a recalibration, on common axes.
 
     Parameters
     ----------
     before, after : Report
         Both with the curves ``reliability`` and ``calibration``.
+    method : str, optional
+        Name of the recalibration, for the title.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    name = heading(before, "Before and after recalibration")
+    name = heading(before, f"Before and after {one_line(method) if method else 'recalibration'}")
     try:
         figure = _before_after(before, after)
     except NothingToDrawError as nothing:

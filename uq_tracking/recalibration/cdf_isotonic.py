@@ -66,8 +66,16 @@ class Tabulated(Standard):
     @cached_property
     def _folded(self) -> tuple[FloatArray, FloatArray]:
         half = np.unique(np.abs(np.concatenate([[0.0], self.values])))
-        below = np.interp(-half, self.values, self.levels, left=0.0)
-        return half, np.maximum.accumulate(self.cdf(half) - below)
+        without_ends = self._below(half) - self.cdf(-half)
+        with_ends = self.cdf(half) - self._below(-half)
+        share = np.stack([without_ends, with_ends], axis=1).ravel()
+        return np.repeat(half, 2), np.maximum.accumulate(np.clip(share, 0, 1))
+
+    def _below(self, z: FloatArray) -> FloatArray:
+        """Share below z, without what sits on it."""
+        values, levels = np.asarray(self.values), np.asarray(self.levels)
+        mirrored = np.interp(-z, -values[::-1], -levels[::-1], right=0.0)  # a jump counts to its left
+        return np.asarray(-mirrored)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.files.columns import GUESSES
 from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration, read_json
 
-STD_NAMES = ("std", "y_std", "sigma", "s", "uncertainty")
-MEAN_NAMES = ("mean", "y_pred", "mu", "prediction")
 SUFFIX = "_recalibrated"
 
 Array = npt.NDArray[Any]
@@ -61,9 +60,9 @@ def recalibrate_file(
     recalibration : Recalibration
         Of a regression.
     source : path of a .npz, .npy, .csv or .parquet file
-        Holds standard deviations under ``std``, ``y_std``, ``sigma``, ``s`` or ``uncertainty``, and means, where the
-        recalibration moves them, under ``mean``, ``y_pred``, ``mu`` or ``prediction``. A .npy file is the standard
-        deviations themselves.
+        Holds standard deviations, and means where the recalibration moves them, under the names that
+        ``uq_tracking.files.read_predictions`` knows, such as ``std`` or ``sigma`` and ``mean`` or ``y_pred``. A .npy
+        file is the standard deviations themselves.
     output : path, optional
         By default the source with ``.recalibrated`` before its suffix.
     std, mean : str, optional
@@ -92,7 +91,7 @@ def recalibrate_file(
     if target.resolve() == source.resolve():
         raise RecalibrationError(f"{target} would be overwritten; choose another output")
     columns = _read(source)
-    std_name = _find(columns.arrays, std, STD_NAMES, "standard deviations", source)
+    std_name = _find(columns.arrays, std, GUESSES["std"], "standard deviations", source)
     columns.write(target, _recalibrated(recalibration, columns.arrays, std_name, mean, source))
     return target
 
@@ -109,7 +108,7 @@ def _recalibrated(
     moves_mean = bool(np.any(recalibration.new_mean(zero, one) != zero))
     if not moves_mean or source.suffix == ".npy":
         return {std_name + SUFFIX: recalibration.apply_std(arrays[std_name])}
-    mean_name = _find(arrays, mean, MEAN_NAMES, "means", source)
+    mean_name = _find(arrays, mean, GUESSES["mean"], "means", source)
     new_mean, new_std = recalibration.apply(arrays[mean_name], arrays[std_name])
     return {mean_name + SUFFIX: new_mean, std_name + SUFFIX: new_std}
 
@@ -117,7 +116,8 @@ def _recalibrated(
 def _find(names: Iterable[str], given: str | None, usual: tuple[str, ...], what: str, source: Path) -> str:
     there = list(names)
     wanted = usual if given is None else (given,)
-    found = next((name for name in wanted if name in there), None)
+    lower = {name.lower(): name for name in reversed(there)}
+    found = given if given in there else next((lower[name] for name in wanted if name in lower), None)
     if found is None:
         raise FileFormatError(
             f"{source} holds {', '.join(there) or 'nothing'}, but no {what} ({', '.join(wanted)}); give the name"

@@ -146,7 +146,8 @@ def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> float:
     """Minimise over the logarithm of the temperature; the loss is convex in its inverse, so it has one minimum."""
     from scipy.optimize import minimize_scalar
 
-    unit = float(np.abs(scores - scores.max(axis=-1, keepdims=True)).max()) or 1.0  # any scale of logits
+    spread = np.ptp(scores, axis=-1)
+    unit = float(np.median(spread)) or float(spread.max()) or 1.0  # the search fits any scale of logits
     found = minimize_scalar(
         lambda log_t: _loss(truth, scores, unit * math.exp(log_t)),
         bounds=(-WIDEST, WIDEST),

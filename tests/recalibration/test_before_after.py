@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.crossfit import Bench, rows_of
+from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
+from uq_tracking.evaluation import score
+from uq_tracking.recalibrated import add_recalibration, after_report
+from uq_tracking.settings import Settings
+
+from .samples import METHODS, overconfident
+
+Y, MU, S = overconfident(3000)
+FIT = overconfident(3000, seed=1)
+LIGHT = ("nll", "rmse", "calibration_error", "coverage_95", "ence")
+
+
+def entry(report, method="std_scaling"):
+    return report.recalibration["methods"][method]
+
+
+def test_a_second_set_in_every_form_gives_the_same():
+    data = uq.Predictions(*FIT)
+    made = uq.evaluate(*FIT)
+    reports = [uq.evaluate(Y, MU, S, calibration=source) for source in (FIT, data, made, made.statistics)]
+    for report in reports:
+        assert entry(report)["how"] == "second set"
+        assert entry(report)["scores"] == entry(reports[0])["scores"]
+    assert entry(reports[0])["recalibration"]["fitted_on"]["digest"] == data.digest()
+    assert entry(reports[0])["scalars"] == {"std_scale": pytest.approx(2, rel=0.05)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_after_scores_are_the_scores_of_recalibrated_predictions(method):
+    one = uq.recalibrate(FIT, method)
+    report = uq.evaluate(Y, MU, S, calibration=one)
+    expected = uq.evaluate(Y, *one.apply(MU, S)).scores
+    found = entry(report, method)
+    assert found["how"] == "fitted object"
+    free = ("nll", "crps", "ence", "rmse", "ause_rmse", "n_merci", "spearman", "z_std", "r2")
+    for key in expected if method != "cdf_isotonic" else free:
+        assert_allclose(found["scores"][key], expected[key], rtol=1e-9, err_msg=key)
+    assert found["scores"].keys() | found["undefined"].keys() >= expected.keys()
+    assert uq.Recalibration.from_dict(found["recalibration"]) == one
+
+
+def test_scores_of_corrected_quantiles_are_of_the_corrected_quantiles():
+    one = uq.recalibrate(FIT, "cdf_isotonic")
+    report = uq.evaluate(Y, MU, S, calibration=one)
+    levels = np.arange(1, 100) / 100
+    quantiles = one.quantile(MU, S, levels)
+    shares = (quantiles >= Y).mean(axis=1)
+    loss = np.maximum(levels[:, None] * (Y - quantiles), (levels[:, None] - 1) * (Y - quantiles))
+    scores = entry(report, "cdf_isotonic")["scores"]
+    assert_allclose(scores["calibration_error"], np.mean((shares - levels) ** 2), rtol=1e-6)
+    assert_allclose(scores["pinball"], loss.mean(), rtol=1e-9)
+    observed = entry(report, "cdf_isotonic")["curves"]["calibration"]["columns"]["observed"]
+    assert_allclose(observed, shares, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["exact", "sketch"])
+def test_cross_fitting_scores_each_half_by_the_other_halfs_fit(kind):
+    groups = np.arange(3000) // 100
+    data = uq.Predictions(Y, MU, S, groups=groups)
+    report = uq.evaluate(data, calibration=True, method=kind)
+    bench = Bench(rows_of(report, data), score, Settings(), None, 0)
+    side = bench.halves()
+    assert sorted(np.bincount(side)) == [1500, 1500]
+    assert all(len(set(side[groups == group])) == 1 for group in range(30))
+    factors = [uq.recalibrate((Y[side == h], MU[side == h], S[side == h])).factor for h in (0, 1)]
+    expected = uq.evaluate(Y, MU, S * np.where(side == 0, factors[1], factors[0]), method=kind).scores
+    found = entry(report)
+    assert found["how"] == "cross-fitted in two halves by groups"
+    assert_allclose([half["scalars"]["std_scale"] for half in found["halves"]], factors, rtol=1e-12)
+    assert found["recalibration"]["parameters"]["factor"] == pytest.approx(
+        uq.recalibrate(data).factor, rel=1e-12
+    )
+    for key, value in expected.items():
+        assert_allclose(found["scores"][key], value, rtol=1e-9, err_msg=key)
+
+
+def test_without_groups_the_halves_are_random_and_say_so():
+    report = uq.evaluate(Y, MU, S, calibration="std_scaling")
+    assert entry(report)["how"] == "cross-fitted in two random halves"
+    assert [half["n"] for half in entry(report)["halves"]] == [1500, 1500]
+    assert uq.evaluate(Y, MU, S, calibration="std_scaling") == report
+
+
+def test_halves_with_distributions_of_their_own_are_averaged():
+    report = uq.evaluate(Y, MU, S, calibration=["cdf_isotonic"], metrics=LIGHT)
+    data = uq.Predictions(Y, MU, S)
+    side = Bench(rows_of(report, data), score, Settings(), None, 0).halves()
+    parts = [(Y[side == h], MU[side == h], S[side == h]) for h in (0, 1)]
+    fits = [uq.recalibrate(part, "cdf_isotonic") for part in parts]
+    own = [
+        entry(uq.evaluate(*part, calibration=fit, metrics=LIGHT), "cdf_isotonic")
+        for part, fit in zip(parts, fits[::-1], strict=True)
+    ]
+    found = entry(report, "cdf_isotonic")
+    for key in ("calibration_error", "coverage_95"):
+        assert_allclose(found["scores"][key], np.mean([half["scores"][key] for half in own]), rtol=1e-9)
+    moved = [fit.apply(*part[1:]) for part, fit in zip(parts, fits[::-1], strict=True)]
+    mean, std = (np.concatenate(column) for column in zip(*moved, strict=True))
+    truth = np.concatenate([part[0] for part in parts])
+    pooled = uq.evaluate(truth, mean, std).scores
+    for key in ("nll", "rmse", "ence"):
+        assert_allclose(found["scores"][key], pooled[key], rtol=1e-9)
+    observed = [half["curves"]["calibration"]["columns"]["observed"] for half in own]
+    assert_allclose(
+        found["curves"]["calibration"]["columns"]["observed"], np.mean(observed, axis=0), atol=1e-12
+    )
+
+
+def test_cross_fitted_scores_do_not_flatter():
+    rng = np.random.default_rng(0)
+    n = 60
+    s = rng.gamma(4, 0.25, n)
+    data = uq.Predictions(s * rng.normal(size=n), np.zeros(n), s)  # calibrated: a fit can only learn noise
+    honest = entry(uq.evaluate(data, calibration="std_binning"), "std_binning")["scores"]["nll"]
+    flattered = entry(uq.evaluate(data, calibration=data, recalibration="std_binning"), "std_binning")[
+        "scores"
+    ]["nll"]
+    assert flattered < uq.evaluate(data).scores["nll"] < honest
+
+
+def test_several_methods_keep_their_order_and_the_first_is_drawn():
+    report = uq.evaluate(
+        Y, MU, S, calibration=FIT, recalibration=["cdf_isotonic", "std_scaling"], metrics=LIGHT
+    )
+    assert list(report.recalibration["methods"]) == ["cdf_isotonic", "std_scaling"]
+    after = after_report(report)
+    assert after.scores == entry(report, "cdf_isotonic")["scores"]
+    assert after_report(report, "std_scaling").scores == entry(report)["scores"]
+    assert_allclose(
+        report.curves["calibration_recalibrated"].columns["observed"],
+        after.curves["calibration"].columns["observed"],
+    )
+    with pytest.raises(RecalibrationError, match="has scores after cdf_isotonic, std_scaling; evaluate with"):
+        after_report(report, "std_binning")
+
+
+def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
+    report = uq.evaluate(Y, MU, S, calibration=FIT, recalibration=METHODS, metrics=LIGHT)
+    json.dumps(report.recalibration, allow_nan=False)
+    report.to_npz(tmp_path / "report.npz")
+    for read in (uq.Report.from_json(report.to_json()), uq.Report.from_npz(tmp_path / "report.npz")):
+        assert read == report
+        assert after_report(read).scores == after_report(report).scores
+
+
+def test_exact_statistics_are_enough():
+    report = uq.evaluate(Y, MU, S)
+    options = {"score": score, "settings": Settings()}
+    for calibration in (FIT, True):
+        alone = add_recalibration(report, calibration, METHODS, **options)
+        whole = add_recalibration(
+            report, calibration, METHODS, **options, predictions=uq.Predictions(Y, MU, S)
+        )
+        for method in METHODS:
+            one, other = entry(alone, method)["scores"], entry(whole, method)["scores"]
+            if calibration is FIT:
+                for key, value in other.items():
+                    assert_allclose(one[key], value, rtol=1e-9, err_msg=key)
+            else:
+                assert_allclose(one["nll"], other["nll"], rtol=0.02)  # other halves
+    sketch = uq.evaluate(Y, MU, S, method="sketch")
+    with pytest.raises(RecalibrationError, match=r"are a sketch.*pass the predictions"):
+        add_recalibration(sketch, FIT, **options)
+
+
+def test_counts_of_what_was_left_out_stay():
+    y = np.where(np.arange(3000) % 5 == 0, np.nan, Y)
+    report = uq.evaluate(y, MU, S, calibration=True, metrics=LIGHT)
+    assert report.counts["n_missing"] == 600
+    assert sum(half["n"] for half in entry(report)["halves"]) == 2400
+
+
+def test_float32_changes_nothing_but_rounding():
+    narrow = [column.astype(np.float32) for column in (Y, MU, S)]
+    wide = [column.astype(np.float64) for column in narrow]
+    one, other = (entry(uq.evaluate(*columns, calibration=FIT))["scores"] for columns in (narrow, wide))
+    for key, value in other.items():
+        assert_allclose(one[key], value, rtol=1e-6, atol=1e-9, err_msg=key)
+
+
+def test_what_cannot_be_fitted_is_an_entry_with_the_reason_and_a_warning():
+    constant = np.full(3000, 0.5)
+    with pytest.warns(TrackingWarning, match="std_isotonic has no scores after it: .*use std_scaling"):
+        report = uq.evaluate(Y, MU, constant, calibration=["std_isotonic", "std_scaling"], metrics=LIGHT)
+    assert entry(report, "std_isotonic").keys() == {"how", "refused"}
+    assert entry(report)["scores"]["nll"] < report.scores["nll"]
+    assert after_report(report).scores == entry(report)["scores"]
+    with pytest.warns(TrackingWarning, match="needs two groups at least"):
+        uq.evaluate(Y, MU, S, groups=np.zeros(3000), calibration=True, metrics=LIGHT)
+
+
+def test_options_that_contradict_each_other():
+    one = uq.recalibrate(FIT)
+    with pytest.raises(SettingsError, match="leave recalibration= out"):
+        uq.evaluate(Y, MU, S, calibration=one, recalibration="std_scaling")
+    with pytest.raises(SettingsError, match="not what to fit on; pass calibration="):
+        uq.evaluate(Y, MU, S, recalibration="std_scaling")
+    with pytest.raises(SettingsError, match="no recalibration method is called 'platt'"):
+        uq.evaluate(Y, MU, S, calibration="platt")
+    with pytest.raises(SettingsError, match="temperature recalibrates a classification; choose"):
+        uq.evaluate(Y, MU, S, calibration=True, recalibration=["temperature"])
+    temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
+    with pytest.raises(SettingsError, match="temperature recalibrates a classification; pass one"):
+        uq.evaluate(Y, MU, S, calibration=temperature)
+    with pytest.raises(RecalibrationError, match="cannot fit on a dict"):
+        uq.evaluate(Y, MU, S, calibration={"a": 1})
+
+
+def test_nothing_is_added_unasked():
+    for calibration in (None, False):
+        report = uq.evaluate(Y, MU, S, calibration=calibration, metrics=LIGHT)
+        assert report.recalibration is None
+        assert not any("recalibrated" in name for name in report.curves)
+    with pytest.raises(RecalibrationError, match="scores after no recalibration"):
+        after_report(report)

@@ -1,0 +1,49 @@
+"""The example of a method of one's own in the documentation does what the text says."""
+
+from __future__ import annotations
+
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking import hooks
+from uq_tracking.errors import PluginError
+
+from .samples import overconfident
+
+GUIDE = Path(__file__).parents[2] / "docs" / "recalibration.md"
+
+
+@pytest.fixture
+def plugin():
+    code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[-1]
+    module = types.ModuleType("added_noise_plugin")
+    exec(compile(code, str(GUIDE), "exec", dont_inherit=True), module.__dict__)
+    hooks.reload()
+    hooks.manager().register(module, "noise")
+    yield module
+    hooks.reload()
+
+
+def test_a_method_of_ones_own_is_like_the_others(plugin):
+    y, mu, s = overconfident()
+    one = uq.recalibrate((y, mu, s), "added_noise")
+    assert_allclose(np.mean(one.apply_std(s) ** 2), np.mean((y - mu) ** 2), rtol=1e-9)
+    assert uq.Recalibration.from_json(one.to_json()) == one
+    report = uq.evaluate(y, mu, s, calibration="added_noise")
+    entry = report.recalibration["methods"]["added_noise"]
+    assert entry["scores"]["nll"] < report.scores["nll"]
+    assert entry["scalars"] == one.scalars()
+
+
+def test_a_name_that_is_taken_is_refused(plugin):
+    other = types.ModuleType("other")
+    other.uq_recalibrators = plugin.uq_recalibrators
+    hooks.manager().register(other, "other")
+    with pytest.raises(PluginError, match="'added_noise' is claimed by plugins 'noise' and 'other'"):
+        uq.recalibrate(overconfident(50), "std_scaling")
