@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
-HISTOGRAM_CELLS = 48
+HISTOGRAM_CELLS = 128
 """Cells of the error-against-std histogram along its longer axis, at most."""
 
 

@@ -1,0 +1,71 @@
+"""Every code block of the README does what it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def run_script(text, folder):
+    """Run a script as a user would: a process of its own, in a folder of its own."""
+    (folder / "script.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_python_blocks_run_in_order(tmp_path):
+    check = """
+assert not summary.failed, summary
+assert len(summary.done) == 2, summary
+"""
+    printed = run_script("\n".join(blocks("python")) + check, tmp_path)
+    assert "mc-dropout" in printed
+    assert "recalibrated" in printed
+    assert (tmp_path / "mlflow.db").exists()
+
+
+def test_the_first_block_prints_what_it_says(tmp_path):
+    first = blocks("python")[0]
+    promised = re.search(r"# (0\.\d+):", first)
+    assert promised is not None
+    assert float(run_script(first, tmp_path).split()[-1]) == pytest.approx(float(promised[1]), abs=0.005)
+
+
+def test_the_shell_blocks_name_targets_and_extras_that_exist():
+    lines = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines]
+    assert commands
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    for command in commands:
+        if command[0] == "make":
+            subprocess.run(["make", "--dry-run", *command[1:]], cwd=ROOT, check=True, capture_output=True)
+        else:
+            assert command[:2] == ["pip", "install"]
+            for extra in re.findall(r"\[(\w+)\]", command[2]):
+                assert f"\n{extra} = [" in pyproject
+
+
+def test_every_picture_and_page_exists():
+    for target in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_number_of_scores_is_true():
+    from uq_tracking.metrics.registry import select
+
+    assert f"{len(select('regression'))} scores" in README
