@@ -201,6 +201,7 @@ def test_std_scaling_leaves_rankings_unchanged():
 
 @pytest.mark.parametrize("metric", every_metric(), ids=lambda m: f"{m.task}-{m.key}")
 def test_every_metric_says_what_it_is(metric):
+    assert ">>>" in (metric.function.__doc__ or ""), "an example belongs into the docstring"
     assert metric.summary
     assert metric.formula
     assert metric.source

@@ -10,29 +10,64 @@ from uq_tracking.statistics.regression import RegressionStatistics
 
 
 def mae(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean absolute error."""
+    """Mean absolute error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mae")
+    0.341667
+    """
     return statistics.by_abs_error.sum("abs_error") / statistics.n
 
 
 def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Root mean squared error."""
+    """Root mean squared error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("rmse")
+    0.409268
+    """
     return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
 
 
 def medae(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Median absolute error; the mean of the two middle ones for an even count."""
+    """Median absolute error; the mean of the two middle ones for an even count.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("medae")
+    0.25
+    """
     n = statistics.n
     middle = statistics.by_abs_error.value([(n + 1) // 2, n // 2 + 1])
     return float(middle.mean())
 
 
 def bias(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean of prediction minus target."""
+    """Mean of prediction minus target.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("bias")
+    -0.0416667
+    """
     return -statistics.moments["error"].mean
 
 
 def r2(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Share of the target's variance that the means explain."""
+    """Share of the target's variance that the means explain.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("r2")
+    0.875284
+    """
     total = statistics.moments["target"].m2
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")

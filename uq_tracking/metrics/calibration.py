@@ -33,13 +33,28 @@ def quantile_shares(statistics: RegressionStatistics, settings: Settings, levels
 
 def _coverage(level: float) -> Callable[[RegressionStatistics, Settings], float]:
     def coverage(statistics: RegressionStatistics, settings: Settings) -> float:
+        """Share of the targets inside the central interval.
+
+        Examples
+        --------
+        >>> from uq_tracking.testing.examples import example_score
+        >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
+        [0.416667, 1.0, 1.0]
+        """
         return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
     return coverage
 
 
 def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean width of the central 95 % interval."""
+    """Mean width of the central 95 % interval.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("interval_width_95")
+    1.37197
+    """
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
@@ -49,22 +64,50 @@ def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> Float
 
 
 def auce(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Area under the absolute coverage error."""
+    """Area under the absolute coverage error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("auce")
+    0.150967
+    """
     return float(np.trapezoid(np.abs(coverage_gaps(statistics, settings)), LEVELS))
 
 
 def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
-    """The part of ``auce`` where intervals cover too little."""
+    """The part of ``auce`` where intervals cover too little.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("auce_over")
+    0.133817
+    """
     return float(np.trapezoid(np.maximum(-coverage_gaps(statistics, settings), 0), LEVELS))
 
 
 def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
-    """The part of ``auce`` where intervals cover too much."""
+    """The part of ``auce`` where intervals cover too much.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("auce_under")
+    0.01715
+    """
     return float(np.trapezoid(np.maximum(coverage_gaps(statistics, settings), 0), LEVELS))
 
 
 def calibration_error(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean squared gap between quantile levels and the shares observed below them."""
+    """Mean squared gap between quantile levels and the shares observed below them.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("calibration_error")
+    0.00940236
+    """
     return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
 
 
@@ -73,17 +116,38 @@ def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> Floa
 
 
 def mace(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean absolute gap between interval levels and coverage."""
+    """Mean absolute gap between interval levels and coverage.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mace")
+    0.148207
+    """
     return float(np.abs(_interval_gaps(statistics, settings)).mean())
 
 
 def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Root mean squared gap between interval levels and coverage."""
+    """Root mean squared gap between interval levels and coverage.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("rmsce")
+    0.179089
+    """
     return float(np.sqrt(np.square(_interval_gaps(statistics, settings)).mean()))
 
 
 def miscalibration_area(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Area between the coverage polygon and the diagonal; crossings are cut where they lie."""
+    """Area between the coverage polygon and the diagonal; crossings are cut where they lie.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("miscalibration_area")
+    0.149036
+    """
     gap = _interval_gaps(statistics, settings)
     one, other = np.abs(gap[:-1]), np.abs(gap[1:])
     crossing = gap[:-1] * gap[1:] < 0
@@ -93,7 +157,14 @@ def miscalibration_area(statistics: RegressionStatistics, settings: Settings) ->
 
 
 def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Kolmogorov-Smirnov distance between F(y) and the uniform distribution."""
+    """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("pit_ks")
+    0.191462
+    """
     cdf, n = family_of(settings).cdf, statistics.n
 
     def worst(block: Block) -> float:
@@ -134,7 +205,14 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
 
 
 def ence(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Expected normalised calibration error."""
+    """Expected normalised calibration error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ence")
+    0.216953
+    """
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
@@ -145,20 +223,41 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
 
 
 def uce(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Uncertainty calibration error: mean gap between squared error and variance over the bins."""
+    """Uncertainty calibration error: mean gap between squared error and variance over the bins.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("uce")
+    0.0575
+    """
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
     return float(np.dot(bins.count, gap) / statistics.n)
 
 
 def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean of the standardised errors."""
+    """Mean of the standardised errors.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("z_mean")
+    0.0861111
+    """
     require_density(statistics)
     return statistics.moments["z"].mean
 
 
 def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Population standard deviation of the standardised errors."""
+    """Population standard deviation of the standardised errors.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("z_std")
+    0.962968
+    """
     require_density(statistics)
     return math.sqrt(statistics.moments["z"].variance())
 

@@ -16,12 +16,26 @@ from uq_tracking.statistics.grouped import Groups
 
 
 def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Share of the samples whose most probable class is the true one."""
+    """Share of the samples whose most probable class is the true one.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("accuracy", "classification")
+    0.833333
+    """
     return float(np.trace(statistics.confusion)) / statistics.n
 
 
 def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Mean negative log probability of the true class."""
+    """Mean negative log probability of the true class.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("nll", "classification")
+    0.486169
+    """
     if statistics.n_impossible:
         share = statistics.n_impossible / statistics.n
         raise Undefined(
@@ -31,7 +45,14 @@ def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
 
 
 def brier(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Squared distance of the probabilities from the truth, summed over classes."""
+    """Squared distance of the probabilities from the truth, summed over classes.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("brier", "classification")
+    0.252917
+    """
     return statistics.by_brier.sum("brier") / statistics.n
 
 
@@ -82,18 +103,39 @@ def _gaps(bins: ConfidenceBins) -> FloatArray:
 
 
 def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Expected calibration error of the top label."""
+    """Expected calibration error of the top label.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ece", "classification")
+    0.166667
+    """
     bins = equal_width_bins(statistics, settings.n_bins)
     return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
 
 
 def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Largest gap between confidence and accuracy over the bins of ``ece``."""
+    """Largest gap between confidence and accuracy over the bins of ``ece``.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mce", "classification")
+    0.4
+    """
     return float(_gaps(equal_width_bins(statistics, settings.n_bins)).max())
 
 
 def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Mean gap between confidence and accuracy over bins of equal count."""
+    """Mean gap between confidence and accuracy over bins of equal count.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ace", "classification")
+    0.19
+    """
     return float(_gaps(equal_count_bins(statistics, settings.n_bins)).mean())
 
 
@@ -111,13 +153,27 @@ def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification
 
 
 def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Area between the Brier sparsification curve, ordered by entropy, and the oracle's."""
+    """Area between the Brier sparsification curve, ordered by entropy, and the oracle's.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ause_brier", "classification")
+    0.0118616
+    """
     curve = sparsification_brier(statistics)
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
 def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Mean intersection over union of the classes that occur among labels or predictions."""
+    """Mean intersection over union of the classes that occur among labels or predictions.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("miou", "classification")
+    0.716667
+    """
     confusion = statistics.confusion
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     occurs = either > 0
@@ -125,12 +181,26 @@ def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
 
 
 def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Mean predictive entropy."""
+    """Mean predictive entropy.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("entropy_mean", "classification")
+    0.779159
+    """
     return statistics.by_entropy.sum("entropy") / statistics.n
 
 
 def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
-    """Mean over k of the error rate of the k most confident samples."""
+    """Mean over k of the error rate of the k most confident samples.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("aurc", "classification")
+    0.0382155
+    """
     return 1 - sum_of_prefix_means(statistics.by_doubt, "correct") / statistics.n
 
 

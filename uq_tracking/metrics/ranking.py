@@ -55,19 +55,40 @@ def sparsification(statistics: RegressionStatistics, payload: str) -> Sparsifica
 
 
 def ause_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Area between the RMSE sparsification curve and the oracle's."""
+    """Area between the RMSE sparsification curve and the oracle's.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ause_rmse")
+    0.0491163
+    """
     curve = sparsification(statistics, "sq_error")
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
 def aurg_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Area between random removal and the RMSE sparsification curve."""
+    """Area between random removal and the RMSE sparsification curve.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("aurg_rmse")
+    0.496746
+    """
     curve = sparsification(statistics, "sq_error")
     return float(np.trapezoid(1 - curve.model, FRACTIONS))
 
 
 def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors."""
+    """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("ause_mae")
+    0.0360788
+    """
     total = mae(statistics, settings)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
@@ -145,17 +166,38 @@ def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
 
 
 def merci(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors."""
+    """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("merci")
+    0.525
+    """
     return merci_at(statistics, settings.alpha)
 
 
 def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty."""
+    """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("n_merci")
+    0.4
+    """
     return n_merci_at(statistics, settings.alpha)
 
 
 def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Rank correlation of uncertainty and absolute error."""
+    """Rank correlation of uncertainty and absolute error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("spearman")
+    0.915491
+    """
     if statistics.rank_correlation is None:
         std = statistics.moments["std"]
         constant = "standard deviations" if std.low == std.high else "absolute errors"

@@ -10,17 +10,38 @@ from uq_tracking.statistics.regression import RegressionStatistics
 
 
 def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Root mean variance."""
+    """Root mean variance.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("sharpness")
+    0.380789
+    """
     return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
 
 
 def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Mean standard deviation."""
+    """Mean standard deviation.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mean_std")
+    0.35
+    """
     return statistics.moments["std"].mean
 
 
 def cv(statistics: RegressionStatistics, settings: Settings) -> float:
-    """Coefficient of variation of the standard deviations."""
+    """Coefficient of variation of the standard deviations.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("cv")
+    0.447628
+    """
     std = statistics.moments["std"]
     if std.count < 2:
         raise Undefined("one sample has no dispersion")

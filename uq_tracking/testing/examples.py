@@ -1,0 +1,37 @@
+"""One small data set on which every metric has a value, for the examples in docstrings and docs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uq_tracking.evaluation import compute
+from uq_tracking.metrics.registry import find
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import classification_statistics
+from uq_tracking.statistics.regression import exact_statistics
+
+TARGET = np.array([2.1, 3.4, 1.9, 5.0, 4.2, 2.8, 3.9, 1.2, 4.8, 3.1, 2.6, 4.4])
+MEAN = np.array([2.0, 3.0, 2.1, 4.2, 4.5, 2.6, 3.3, 1.3, 4.6, 3.7, 2.7, 4.9])
+STD = np.array([0.2, 0.4, 0.3, 0.6, 0.5, 0.2, 0.4, 0.1, 0.3, 0.5, 0.2, 0.5])
+
+LABELS = np.array([0, 1, 2, 1, 0, 2, 2, 1, 0, 0, 1, 2])
+PROBS = np.array(
+    [
+        [0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.5, 0.4, 0.1],
+        [0.6, 0.3, 0.1], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3], [0.1, 0.8, 0.1],
+        [0.9, 0.05, 0.05], [0.4, 0.35, 0.25], [0.2, 0.5, 0.3], [0.05, 0.05, 0.9],
+    ]
+)  # fmt: skip
+
+
+def example_score(key: str, task: str = "regression") -> float:
+    """The value of a metric on the example data, to six digits.
+
+    >>> example_score("rmse")
+    0.409268
+    """
+    if task == "classification":
+        made = compute(classification_statistics(LABELS, PROBS), Settings(), find([key], "classification"))
+    else:
+        made = compute(exact_statistics(TARGET, MEAN, STD), Settings(), find([key], "regression"))
+    return float(f"{made[0][key]:.6g}")
