@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError
-from uq_tracking_wandb.deadline import within
+from uq_tracking_wandb.deadline import within_deadline
 
 if TYPE_CHECKING:
     import wandb
 
 ARTIFACT_TYPE = "uq"
-ANSWER_SECONDS = 10.0
-"""How long logging an artifact may wait for the server's answer; the upload itself goes on in wandb-core."""
 UPLOAD_SECONDS = 30
 """How long a new version may wait for the upload of the one that it extends."""
 
@@ -63,7 +61,7 @@ class RunFiles:
         version = self._complete_offline(draft) if self._run.offline else self._complete_online(draft)
         if self._last is not None and version.digest == self._last.digest:
             return
-        within(ANSWER_SECONDS, lambda: self._run.log_artifact(version), f"artifact {version.name}")
+        within_deadline(lambda: self._run.log_artifact(version), f"artifact {version.name}")
         self._last = version
 
     def _complete_offline(self, draft: wandb.Artifact) -> wandb.Artifact:
@@ -95,7 +93,7 @@ class RunFiles:
         """Return the version logged here, or for a resumed run the one on the server."""
         if self._last is None and self._run.resumed and not self._looked_up:
             path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
-            self._last = within(ANSWER_SECONDS, lambda: latest_version(path), f"artifact {path}")
+            self._last = within_deadline(lambda: latest_version(path), f"artifact {path}")
             self._looked_up = True
         return self._last
 

@@ -9,10 +9,13 @@ from typing import TypeVar
 
 from uq_tracking.errors import TrackerUnreachableError
 
+ANSWER_SECONDS = 10.0
+"""How long a call may wait for the server; uploads go on in wandb-core meanwhile."""
+
 T = TypeVar("T")
 
 
-def within(seconds: float, call: Callable[[], T], what: str) -> T:
+def within_deadline(call: Callable[[], T], what: str) -> T:
     """Result of ``call``, or TrackerUnreachableError when the server has not answered in time.
 
     The SDK's own time-outs cannot be set per call, so the call runs in a thread of its own; a late one goes on
@@ -21,10 +24,10 @@ def within(seconds: float, call: Callable[[], T], what: str) -> T:
     outcome: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
     Thread(target=_report, args=(call, outcome), name=f"uq-tracking: {what}", daemon=True).start()
     try:
-        value, error = outcome.get(timeout=seconds)
+        value, error = outcome.get(timeout=ANSWER_SECONDS)
     except Empty:
         raise TrackerUnreachableError(
-            f"{what}: W&B has not answered within {seconds:g} s; training goes on. "
+            f"{what}: W&B has not answered within {ANSWER_SECONDS:g} s; training goes on. "
             "Check the connection, or log with WANDB_MODE=offline and run `wandb sync` later"
         ) from None
     if error is not None:

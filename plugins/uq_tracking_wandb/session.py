@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import BackendError
-from uq_tracking_wandb.run import Recall, WandbRun, is_finished
+from uq_tracking_wandb.history import Recall
+from uq_tracking_wandb.run import WandbRun, is_finished
 
 if TYPE_CHECKING:
     import wandb

@@ -35,6 +35,9 @@ def wandb_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setenv("WANDB_SILENT", "true")
     monkeypatch.setenv("WANDB_CONSOLE", "off")
     monkeypatch.setenv("WANDB_X_DISABLE_STATS", "true")
+    for service in ("GRAPHQL", "FILE_STREAM", "FILE_TRANSFER"):  # by default up to a minute between attempts
+        monkeypatch.setenv(f"WANDB_X_{service}_RETRY_WAIT_MIN_SECONDS", "0.1")
+        monkeypatch.setenv(f"WANDB_X_{service}_RETRY_WAIT_MAX_SECONDS", "0.5")
     yield home
     _stop_wandb()
 

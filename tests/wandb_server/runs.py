@@ -192,6 +192,7 @@ class Runs:
             "eventsTail": json.dumps(run.events[-1:]),
             "historyKeys": {"keys": _typed_keys(rows), "sets": [], "lastStep": last} if rows else None,
             "history": history,
+            "sampledHistory": lambda specs: [_sampled(rows, json.loads(spec)) for spec in specs],
             "events": run.events,
             "parquetHistory": lambda liveKeys=None: {"parquetUrls": [], "liveData": rows},
         }
@@ -276,6 +277,14 @@ def storage_key(run: StoredRun, name: str) -> str:
 def _wandb_config(run: StoredRun, keys: list[str]) -> Node:
     inner = (json.loads(run.config).get("_wandb") or {}).get("value") or {}
     return {key: value for key, value in inner.items() if key in keys}
+
+
+def _sampled(rows: list[dict[str, Any]], spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows that have all keys, reduced to these; too many for the tests would have to be sampled."""
+    keys = spec["keys"]
+    found = [{key: row[key] for key in keys} for row in rows if all(key in row for key in keys)]
+    assert len(found) <= spec["samples"], "sampling is not implemented"
+    return found
 
 
 def _typed_keys(rows: list[dict[str, Any]]) -> Node:

@@ -1,0 +1,112 @@
+"""What is written into the run's history, beside the rows of the training loop.
+
+``run.log`` without a step would close the loop's row, whose next ``log(step=same)`` W&B then drops; a lower step is
+dropped at once. So everything is logged with ``commit=False`` and without a step: it joins the row that the loop
+writes next, or the last one at ``finish``. The x axis is a metric of its own, ``uq/step``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking_wandb.deadline import within_deadline
+
+if TYPE_CHECKING:
+    import wandb
+
+STEP = "uq/step"
+
+Recall = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
+"""From keys to the rows of a run's history that hold all of them."""
+
+
+@dataclass
+class Row:
+    """What a batch has collected."""
+
+    scalars: dict[str, float] = field(default_factory=dict)
+    media: dict[str, Any] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of the media's content, to recognise what is logged again."""
+    step: int | None = None
+
+
+class History:
+    """Writes rows, each value once.
+
+    Parameters
+    ----------
+    run
+        The open run.
+    recall
+        For a reopened run: reads the history that it has already.
+    """
+
+    def __init__(self, run: wandb.Run, recall: Recall | None = None) -> None:
+        self._run = run
+        self._recall = recall
+        self._recalled: set[str] = set()
+        self._written: dict[tuple[str, int], float] = {}
+        self._shown: dict[str, str] = {}
+        self._axis_defined = False
+        self._open_row: tuple[int, int] | None = None
+        """The run's step and the ``uq/step`` at which scalars were written last."""
+
+    def shows(self, key: str, digest: str) -> bool:
+        """Whether the run's chart or image under this key has this content."""
+        return self._shown.get(key) == digest
+
+    def write(self, row: Row) -> None:
+        """Write a row; TrackerUnreachableError when the server does not take its tables in time."""
+        if row.scalars:
+            self._write_scalars(row)
+        if row.media:
+            self._write_media(row)
+
+    def _write_scalars(self, row: Row) -> None:
+        summary: Any = self._run.summary
+        step = int(summary.get(STEP, 0)) if row.step is None else row.step
+        self._remember(row.scalars)
+        new = {key: value for key, value in row.scalars.items() if self._written.get((key, step)) != value}
+        if not new:
+            return
+        self._define_axis()
+        self._keep_earlier(step)
+        self._run.log({**new, STEP: step}, commit=False)
+        summary.update({**new, STEP: step})  # at once; the row is sent when the loop writes its next one
+        self._written.update({(key, step): value for key, value in new.items()})
+        self._open_row = (self._run.step, step)
+
+    def _write_media(self, row: Row) -> None:
+        """Write charts and images; for a table ``run.log`` asks the server, unlike for all else."""
+        if self._run.offline:
+            self._run.log(row.media, commit=False)
+        else:
+            within_deadline(lambda: self._run.log(row.media, commit=False), f"tables of {self._run.id}")
+        self._shown.update(row.digests)
+
+    def _remember(self, keys: Iterable[str]) -> None:
+        """Note what a reopened run's history holds of scalars that are to be written."""
+        unasked = [key for key in keys if key not in self._recalled]
+        if self._recall is None or not unasked:
+            return
+        for row in self._recall([*unasked, STEP]):
+            found = {(key, int(row[STEP])): row[key] for key in unasked if key in row and STEP in row}
+            self._written.update(found)
+        self._recalled.update(unasked)
+
+    def _define_axis(self) -> None:
+        if not self._axis_defined:
+            self._run.define_metric(STEP)
+            self._run.define_metric("uq/*", step_metric=STEP)
+            self._axis_defined = True
+
+    def _keep_earlier(self, step: int) -> None:
+        """Close the row if it holds scalars of another ``uq/step``, which would be overwritten in it.
+
+        That happens only when the training loop has started no new row in between.
+        """
+        if self._open_row is not None and self._open_row[0] == self._run.step and self._open_row[1] != step:
+            self._run.log({}, commit=True)
