@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from uq_tracking.evaluation import compute
-from uq_tracking.metrics.registry import find
-from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import classification_statistics
-from uq_tracking.statistics.regression import exact_statistics
+import uq_tracking as uq
 
 TARGET = np.array([2.1, 3.4, 1.9, 5.0, 4.2, 2.8, 3.9, 1.2, 4.8, 3.1, 2.6, 4.4])
 MEAN = np.array([2.0, 3.0, 2.1, 4.2, 4.5, 2.6, 3.3, 1.3, 4.6, 3.7, 2.7, 4.9])
@@ -31,7 +27,7 @@ def example_score(key: str, task: str = "regression") -> float:
     0.409268
     """
     if task == "classification":
-        made = compute(classification_statistics(LABELS, PROBS), Settings(), find([key], "classification"))
+        report = uq.evaluate_classification(LABELS, PROBS, metrics=[key])
     else:
-        made = compute(exact_statistics(TARGET, MEAN, STD), Settings(), find([key], "regression"))
-    return float(f"{made[0][key]:.6g}")
+        report = uq.evaluate(TARGET, MEAN, STD, metrics=[key])
+    return float(f"{report.scores[key]:.6g}")
