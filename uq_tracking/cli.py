@@ -135,6 +135,45 @@ def parse_columns(text: str) -> dict[str, str] | None:
 
 
 @app.command()
+def recalibrate(
+    run: Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")],
+    apply: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="npz, npy, csv or parquet file of std (and mean); a recalibrated copy is written."),
+    ] = None,
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="The new file; by default FILE.recalibrated.SUFFIX."),
+    ] = None,
+    method: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="std_scaling, cdf_isotonic, ...; by default what the run logged, else std_scaling."
+        ),
+    ] = None,
+    split: Annotated[Optional[str], typer.Option(help="The split it was logged under.")] = None,  # noqa: UP045
+    columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu.")] = "",
+) -> None:
+    """Recalibrate the standard deviations of a file with what a run was recalibrated by, or could be."""
+    from uq_tracking.recalibration import recalibrate_file
+    from uq_tracking.tracking.recalibration import run_recalibration
+
+    with _errors():
+        names = parse_columns(columns) or {}
+        if names.keys() - {"std", "mean"}:
+            raise SettingsError(f"--columns {columns!r}: a recalibration reads std and mean")
+        fitted = run_recalibration(run, method, split=split)
+        about = fitted.fitted_on
+        facts = {"method": fitted.method, **fitted.scalars(), "fitted on": f"{about.n:,} samples"}
+        for name, value in facts.items():
+            text = value if isinstance(value, str) else f"{value:.6g}"
+            console.print(f"{name}: {text}", markup=False, highlight=False, soft_wrap=True)
+        if apply is not None:
+            written = recalibrate_file(fitted, apply, output, **names)
+            console.print(f"written to {written}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def metrics(
     keys: Annotated[
         Optional[list[str]],  # noqa: UP045
