@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from uq_tracking.tracking.resolve import find_backend
 EXPERIMENT = "uq-demo-terrain"
 INSTALL = 'pip install "uq-tracking[demo]"'
 PORT = 5000
+
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000")
+"""Of the runs in MLflow's charts: Okabe and Ito's, which colour-blind people tell apart."""
 
 
 class Tracker(ABC):
@@ -48,6 +52,7 @@ class MLflow(Tracker):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.colors = cycle(COLORS)
         self.uri = f"sqlite:///{(folder / 'mlflow.db').resolve()}"
 
     @contextmanager
@@ -77,13 +82,16 @@ class MLflow(Tracker):
         """``mlflow.start_run`` and its end; see `Tracker`."""
         import mlflow
 
-        with mlflow.start_run(run_name=name, experiment_id=self.experiment_id):
+        color = {
+            "mlflow.runColor": next(self.colors)
+        }  # left alone, MLflow gives the same colour to several runs
+        with mlflow.start_run(run_name=name, experiment_id=self.experiment_id, tags=color):
             yield
 
     def how_to_look(self) -> list[str]:
         """The command that serves the store and the link to the experiment's page."""
         command = f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(self.uri)} --port {PORT}"
-        page = f"#/experiments/{self.experiment_id}?workflowType=machine_learning"
+        page = f"#/experiments/{self.experiment_id}/runs?workflowType=machine_learning&compareRunsMode=CHART"
         return [command, f"http://127.0.0.1:{PORT}/{page}"]
 
 

@@ -54,10 +54,11 @@ def predict(
     from threadpoolctl import threadpool_limits
 
     method = choose([name])[name]
-    with threadpool_limits(
-        1
-    ):  # the arrays are small: more threads of linear algebra cost more than they bring
-        return method(terrain, effort or Effort(), seed, advance or (lambda share: None))
+    advance = advance or (lambda share: None)
+    with threadpool_limits(1):  # the arrays are small: more threads cost more than they bring
+        estimate = method(terrain, effort or Effort(), seed, advance)
+    advance(1.0)
+    return estimate
 
 
 def choose(names: Sequence[str] | None) -> dict[str, MethodFunction]:

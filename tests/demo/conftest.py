@@ -1,0 +1,5 @@
+import warnings
+
+with warnings.catch_warnings():  # MLflow's own imports warn of what its dependencies deprecate
+    warnings.simplefilter("ignore")
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401

@@ -1,0 +1,201 @@
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from rich.console import Console
+
+from uq_tracking.demo.methods import METHODS
+from uq_tracking.demo.run import run_demo
+from uq_tracking.demo.terrain import load_terrain
+from uq_tracking.demo.trackers import EXPERIMENT
+from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.tracking.resolve import open_store
+
+TWO = ("multi-epochs", "gaussian-process")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "terrain.py"
+
+
+def demo(folder, **options):
+    """Run the fast demo; return the reports and what it printed."""
+    console = Console(width=100)
+    with console.capture() as capture:
+        reports = run_demo(folder, fast=True, console=console, **options)
+    return reports, capture.get()
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """The whole fast demo in MLflow's default store, with all that reached the terminal."""
+    folder = tmp_path_factory.mktemp("demo")
+    return folder, *demo(folder)
+
+
+@pytest.fixture
+def runs(logged):
+    client = mlflow.MlflowClient(f"sqlite:///{logged[0] / 'mlflow.db'}")
+    (experiment,) = (item for item in client.search_experiments() if item.name == EXPERIMENT)
+    return client, client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+
+
+def artifacts(client, run, folder=None):
+    return {item.path for item in client.list_artifacts(run.info.run_id, folder)}
+
+
+def test_every_method_is_one_finished_run(runs):
+    _, found = runs
+    assert [run.info.run_name for run in found] == list(METHODS)
+    assert [run.data.tags["uq.method"] for run in found] == list(METHODS)
+    assert {run.info.status for run in found} == {"FINISHED"}
+
+
+def test_runs_hold_every_score_that_is_defined(runs, logged):
+    _, reports, _ = logged
+    for run in runs[1]:
+        report = reports[run.info.run_name]
+        metrics = {key.removeprefix("uq/"): value for key, value in run.data.metrics.items() if "uq/" in key}
+        assert metrics.keys() == report.scores.keys()
+        assert len(metrics) > 40
+        assert_allclose([metrics[key] for key in report.scores], list(report.scores.values()), rtol=1e-12)
+
+
+def test_runs_hold_curves_figures_a_map_and_files(runs):
+    client, found = runs
+    for run in found:
+        assert sum(key.startswith("uq_curve/") for key in run.data.metrics) >= 5
+        assert {"uq_map_0.png", "uq_reliability.png", "uq_sparsification.png"} <= artifacts(client, run)
+        files = {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"}
+        assert files <= artifacts(client, run, "uq")
+
+
+def test_measured_cells_are_left_out_of_the_score(logged):
+    terrain = load_terrain(fast=True)
+    for report in logged[1].values():
+        assert report.counts["n"] == (~terrain.measured).sum()
+        assert report.counts["n_missing"] == terrain.measured.sum()
+        assert report.settings["unit"] == "m"
+
+
+def test_runs_have_colors_that_differ(runs):
+    assert len({run.data.tags["mlflow.runColor"] for run in runs[1]}) == len(METHODS)
+
+
+def test_output_is_what_a_person_wants_to_read(logged):
+    folder, _, text = logged
+    for name in METHODS:
+        assert re.search(rf"^{name} .*s to predict.*RMSE \d+\.\d m$", text, re.MULTILINE)
+    assert "n_merci" in text
+    for noise in ("INFO", "WARNING", "alembic", "Traceback"):
+        assert noise not in text
+    assert f"sqlite:///{folder / 'mlflow.db'}" in text
+
+
+def test_the_command_can_be_typed_and_the_link_names_the_experiment(logged, runs):
+    text = logged[2]
+    command, link = (line.strip() for line in text.splitlines()[-2:])
+    program, *arguments = shlex.split(command)
+    assert shutil.which(program)
+    assert arguments[:2] == ["ui", "--backend-store-uri"]
+    port = arguments[arguments.index("--port") + 1]
+    assert link.startswith(f"http://127.0.0.1:{port}/#/experiments/{runs[1][0].info.experiment_id}/runs?")
+
+
+def test_the_tracking_uri_of_the_process_is_put_back(tmp_path):
+    assert not mlflow.is_tracking_uri_set()
+    demo(tmp_path, methods=["multi-epochs"])
+    assert not mlflow.is_tracking_uri_set()
+    assert mlflow.active_run() is None
+
+
+def test_a_second_demo_in_the_same_folder_adds_its_runs(tmp_path):
+    for _ in range(2):
+        demo(tmp_path, methods=["multi-epochs"])
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    assert len(client.search_runs([experiment.experiment_id])) == 2
+
+
+def test_folders_hold_the_same_numbers_as_mlflow(tmp_path, logged):
+    reports, text = demo(tmp_path, backend="dir", methods=TWO)
+    store, _ = open_store(f"dir:{tmp_path / 'uq_runs'}")
+    stored = {run.tags["uq.method"]: run for run in store.runs()}
+    assert list(stored) == list(TWO)
+    for name in TWO:
+        assert reports[name].scores == logged[1][name].scores
+        assert stored[name].scalars["uq/n_merci"] == reports[name].scores["n_merci"]
+    assert str(tmp_path / "uq_runs") in text
+
+
+def test_stored_predictions_are_those_of_the_method(tmp_path):
+    demo(tmp_path, backend="dir", methods=["multi-epochs"])
+    (path,) = tmp_path.glob("uq_runs/*/uq/predictions.npz")
+    terrain = load_terrain(fast=True)
+    with np.load(path) as stored:
+        assert terrain.shape in {array.shape for array in stored.values()}
+        assert any(
+            np.array_equal(array, terrain.target, equal_nan=True) for array in stored.values() if array.ndim
+        )
+
+
+def test_wandb_runs_are_offline_and_all_in_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    reports, text = demo(tmp_path / "out", backend="wandb", methods=TWO)
+    store, _ = open_store(f"wandb-offline:{tmp_path / 'out' / 'wandb'}")
+    stored = {run.tags["uq.method"]: run for run in store.runs()}
+    assert {run.status for run in stored.values()} == {"finished"}
+    for name in TWO:
+        assert_allclose(stored[name].scalars["uq/nll"], reports[name].scores["nll"], rtol=1e-12)
+        assert "uq/predictions.npz" in store.files(stored[name].run_id)
+    assert "wandb sync" in text
+    assert not list((tmp_path / "home").rglob("*.npz"))
+    assert "WANDB_DATA_DIR" not in os.environ
+
+
+def test_same_seed_same_scores_other_seed_other_scores(tmp_path):
+    options = {"backend": "dir", "methods": ["learned-error"]}
+    first, second, other = (
+        demo(tmp_path, seed=seed, **options)[0]["learned-error"].scores for seed in (5, 5, 6)
+    )
+    assert first == second
+    assert first["rmse"] != other["rmse"]
+
+
+def test_unknown_backend_is_refused_with_those_there_are(tmp_path):
+    with pytest.raises(SettingsError, match="cannot log to 'neptune'; choose among mlflow, wandb, dir"):
+        run_demo(tmp_path, backend="neptune")
+
+
+def test_unknown_method_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(SettingsError, match="no method is called boosting"):
+        run_demo(tmp_path / "new", methods=["boosting"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_missing_scikit_learn_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(BackendError, match=r"scikit-learn; install it: pip install \"uq-tracking\[demo\]\""):
+        run_demo(tmp_path)
+
+
+def test_missing_mlflow_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("uq_tracking_mlflow.backend._installed", lambda: None)
+    with pytest.raises(BackendError, match=r"mlflow.*install it: pip install \"uq-tracking\[demo\]\""):
+        run_demo(tmp_path)
+
+
+def test_example_script_logs_two_runs(tmp_path):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW")}
+    done = subprocess.run(
+        [sys.executable, EXAMPLE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert re.search(r"^gaussian-process: RMSE 23\.\d m, n-MeRCI 0\.\d\d$", done.stdout, re.MULTILINE)
+    client = mlflow.MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("terrain").experiment_id])
+    assert {run.data.tags["uq.method"] for run in runs} == {"gaussian-process", "multi-epochs"}
