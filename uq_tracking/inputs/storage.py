@@ -30,11 +30,15 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
         name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None
     }
     about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
-    entries[ABOUT] = np.asarray(json.dumps(about))
+    write_npz(path, {**entries, ABOUT: np.asarray(json.dumps(about))})
+
+
+def write_npz(path: Path, entries: Mapping[str, Any]) -> None:
+    """Write arrays, none of them of objects, into an npz file that appears whole or not at all."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as file:
-            np.savez(file, **entries)  # validation lets no array of objects in, so nothing is pickled
+            np.savez(file, **entries)  # no array of objects, so nothing is pickled
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

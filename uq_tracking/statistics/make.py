@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.settings import EXACT_LIMIT, Method
+from uq_tracking.statistics.class_tally import tally
+from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.regression import RegressionStatistics, exact_statistics, sketch_statistics
 
 
 def make_statistics(predictions: Predictions, method: Method = "auto") -> RegressionStatistics:
     """Statistics of predictions: exact, or sketched above the limit of ``method="auto"``."""
+    make = exact_statistics if wants_exact(predictions.n, method) else sketch_statistics
+    return make(*predictions.flat(), counts=predictions.counts, std_floor=predictions.std_floor)
+
+
+def make_class_statistics(predictions: ClassPredictions, method: Method = "auto") -> ClassificationStatistics:
+    """Statistics of class predictions, made like ``make_statistics``."""
+    return tally(predictions, exact=wants_exact(predictions.n, method))
+
+
+def wants_exact(n: int, method: Method) -> bool:
+    """Whether n samples are to have exact statistics; SettingsError for an unknown method."""
     if method not in ("auto", "exact", "sketch"):
         raise SettingsError(f"method is {method!r}; choose auto, exact or sketch")
-    exact = method == "exact" or (method == "auto" and predictions.n <= EXACT_LIMIT)
-    make = exact_statistics if exact else sketch_statistics
-    return make(*predictions.flat(), counts=predictions.counts, std_floor=predictions.std_floor)
+    return method == "exact" or (method == "auto" and n <= EXACT_LIMIT)

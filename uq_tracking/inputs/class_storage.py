@@ -1,0 +1,114 @@
+"""Class predictions as an npz file, and a digest that tells whether two runs were scored on the same data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uq_tracking.errors import FileFormatError
+from uq_tracking.inputs.assemble import read_only
+from uq_tracking.inputs.class_validation import TOLERANCES, scan_classes
+from uq_tracking.inputs.convert import AnyArray
+from uq_tracking.inputs.probabilities import ClassScores
+from uq_tracking.inputs.storage import ABOUT, read_npz, write_npz
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs.classification import ClassPredictions
+
+FORMAT = "uq_tracking.class_predictions"
+VERSION = 1
+SCORE_SETTINGS = ("logits", "binary", "temperature")
+
+
+def write(path: Path, data: ClassPredictions) -> None:
+    """Write class predictions; the file appears whole or not at all."""
+    about = {
+        "format": FORMAT,
+        "version": VERSION,
+        "counts": data.counts,
+        "ignore_label": data.ignore_label,
+        "class_names": data.class_names,
+        **{name: getattr(data.scores, name) for name in SCORE_SETTINGS},
+    }
+    arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid}
+    present = {name: array for name, array in arrays.items() if array is not None}
+    write_npz(path, {**present, ABOUT: np.asarray(json.dumps(about))})
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The attributes of what ``write`` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    FileFormatError
+        The file is damaged, foreign or too new.
+    """
+    arrays = read_npz(path)
+    if is_own(arrays) is False:
+        raise FileFormatError(f"{path} was not written by ClassPredictions.save")
+    try:
+        about = json.loads(str(arrays[ABOUT]))
+        if int(about["version"]) > VERSION:
+            raise FileFormatError(
+                f"{path} has format version {about['version']}, this package reads up to {VERSION}; upgrade it"
+            )
+        values = _values(arrays, about)
+        _check(values)
+    except FileFormatError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise FileFormatError(f"{path} is damaged: {error}") from error
+    return values
+
+
+def is_own(arrays: Mapping[str, AnyArray]) -> bool:
+    """Whether an npz file was written by ``write``."""
+    about = arrays.get(ABOUT)
+    return about is not None and about.dtype.kind == "U" and FORMAT in str(about)
+
+
+def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[str, Any]:
+    names = about["class_names"]
+    scores = ClassScores(arrays["scores"], *(about[name] for name in SCORE_SETTINGS))
+    return {
+        "labels": read_only(arrays["labels"]),
+        "scores": scores,
+        "valid": read_only(arrays.get("valid")),
+        "counts": dict(about["counts"]),
+        "ignore_label": about["ignore_label"],
+        "class_names": None if names is None else tuple(names),
+    }
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    """Refuse parts that do not fit together."""
+    labels, scores, valid = values["labels"], values["scores"], values["valid"]
+    if labels.dtype.kind not in "iu" or scores.values.dtype not in (np.float32, np.float64):
+        raise ValueError("labels must be integers, and scores float32 or float64")
+    if labels.shape != scores.shape or (
+        valid is not None and (valid.dtype != bool or valid.shape != labels.shape)
+    ):
+        raise ValueError("the shapes differ")
+    found = scan_classes(
+        labels, scores, left_out=None if valid is None else ~valid, tolerance=max(TOLERANCES.values())
+    )
+    if found.outside.count or found.n_invalid or found.counts["n"] != values["counts"]["n"]:
+        raise ValueError("values and counts disagree")
+
+
+def digest(data: ClassPredictions) -> str:
+    """Sixteen hexadecimal digits of the SHA-256 of the labels and scores that count, as float64 in C order."""
+    sha = hashlib.sha256(repr([getattr(data.scores, name) for name in SCORE_SETTINGS]).encode())
+    for column in (data.labels, *data.scores.values):
+        for place in data.places():
+            piece = column[place] if data.valid is None else column[place][data.valid[place]]
+            values = np.ascontiguousarray(piece, dtype="<f8") + 0.0  # adding zero gives both zeros one sign
+            sha.update(values.data)
+    return sha.hexdigest()[:16]

@@ -1,0 +1,319 @@
+"""Class predictions: true classes and class probabilities or logits, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.inputs import class_storage
+from uq_tracking.inputs.alignment import check_alignment
+from uq_tracking.inputs.assemble import read_only
+from uq_tracking.inputs.class_validation import TOLERANCES, check_class_scan, scan_classes
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats, read_mask
+from uq_tracking.inputs.probabilities import ClassScores, Place, Rows
+from uq_tracking.inputs.validation import check_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class ClassPredictions:
+    """Which class was true, and how probable each class was.
+
+    Every array may come from numpy (masked arrays too), lists, torch (any device, with or without gradient),
+    xarray, pandas, or anything with ``__array__``. float32 and float64 are kept as they are, float16 and bfloat16
+    become float32; the samples are read a piece at a time, never copied to float64 as a whole.
+
+    Parameters
+    ----------
+    labels : integer array of any shape
+        True classes 0 ... C - 1.
+    probs : array of the labels' shape and an axis of C classes
+        Probabilities of the classes, which sum to 1; or logits. An array of the labels' own shape is a binary
+        classifier's probability (or logit) of class 1. An array with ``members_axis`` has one more axis.
+    logits : bool
+        ``probs`` holds logits: the softmax (or for a binary classifier the sigmoid) of them is scored.
+    class_axis : int
+        Axis of the classes in ``probs``; 1 for (N, C, H, W).
+    members_axis : int, optional
+        Axis of the members of an ensemble, or of Monte-Carlo passes, in ``probs``: their probabilities are averaged
+        with equal weights. A list of M arrays has its members on axis 0.
+    ignore_label : int, optional
+        Label of samples without a class: left out and counted in ``n_ignored``.
+    mask : bool array of the labels' shape, optional
+        True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
+    on_invalid : {"raise", "drop"}
+        What to do about probabilities that are not finite, negative, or do not sum to 1, at a place that counts.
+        "drop" leaves such samples out and counts them in ``n_invalid``.
+    class_names : sequence of str, optional
+        Names of the classes, for figures.
+
+    Raises
+    ------
+    InputTypeError
+        Labels that are no integers, or probabilities that are no real numbers.
+    ShapeError, AlignmentError
+        Shapes, or labels of axes, do not belong together.
+    InvalidValueError
+        Labels that are no class; bad probabilities under ``on_invalid="raise"``.
+    EmptyInputError
+        No sample is left.
+    SettingsError
+        An option is out of range.
+
+    Examples
+    --------
+    >>> data = ClassPredictions([0, 2, 255], [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]], ignore_label=255)
+    >>> data.n, data.n_classes, data.counts["n_ignored"]
+    (2, 3, 1)
+    """
+
+    labels: AnyArray
+    """True classes, in the input's shape and dtype."""
+    scores: ClassScores
+    """Probabilities or logits, members first and classes last."""
+    valid: BoolArray | None
+    """Which samples count; None when all do."""
+    counts: dict[str, int]
+    """``n`` samples count; ``n_ignored``, ``n_masked`` and ``n_invalid`` do not."""
+    ignore_label: int | None
+    """The label that was left out."""
+    class_names: tuple[str, ...] | None
+    """Names of the classes."""
+
+    def __init__(
+        self,
+        labels: Any,
+        probs: Any,
+        *,
+        logits: bool = False,
+        class_axis: int = -1,
+        members_axis: int | None = None,
+        ignore_label: int | None = None,
+        mask: Any = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+        class_names: Sequence[str] | None = None,
+    ) -> None:
+        if on_invalid not in ("raise", "drop"):
+            raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
+        truth = _read_labels(labels)
+        given = read_floats(probs, "probs")
+        scores, found = _arranged(truth, given, class_axis, members_axis, logits)
+        _refuse_one_hot(truth.values, scores, class_axis)
+        masks = [] if mask is None else [read_mask(mask, "mask")]
+        for source in masks:
+            check_shapes(("labels", truth.values.shape), ("mask", source.values.shape))
+        check_alignment([(source.name, source.axes) for source in (truth, found, *masks)])
+        scan = scan_classes(
+            truth.values,
+            scores,
+            left_out=_left_out(truth, found, *masks),
+            ignore_label=ignore_label,
+            tolerance=_tolerance(probs, given.values),
+        )
+        check_class_scan(scan, scores, truth.values, on_invalid)
+        self._fill(
+            labels=read_only(truth.values),
+            scores=scores,
+            valid=read_only(scan.valid),
+            counts=scan.counts,
+            ignore_label=ignore_label,
+            class_names=_names(class_names, scores.n_classes),
+        )
+
+    def _fill(self, **values: Any) -> Self:
+        """Set the attributes of a new object; a frozen dataclass allows no other way."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count."""
+        return self.counts["n"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the labels."""
+        return self.labels.shape
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.scores.n_classes
+
+    @property
+    def n_members(self) -> int:
+        """Number of members that are averaged; 1 for a single model."""
+        return len(self.scores.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that ``save`` writes."""
+        return (
+            self.labels.nbytes + self.scores.values.nbytes + (0 if self.valid is None else self.valid.nbytes)
+        )
+
+    def __repr__(self) -> str:
+        left_out = "".join(
+            f", {name}={count}" for name, count in self.counts.items() if count and name != "n"
+        )
+        members = f", members={self.n_members}" if self.n_members > 1 else ""
+        return (
+            f"ClassPredictions(n={self.n}, classes={self.n_classes}, shape={self.shape}{members}{left_out})"
+        )
+
+    def places(self) -> Iterator[Place]:
+        """Indices of pieces of a size to work on, in C order."""
+        return self.scores.places()
+
+    def rows(self, place: Place) -> Rows:
+        """Labels and probabilities of the samples of a piece that count."""
+        keep = None if self.valid is None else self.valid[place].reshape(-1)
+        labels = self.labels[place].reshape(-1)
+        return self.scores.rows((labels if keep is None else labels[keep]).astype(np.int64), place, keep)
+
+    def at_temperature(self, temperature: float) -> ClassPredictions:
+        """The same predictions with the logarithms of the probabilities divided by a temperature."""
+        fresh = object.__new__(ClassPredictions)
+        return fresh._fill(**{**vars(self), "scores": replace(self.scores, temperature=temperature)})
+
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that do not depend on the dtype or the array library."""
+        return class_storage.digest(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write an npz file that ``load`` reads back with equal values, dtypes and shapes; no pickles in it."""
+        class_storage.write(Path(path), self)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that ``save`` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        FileFormatError
+            The file is damaged, foreign or too new.
+        """
+        return object.__new__(cls)._fill(**class_storage.read(Path(path)))
+
+
+def _read_labels(value: Any) -> Source:
+    source = read(value, "labels")
+    kind = source.values.dtype.kind
+    if kind == "b":
+        return source._replace(values=source.values.view(np.uint8))
+    if kind in "iu":
+        return source
+    if source.values.size == 0:
+        raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
+    if kind == "f":
+        cure = (
+            "convert them with .astype(int), after giving samples without a class a number for ignore_label"
+        )
+    else:
+        cure = "number them: classes, labels = numpy.unique(labels, return_inverse=True)"
+    raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def _arranged(
+    truth: Source, given: Source, class_axis: int, members_axis: int | None, logits: bool
+) -> tuple[ClassScores, Source]:
+    """Scores with the members first and the classes last, and their mask and axes as one sample sees them."""
+    shape = truth.values.shape
+    check_shapes(("labels", shape), ("labels", shape))  # refuses single numbers
+    extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
+    if extra not in (0, 1):
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    members = _axis(members_axis, given, "members")
+    classes = _axis(class_axis, given, "classes") if extra else None
+    if members is not None and members == classes:
+        raise SettingsError(
+            f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
+        )
+    moved = [axis for axis in (members, classes) if axis is not None]
+    order = [axis for axis in range(given.values.ndim) if axis not in moved]
+    rest = tuple(given.values.shape[axis] for axis in order)
+    if rest != shape:
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    if classes is not None and given.values.shape[classes] < 2:
+        raise ShapeError(
+            f"probs {given.values.shape} hold a single class; drop that axis for a binary classifier: probs[..., 0]"
+        )
+    full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
+    values = given.values.transpose(full)
+    values = values if members is not None else values[None]
+    values.flags.writeable = False  # of this view; the user's own array stays writable
+    scores = ClassScores(values, logits, binary=not extra)
+    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
+    axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
+    return scores, given._replace(left_out=left_out, axes=axes)
+
+
+def _axis(axis: int | None, given: Source, what: str) -> int | None:
+    if axis is None:
+        return None
+    if not -given.values.ndim <= axis < given.values.ndim:
+        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} of {what}")
+    return axis % given.values.ndim
+
+
+def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
+    shape, other = truth.values.shape, given.values.shape
+    message = (
+        f"labels have shape {shape} and probs {other}; probs have the labels' shape and an axis of classes, or the "
+        "labels' shape for a binary classifier"
+    )
+    for axis in range(len(other)):
+        if members_axis is None and other[:axis] + other[axis + 1 :] == shape:
+            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}"
+    if members_axis is None and len(other) == len(shape) + 2:
+        return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
+    if shape[-1:] == (1,) and other[:-1] == shape[:-1]:
+        return f"{message}; drop the last axis of labels: labels[..., 0]"
+    return message
+
+
+def _refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> None:
+    """Labels and probabilities of one shape are a binary classifier's, unless the labels are one-hot rows."""
+    if not scores.binary or labels.ndim < 2 or not -labels.ndim <= class_axis < labels.ndim:
+        return
+    rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
+    if rows.shape[1] < 2 or not ((rows >= 0).all() and (rows.sum(axis=1) == 1).all()):
+        return
+    values = np.moveaxis(scores.values[0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
+    if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
+        raise InvalidValueError(
+            f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"
+        )
+
+
+def _left_out(*sources: Source) -> BoolArray | None:
+    """Where any of the arrays is masked, or the mask says so."""
+    hidden = [source.left_out for source in sources if source.left_out is not None]
+    hidden += [source.values for source in sources if source.name == "mask"]
+    return np.logical_or.reduce(hidden) if hidden else None
+
+
+def _tolerance(probs: Any, values: AnyArray) -> float:
+    """The tolerance of the dtype that the probabilities were given in."""
+    first = probs[0] if isinstance(probs, list | tuple) and len(probs) else probs
+    given = str(getattr(first, "dtype", values.dtype)).rpartition(".")[2]
+    return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
+
+
+def _names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if len(names) != n_classes:
+        raise SettingsError(f"class_names holds {len(names)} names for {n_classes} classes")
+    return tuple(str(name) for name in names)

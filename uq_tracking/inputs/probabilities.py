@@ -1,0 +1,149 @@
+"""Class scores become probabilities, a piece of the samples at a time, so nothing large is copied to float64.
+
+Sums over classes are taken in ascending order of their terms: renaming the classes changes no bit of a result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.inputs.convert import AnyArray
+from uq_tracking.inputs.convert import FloatArray as AnyFloats
+
+Floats = npt.NDArray[np.float64]
+Place = tuple[Any, ...]
+"""An index of slices and integers that cuts a piece out of an array of the samples' shape."""
+
+PIECE = 1 << 18
+"""Probabilities worked on at a time: two megabytes of float64."""
+
+
+class Rows(NamedTuple):
+    """Probabilities of some samples."""
+
+    labels: npt.NDArray[np.int64]
+    """Shape (n,)."""
+    probs: Floats
+    """Shape (n, C)."""
+    log_chosen: Floats
+    """Logarithm of the label's probability; of logits it is finite where the probability is too small for a float."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """What a classifier gave: probabilities or logits, of one model or of several members.
+
+    Attributes
+    ----------
+    values : float array, shape (M, ..., C)
+        M is 1 for a single model. A binary classifier that gives one number has no axis C.
+    logits, binary : bool
+    temperature : float, optional
+        Divides the logarithms of the probabilities.
+    """
+
+    values: AnyFloats
+    logits: bool = False
+    binary: bool = False
+    temperature: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the samples."""
+        return self.values.shape[1:] if self.binary else self.values.shape[1:-1]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 2 for a binary classifier."""
+        return 2 if self.binary else self.values.shape[-1]
+
+    def places(self) -> Iterator[Place]:
+        """Pieces of a size to work on, in C order."""
+        return places(self.shape, max(PIECE // self.n_classes, 1))
+
+    def members(self, place: Place) -> Iterator[Floats]:
+        """One member's scores of a piece after the other, shape (n, C), or (n,) of a binary classifier."""
+        for member in self.values:
+            piece = np.asarray(member[place], dtype=np.float64)
+            yield piece.reshape(-1) if self.binary else piece.reshape(-1, self.n_classes)
+
+    def probabilities(self, place: Place) -> Floats:
+        """Probabilities of a piece, shape (n, C)."""
+        if not self.logits and self.temperature is None:
+            return self._mean_probabilities(place)
+        return np.exp(self._logarithms(place))
+
+    def rows(self, labels: npt.NDArray[np.int64], place: Place, keep: AnyArray | None) -> Rows:
+        """Probabilities of the samples of a piece that ``keep`` marks; ``labels`` are theirs."""
+        if not self.logits and self.temperature is None:
+            probs = _kept(self._mean_probabilities(place), keep)
+            with np.errstate(divide="ignore"):
+                return Rows(labels, probs, np.log(chosen(probs, labels)))
+        logs = _kept(self._logarithms(place), keep)
+        return Rows(labels, np.exp(logs), chosen(logs, labels))
+
+    def _mean_probabilities(self, place: Place) -> Floats:
+        parts = self.members(place)
+        total = next(parts).copy()
+        for part in parts:
+            total += part
+        total /= len(self.values)
+        return np.stack([1 - total, total], axis=1) if self.binary else total
+
+    def _logarithms(self, place: Place) -> Floats:
+        """Logarithms of the probabilities; of ensembles, those of the mean probability."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # places left out may hold anything
+            if not self.logits:
+                logs = np.log(self._mean_probabilities(place))
+            else:
+                parts = [log_softmax(self._pair(part)) for part in self.members(place)]
+                logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
+            return logs if self.temperature is None else log_softmax(logs / self.temperature)
+
+    def _pair(self, logits: Floats) -> Floats:
+        """Logits of both classes of a binary classifier, that of class 0 being 0."""
+        return np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
+
+
+def chosen(values: Floats, labels: npt.NDArray[np.int64]) -> Floats:
+    """The value of each row, shape (n, C), at its label."""
+    return np.asarray(values[np.arange(len(labels)), labels])
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Logarithms of ``softmax(logits)`` over the last axis; a logit of minus infinity has probability 0."""
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(ascending(np.exp(shifted)).sum(axis=1, keepdims=True)))
+
+
+def ascending(rows: Floats) -> Floats:
+    """Each row sorted, in a fresh array."""
+    if rows.shape[1] == 2:
+        first, second = rows[:, 0], rows[:, 1]
+        return np.stack([np.minimum(first, second), np.maximum(first, second)], axis=1)
+    return np.sort(rows, axis=1)
+
+
+def places(shape: Sequence[int], size: int) -> Iterator[Place]:
+    """Indices that cut an array of this shape into pieces of at most ``size`` samples, in C order.
+
+    >>> list(places((2, 3, 4), 8))
+    [(0, slice(0, 2, None)), (0, slice(2, 4, None)), (1, slice(0, 2, None)), (1, slice(2, 4, None))]
+    """
+    inner = math.prod(shape[1:])
+    if inner <= size:
+        step = size // max(inner, 1)
+        yield from ((slice(start, start + step),) for start in range(0, shape[0], step))
+        return
+    for first in range(shape[0]):
+        yield from ((first, *rest) for rest in places(shape[1:], size))
+
+
+def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
+    return rows if keep is None else rows[keep]
