@@ -66,13 +66,17 @@ class MLflowRun(Run):
             self._waiting.scalars.update({(step, name): value for name, value in finite(scalars).items()})
 
     def log_curve(self, name: str, curve: Curve) -> None:
-        """Write the curve as a metric over integer steps, which the charts overlay run by run."""
+        """Write the curve as a metric over integer steps, which the charts overlay run by run.
+
+        A curve without ``steps`` is no line (a two-dimensional histogram), and stays in the report.
+        """
+        if curve.steps is None:
+            return
         values = np.asarray(curve.columns[curve.main], dtype=np.float64)
-        steps = np.arange(values.size) if curve.steps is None else curve.steps
         with self.batch():
             self._waiting.curves[name] = {
                 int(step): float(value)
-                for step, value in zip(steps, values, strict=True)
+                for step, value in zip(curve.steps, values, strict=True)
                 if np.isfinite(value)
             }
 

@@ -85,7 +85,10 @@ class Run(ABC):
         """Set text tags; an older value is replaced."""
 
     def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
-        """Write a curve to the tracker's own charts, if it has any."""
+        """Write a curve to the tracker's own charts, if it has any.
+
+        A curve without ``steps`` is no line (a two-dimensional histogram); charts leave it to the report.
+        """
 
     def log_figure(self, name: str, figure: Figure) -> None:
         """Store a figure under ``name`` (no suffix, root level), by default as a PNG file.
