@@ -1,0 +1,32 @@
+"""The generated pages are what their generator writes now."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from uq_tracking.metrics.registry import every_metric
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_catalogue_is_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    from catalogue import catalogue
+
+    assert (DOCS / "metrics.md").read_text() == catalogue(), "run `make docs`"
+
+
+def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
+    rows = re.findall(
+        r"^\| `(\w+)` \| ([\w -]+) \| (\S+) \|$", (DOCS / "agreement.md").read_text(), re.MULTILINE
+    )
+    ours = {m.key for m in every_metric() if not m.needs and m.function.__module__.startswith("uq_tracking.")}
+    assert ours <= {key for key, _, _ in rows}
+    assert all(float(value) < (1e-6 if peer == "torchmetrics" else 1e-9) for _, peer, value in rows)
+
+
+def test_documents_name_no_file_that_is_missing():
+    for page in DOCS.glob("*.md"):
+        for target in re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
