@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from uq_tracking.accumulator import Accumulator
+    from uq_tracking.blocks import evaluate_blocks
     from uq_tracking.evaluation import evaluate
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
@@ -21,16 +23,28 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.log import log
 
 _HOME = {
+    "Accumulator": "accumulator",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
     "evaluate": "evaluation",
+    "evaluate_blocks": "blocks",
     "log": "tracking.log",
     "recalibrate": "recalibration",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 
-__all__ = ["Predictions", "Recalibration", "Report", "__version__", "evaluate", "log", "recalibrate"]
+__all__ = [
+    "Accumulator",
+    "Predictions",
+    "Recalibration",
+    "Report",
+    "__version__",
+    "evaluate",
+    "evaluate_blocks",
+    "log",
+    "recalibrate",
+]
 
 
 def __getattr__(name: str) -> Any:

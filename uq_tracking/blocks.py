@@ -1,0 +1,130 @@
+"""Scoring what comes in blocks: generators of batches, and arrays on disk that are read a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.accumulator import Accumulator
+from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.report import Report
+
+Progress = Callable[[int], object]
+
+BLOCK_SAMPLES = 1 << 22
+"""Samples read at a time from arrays that say nothing about their chunks."""
+
+
+def evaluate_blocks(
+    blocks: Iterable[Any], *, progress: Progress | None = None, calibration: Any = None, **settings: Any
+) -> Report:
+    """Score blocks of predictions that need not fit into memory together.
+
+    Parameters
+    ----------
+    blocks : iterable of (y_true, y_pred, y_std), of dicts, or of Predictions
+        What ``Accumulator.update`` takes: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
+        where wanted ``mask``, ``groups``, ``by`` and ``images``.
+    progress : callable, optional
+        Called after each block with the number of samples in it, whether they count or not.
+    calibration : optional
+        As for ``Accumulator.compute``.
+    **settings
+        Options of `Accumulator`.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> report = evaluate_blocks((rng.normal(size=1000), np.zeros(1000), np.ones(1000)) for _ in range(4))
+    >>> report.counts["n"]
+    4000
+    """
+    return count_blocks(Accumulator(**settings), blocks, progress=progress).compute(calibration=calibration)
+
+
+def count_blocks(
+    accumulator: Accumulator, blocks: Iterable[Any], *, progress: Progress | None = None
+) -> Accumulator:
+    """Count blocks, as for `evaluate_blocks`; returns the accumulator."""
+    for block in blocks:
+        arguments = _arguments(block)
+        accumulator.update(**arguments)
+        if progress is not None:
+            progress(_size(arguments["y_true"]))
+    return accumulator
+
+
+def _arguments(block: Any) -> Mapping[str, Any]:
+    if isinstance(block, Mapping):
+        return block
+    if isinstance(block, tuple | list) and len(block) == 3:
+        return dict(zip(("y_true", "y_pred", "y_std"), block, strict=True))
+    if hasattr(block, "flat") and hasattr(block, "counts"):  # Predictions
+        return {"y_true": block}
+    raise InputTypeError(
+        f"a block is a {type(block).__name__}; pass tuples (y_true, y_pred, y_std), dicts of these, or Predictions"
+    )
+
+
+def _size(y_true: Any) -> int:
+    shape = y_true.shape if hasattr(y_true, "shape") else np.shape(y_true)
+    return int(np.prod(shape))
+
+
+def array_blocks(
+    y_true: Any,
+    y_pred: Any,
+    y_std: Any,
+    *,
+    mask: Any = None,
+    groups: Any = None,
+    by: Any = None,
+    samples: int = BLOCK_SAMPLES,
+) -> Iterator[dict[str, Any]]:
+    """Cut arrays that can be sliced (numpy memory maps, zarr, HDF5) along their first axis.
+
+    Only the block at hand is read. Blocks are whole chunks where the target has ``chunks``.
+
+    Parameters
+    ----------
+    y_true, y_pred, y_std : array-like with ``shape`` and slicing
+        Of equal shape.
+    mask, groups, by : array-like, optional
+        As for `Predictions`: of that shape, or (labels) one per entry of the first axis.
+    samples : int
+        Samples per block, about.
+
+    Yields
+    ------
+    dict
+        What ``Accumulator.update`` takes.
+
+    Raises
+    ------
+    ShapeError
+        Shapes differ.
+    """
+    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "groups": groups, "by": by}
+    given = {name: array for name, array in arrays.items() if array is not None}
+    check_shapes(*((name, tuple(given[name].shape)) for name in given if name not in ("groups", "by")))
+    step = rows_per_block(y_true, samples)
+    for start in range(0, y_true.shape[0], step):
+        yield {name: array[start : start + step] for name, array in given.items()}
+
+
+def rows_per_block(array: Any, samples: int = BLOCK_SAMPLES) -> int:
+    """Entries of the first axis that make about so many samples: whole chunks, and at least one."""
+    row = max(1, int(np.prod(array.shape[1:])))
+    rows = max(1, samples // row)
+    chunks = getattr(array, "chunks", None)
+    if not chunks or not isinstance(chunks[0], int):
+        return rows
+    return max(1, rows // chunks[0]) * int(chunks[0])

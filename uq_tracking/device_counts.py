@@ -1,0 +1,120 @@
+"""Counting torch tensors on the devices where they live, for an accumulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.kept import KeptCase, case_number
+from uq_tracking.statistics.fingerprint import Fingerprint
+from uq_tracking.statistics.regression import RegressionStatistics
+
+if TYPE_CHECKING:
+    from uq_tracking.statistics.torch_sketch import TorchSketch
+
+DEFECTS = {
+    "bad_mean": "{} non-finite values in y_pred",
+    "bad_std": "{} non-finite values in y_std",
+    "negative_std": "{} negative values in y_std",
+}
+
+
+class DevicePart(NamedTuple):
+    """What one device had counted."""
+
+    statistics: RegressionStatistics
+    flags: dict[str, int]
+    fingerprint: Fingerprint
+    defect: str
+    """What was bad, and in which batch first; empty when nothing was."""
+
+
+class DeviceCounts:
+    """A sketch per device."""
+
+    def __init__(self, bits: int, std_floor: float | None) -> None:
+        self.bits, self.std_floor = bits, std_floor
+        self._sketches: dict[Any, TorchSketch] = {}
+
+    def add(self, target: Any, mean: Any, std: Any, mask: Any, batch: int) -> None:
+        """Count tensors of one device; arguments as for ``Accumulator.update``, ``batch`` being its number."""
+        from uq_tracking.statistics.torch_sketch import TorchSketch
+
+        names = ("y_true", "y_pred", "y_std")
+        check_shapes(
+            *((name, tuple(tensor.shape)) for name, tensor in zip(names, (target, mean, std), strict=True))
+        )
+        mask = _tensor_mask(mask, target)
+        if target.device not in self._sketches:
+            self._sketches[target.device] = TorchSketch(target.device, self.bits, self.std_floor)
+        self._sketches[target.device].add(target, mean, std, mask, batch)
+
+    def drain(self) -> Iterator[DevicePart]:
+        """What the devices have counted since the last time; waits for them."""
+        for device, sketch in self._sketches.items():
+            part = sketch.drain()
+            yield DevicePart(part.statistics, part.flags, part.fingerprint, _described(part.flags, device))
+
+
+def countable(tensors: tuple[Any, ...], *, on_device: bool | None) -> bool:
+    """Whether these are tensors of one device, to be counted there.
+
+    ``on_device=None`` means CUDA only: tensors on the CPU are views for numpy anyway.
+    """
+    torch = sys.modules.get("torch")
+    if on_device is False or torch is None:
+        return False
+    if not all(isinstance(tensor, torch.Tensor) and not tensor.is_complex() for tensor in tensors):
+        return False
+    kinds = {"cuda", "cpu"} if on_device else {"cuda"}
+    return len({tensor.device for tensor in tensors}) == 1 and tensors[0].device.type in kinds
+
+
+def cutter(target: Any, mean: Any, std: Any, mask: Any, images: Any) -> Callable[[Any], KeptCase]:
+    """Function that cuts a case out of tensors and leaves it on the device."""
+
+    def cut(place: Any) -> KeptCase:
+        import torch
+
+        truth = target.detach()[place].float().clone()
+        if mask is not None:
+            truth = torch.where(_tensor_mask(mask, target)[place], torch.nan, truth)
+        image = None if images is None else images[case_number(place, tuple(target.shape))]
+        return KeptCase(
+            truth, mean.detach()[place].float().clone(), std.detach()[place].float().clone(), image
+        )
+
+    return cut
+
+
+def _tensor_mask(mask: Any, like: Any) -> Any:
+    """The mask as a bool tensor on the device of ``like``.
+
+    Raises
+    ------
+    InputTypeError
+        Its dtype is not bool.
+    ShapeError
+        It has another shape.
+    """
+    if mask is None:
+        return None
+    import torch
+
+    found = mask if isinstance(mask, torch.Tensor) else torch.as_tensor(np.asarray(mask))
+    if found.dtype != torch.bool:
+        raise InputTypeError(
+            f"mask has dtype {found.dtype}, not bool; True leaves a sample out: pass for example mask != 0"
+        )
+    check_shapes(("y_true", tuple(like.shape)), ("mask", tuple(found.shape)))
+    return found.to(like.device, non_blocking=True)
+
+
+def _described(flags: dict[str, int], device: Any) -> str:
+    parts = [text.format(flags[name]) for name, text in DEFECTS.items() if flags[name]]
+    return f"{' and '.join(parts)} (first in batch {flags['first_bad']}, on {device})" if parts else ""

@@ -1,0 +1,333 @@
+"""The sketch of torch tensors, counted on the device where they live.
+
+Nothing is copied to the host and nothing waits for the device until ``drain``: tables have a fixed size, samples
+that do not count go to a slot of their own instead of being selected, and whatever has to be judged (bad values,
+say) is counted too and judged later. The buckets are those of ``BucketSums``; values outside float32's range share
+the outermost bucket. All arithmetic is in float64, which the device has to support.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from uq_tracking.statistics.exact import PAYLOADS
+from uq_tracking.statistics.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.statistics.grouped import Grouped
+from uq_tracking.statistics.joint import JOINT_BITS, Joint
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.regression import ORDERS, VARIABLES, RegressionStatistics
+from uq_tracking.statistics.sketch import MANTISSA, SKETCH_BITS, bucket_edges
+
+Tensor = torch.Tensor
+
+LOW_OCTAVE, HIGH_OCTAVE = -150, 128
+"""Powers of two that bound float32's values; buckets further out are not told apart."""
+BIAS = 1023
+SIGN_BIT = 63
+INFINITE = 2047
+"""Exponent field of infinity."""
+
+JOINT_OCTAVES, JOINT_HEADROOM = 64, 16
+"""Octaves of the joint counts, and how many of them lie above the largest value of the first batch."""
+
+CHUNK = 1 << 20
+"""Samples worked on at a time."""
+
+FLAGS = (
+    "n",
+    "n_missing",
+    "n_masked",
+    "n_invalid",
+    "n_zero_std",
+    "bad_mean",
+    "bad_std",
+    "negative_std",
+    "first_bad",
+)
+
+
+class Ladder:
+    """Slots of a table: zero, the buckets of float32's range, infinity, and one for samples that do not count."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self.lowest = (BIAS + LOW_OCTAVE) << bits
+        self.span = (HIGH_OCTAVE - LOW_OCTAVE) << bits
+        self.infinite, self.unused = self.span + 1, self.span + 2
+        self.size = self.span + 3
+
+    def slot(self, values: Tensor, valid: Tensor, *, signed: bool) -> Tensor:
+        """Slot of each value (float64); negative ones of a signed variable lie one table further on."""
+        size = values.abs()
+        bucket = size.view(torch.int64) >> (MANTISSA - self.bits)
+        slot = (bucket - self.lowest).clamp(0, self.span - 1) + 1
+        slot = torch.where(size == 0, 0, slot)
+        slot = torch.where(torch.isinf(size), self.infinite, slot)
+        if signed:
+            slot = torch.where(values < 0, slot + self.size, slot)
+        return torch.where(valid, slot, self.unused)
+
+    def bucket(self, slot: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Bucket numbers of slots, as ``BucketSums`` has them."""
+        negative, slot = slot >= self.size, slot % self.size
+        bucket = np.where(slot == 0, 0, slot - 1 + self.lowest)
+        bucket = np.where(slot == self.infinite, INFINITE << self.bits, bucket).astype(np.uint64)
+        sign = np.uint64(1) << np.uint64(SIGN_BIT - MANTISSA + self.bits)
+        return np.asarray(np.where(negative, bucket | sign, bucket), dtype=np.uint64)
+
+
+class Drained(NamedTuple):
+    """What a device had counted."""
+
+    statistics: RegressionStatistics
+    flags: dict[str, int]
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """A chunk in float64, with which of its samples count."""
+
+    target: Tensor
+    mean: Tensor
+    std: Tensor
+    valid: Tensor
+
+    def where(self, values: Tensor, other: float = 0.0) -> Tensor:
+        return torch.where(self.valid, values, other)
+
+
+class TorchSketch:
+    """Sketch of tensors on one device; its tables take about 130 MB there.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the tensors live: CPU or CUDA, or another that has float64.
+    bits : int
+        Mantissa bits of a bucket.
+    std_floor : float, optional
+        Smaller standard deviations are raised to it.
+    """
+
+    def __init__(self, device: torch.device, bits: int = SKETCH_BITS, std_floor: float | None = None) -> None:
+        self.device, self.bits, self.std_floor = device, bits, std_floor
+        self._ladder = Ladder(bits)
+        self._tables = {
+            name: self._zeros((self._ladder.size * (2 if name == "z" else 1), 1 + len(PAYLOADS[name])))
+            for name in ORDERS
+        }
+        cells = JOINT_OCTAVES << JOINT_BITS
+        self._axis = cells + 2  # zero first, and last a cell for samples that do not count
+        self._joint = self._zeros((self._axis**2,), torch.int64)
+        self._start()
+
+    def _zeros(self, shape: tuple[int, ...], dtype: torch.dtype = torch.float64) -> Tensor:
+        return torch.zeros(shape, dtype=dtype, device=self.device)
+
+    def _start(self) -> None:
+        for table in (*self._tables.values(), self._joint):
+            table.zero_()
+        self._base = self._zeros((2,), torch.int64)
+        self._moments = self._zeros((len(VARIABLES), 5))
+        self._moments[:, 3], self._moments[:, 4] = torch.inf, -torch.inf
+        self._log_std = self._zeros(())
+        self._hashes = self._zeros((2,), torch.int64)
+        self._flags = {name: self._zeros((), torch.int64) for name in FLAGS}
+
+    @torch.no_grad()
+    def add(self, target: Tensor, mean: Tensor, std: Tensor, mask: Tensor | None, batch: int) -> None:
+        """Count tensors of equal shape on this device, without waiting for it.
+
+        Parameters
+        ----------
+        target, mean, std : floating or integer tensors of equal shape
+            As for ``Predictions``: a non-finite target is missing.
+        mask : bool tensor of that shape, optional
+            True leaves a sample out.
+        batch : int
+            Number of the batch, for messages about bad values.
+        """
+        columns = [tensor.detach().reshape(-1) for tensor in (target, mean, std)]
+        hidden = None if mask is None else mask.reshape(-1)
+        for start in range(0, len(columns[0]), CHUNK):
+            part = slice(start, start + CHUNK)
+            chunk = (columns[0][part], columns[1][part], columns[2][part])
+            self._add(self._checked(*chunk, None if hidden is None else hidden[part], batch))
+
+    def _checked(
+        self, target: Tensor, mean: Tensor, std: Tensor, hidden: Tensor | None, batch: int
+    ) -> _Samples:
+        """Count what is missing or bad; the rest is valid."""
+        flags = self._flags
+        here = torch.isfinite(target)
+        if hidden is not None:
+            flags["n_masked"] += hidden.sum()
+            flags["n_missing"] += (~here & ~hidden).sum()
+            here = here & ~hidden
+        else:
+            flags["n_missing"] += (~here).sum()
+        defects = {
+            "bad_mean": here & ~torch.isfinite(mean),
+            "bad_std": here & ~torch.isfinite(std),
+            "negative_std": here & (std < 0) & torch.isfinite(std),
+        }
+        bad = defects["bad_mean"] | defects["bad_std"] | defects["negative_std"]
+        for name, hits in defects.items():
+            flags[name] += hits.sum()
+        fresh = (flags["n_invalid"] == 0) & bad.any()
+        flags["first_bad"] += fresh * batch
+        valid = here & ~bad
+        flags["n_invalid"] += bad.sum()
+        flags["n"] += valid.sum()
+        flags["n_zero_std"] += (valid & (std == 0)).sum()
+        if self.std_floor is not None:
+            std = self._raised(std, self.std_floor)
+        return _Samples(_safe(target, valid), _safe(mean, valid), _safe(std, valid), valid)
+
+    @staticmethod
+    def _raised(std: Tensor, floor: float) -> Tensor:
+        """Raise to the floor, rounded to the dtype as ``Predictions`` does."""
+        if std.is_floating_point() and std.dtype != torch.float64:
+            return std.float().clamp(min=float(np.float32(floor)))
+        return std.double().clamp(min=floor)
+
+    def _add(self, samples: _Samples) -> None:
+        std, error = samples.std, samples.target - samples.mean
+        columns = _payloads(std, error)
+        for name in ORDERS:
+            slot = self._ladder.slot(columns[name], samples.valid, signed=name == "z")
+            payloads = torch.stack(
+                [torch.ones_like(std), *(columns[payload] for payload in PAYLOADS[name])], dim=1
+            )
+            self._tables[name].index_add_(0, slot, payloads)
+        self._add_joint(samples, columns["abs_error"])
+        self._log_std += samples.where(torch.log(std)).sum()
+        variables = {**columns, "target": samples.target}
+        for row, name in enumerate(VARIABLES):
+            self._merge_moments(row, variables[name], samples)
+        self._add_hashes(samples)
+
+    def _add_joint(self, samples: _Samples, size: Tensor) -> None:
+        """Count cells in a window of octaves that the first batch with a positive value places."""
+        places = []
+        for axis, values in enumerate((samples.std, size)):
+            bucket = values.view(torch.int64) >> (MANTISSA - JOINT_BITS)
+            largest = samples.where(values).max()
+            top = (largest.view(torch.int64) >> (MANTISSA - JOINT_BITS)) + (JOINT_HEADROOM << JOINT_BITS)
+            base = (top - (JOINT_OCTAVES << JOINT_BITS)).clamp(min=1)
+            known = self._base[axis]
+            known.copy_(torch.where((known == 0) & (largest > 0), base, known))
+            place = (bucket - known).clamp(0, self._axis - 3) + 1
+            places.append(samples.where(torch.where(values == 0, 0, place), self._axis - 1).long())
+        cell = places[0] * self._axis + places[1]
+        self._joint.index_add_(0, cell, torch.ones_like(cell))
+
+    def _merge_moments(self, row: int, values: Tensor, samples: _Samples) -> None:
+        """Merge the chunk's moments into the known ones (Chan et al. 1979), as ``Moments`` does."""
+        count, mean, m2, low, high = self._moments[row].clone().unbind()
+        n = samples.valid.sum().double()
+        least = samples.where(values, torch.inf).min()
+        origin = torch.where(torch.isfinite(least), least, 0.0)
+        shifted = samples.where(values - origin)  # a constant gives exactly zero spread
+        shift = shifted.sum() / n.clamp(min=1)
+        spread = torch.square(samples.where(shifted - shift)).sum()
+        total = (count + n).clamp(min=1)
+        gap = torch.where(count > 0, origin + shift - mean, 0.0)
+        merged = torch.where(count > 0, mean + gap * n / total, origin + shift)
+        new = (
+            count + n,
+            torch.where(n > 0, merged, mean),
+            m2 + spread + gap * gap * count * n / total,
+            torch.minimum(low, least),
+            torch.maximum(high, samples.where(values, -torch.inf).max()),
+        )
+        self._moments[row] = torch.stack(new)
+
+    def _add_hashes(self, samples: _Samples) -> None:
+        state = torch.zeros_like(samples.target, dtype=torch.int64)
+        sums = []
+        for column, multiplier in zip((samples.target, samples.mean, samples.std), MULTIPLIERS, strict=True):
+            signed = multiplier - MODULUS if multiplier >= MODULUS // 2 else multiplier
+            state = _mixed(_mixed(state + column.view(torch.int64), signed), signed)
+            sums.append(torch.where(samples.valid, state, 0).sum())
+        self._hashes += torch.stack((sums[0], sums[-1]))
+
+    def drain(self) -> Drained:
+        """Everything counted, as host statistics, and begin again; this waits for the device."""
+        flags = {name: int(flag) for name, flag in self._flags.items()}
+        hashes = [value % MODULUS for value in self._hashes.tolist()]
+        groups = {name: self._grouped(name) for name in ORDERS}
+        joint = self._joint_counts()
+        rows = zip(VARIABLES, self._moments.tolist(), strict=True)
+        moments = {name: Moments(int(row[0]), *row[1:]) for name, row in rows}
+        counts = {name: flags[name] for name in ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")}
+        statistics = RegressionStatistics(
+            kind="sketch",
+            by_std=groups["std"],
+            by_abs_error=groups["abs_error"],
+            by_z=groups["z"],
+            moments=moments,
+            counts=counts,
+            log_std=float(self._log_std),
+            rank_correlation=joint.rank_correlation(),
+            joint=joint,
+            bits=self.bits,
+        )
+        self._start()
+        return Drained(statistics, flags, Fingerprint(*hashes))
+
+    def _grouped(self, name: str) -> Grouped:
+        table = self._tables[name]
+        used = table[:, 0].clone()
+        used[self._ladder.unused] = 0  # of z's second table too: what does not count is never negative
+        rows = used.nonzero().reshape(-1)
+        found, slot = table[rows].cpu().numpy(), rows.cpu().numpy()
+        low, width = bucket_edges(self._ladder.bucket(slot), self.bits)
+        order = np.argsort(low, kind="stable")
+        sums = {
+            payload: np.ascontiguousarray(found[order, k])
+            for k, payload in enumerate(PAYLOADS[name], start=1)
+        }
+        return Grouped(name, low[order], width[order], found[order, 0].astype(np.int64), sums)
+
+    def _joint_counts(self) -> Joint:
+        table = self._joint.reshape(self._axis, self._axis)[:-1, :-1]
+        places = table.nonzero()
+        count = table[places[:, 0], places[:, 1]].cpu().numpy()
+        base = self._base.cpu().numpy()
+        place = places.cpu().numpy()
+        buckets = [np.where(place[:, k] == 0, 0, place[:, k] - 1 + base[k]) for k in (0, 1)]
+        return Joint(Joint.keys(*buckets), count.astype(np.int64))
+
+
+def _safe(values: Tensor, valid: Tensor) -> Tensor:
+    """Values in float64, -0.0 as zero, and 1 where a sample does not count, so that no arithmetic goes wrong."""
+    return torch.where(valid, values.double() + 0.0, 1.0)
+
+
+def _payloads(std: Tensor, error: Tensor) -> dict[str, Tensor]:
+    """Every payload of samples, by name, as ``payload_columns`` has them."""
+    z = torch.nan_to_num(error / std, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
+    inverse = 1 / std
+    return {
+        "std": std,
+        "std2": std * std,
+        "abs_error": error.abs(),
+        "sq_error": error * error,
+        "z": z,
+        "z2": z * z,
+        "error": error,
+        "inv_std": inverse,
+        "inv_sqrt_std": inverse.sqrt(),
+    }
+
+
+def _mixed(state: Tensor, multiplier: int) -> Tensor:
+    """One round of the hash of ``Fingerprint``, in signed arithmetic that wraps the same way."""
+    state = state * multiplier
+    return state ^ ((state >> SHIFT) & ((1 << SHIFT) - 1))

@@ -1,0 +1,212 @@
+"""What everything that counts a stream has in common: settings, merging, files, and the union of processes."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
+from uq_tracking.statistics.store import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from uq_tracking.report import Report
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+FORMAT = "uq_tracking.accumulator"
+VERSION = 1
+ABOUT = "about"
+"""Entry of the file that holds format, version, task and settings as JSON."""
+
+
+class Streaming(ABC):
+    """Counts a stream of batches and makes one report of it.
+
+    A task gives ``update`` its own arguments and says how its state starts, merges and becomes arrays.
+    """
+
+    task: ClassVar[str]
+    free: ClassVar[tuple[str, ...]] = ()
+    """Settings that may differ when merging, because they change no number."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = dict(settings)
+        """The options given, by name: plain values, ready for JSON."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample; the settings stay."""
+        self._is_union = False
+        self._start()
+
+    def merge(self, other: Self) -> Self:
+        """Add the samples of another accumulator, in place; the other one is left as it is.
+
+        The order of merging changes nothing beyond rounding (1e-12), and a fresh accumulator adds nothing.
+
+        Raises
+        ------
+        IncompatibleStatisticsError
+            The settings differ; the message names which.
+        """
+        self._check_open()
+        self._check_settings(other)
+        self._absorb(other)
+        return self
+
+    def _check_settings(self, other: Streaming) -> None:
+        if other.task != self.task:
+            raise IncompatibleStatisticsError(f"task differs ({self.task} and {other.task})")
+        for name, value in self.settings.items():
+            if name not in self.free and other.settings[name] != value:
+                raise IncompatibleStatisticsError(
+                    f"{name} differs ({value} and {other.settings[name]}); count both with the same settings"
+                )
+
+    def _check_open(self) -> None:
+        if self._is_union:
+            raise SettingsError(
+                "this accumulator holds the union of all processes since all_reduce(); reset() it before counting "
+                "on, or samples would count once per process"
+            )
+
+    def all_reduce(self, group: Any = None) -> Self:
+        """Replace the samples of this process by those of all processes, with torch.distributed (gloo or nccl).
+
+        Every process has to call it, and holds the same union afterwards, merged in the order of the ranks. A few
+        megabytes travel, whatever the number of samples. Until ``reset`` nothing more can be counted.
+
+        Parameters
+        ----------
+        group : torch.distributed.ProcessGroup, optional
+            By default all processes.
+
+        Raises
+        ------
+        SettingsError
+            There is no process group.
+        IncompatibleStatisticsError
+            The settings of the processes differ.
+        """
+        from uq_tracking.ranks import gather
+
+        self._check_open()
+        parts = [type(self)._from_bytes(data) for data in gather(self._to_bytes(), group)]
+        self.reset()
+        for part in parts:
+            self.merge(part)
+        self._is_union = True
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write everything counted so far, to go on later or elsewhere; the file appears whole or not at all."""
+        path = Path(path)
+        part = path.with_name(f".{path.name}.part")
+        try:
+            write_arrays(part, self._packed())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote: going on from it gives the report of an uninterrupted run.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        FileFormatError
+            The file is damaged, foreign, too new, or of another task.
+        """
+        return cls._unpacked(read_arrays(Path(path)), str(path))
+
+    def _packed(self) -> Arrays:
+        about = {"format": FORMAT, "version": VERSION, "task": self.task, "settings": self.settings}
+        return {
+            ABOUT: np.asarray(json.dumps(about)),
+            "is_union": np.asarray(self._is_union),
+            **self._to_arrays(),
+        }
+
+    @classmethod
+    def _unpacked(cls, arrays: Arrays, source: str) -> Self:
+        settings = _settings_of(arrays, cls.task, source)
+        try:
+            made = cls(**settings)
+            made._load(arrays)
+            made._is_union = bool(arrays["is_union"])
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
+        return made
+
+    def _to_bytes(self) -> bytes:
+        buffer = BytesIO()
+        np.savez(buffer, allow_pickle=False, **self._packed())
+        return buffer.getvalue()
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> Self:
+        with np.load(BytesIO(data), allow_pickle=False) as archive:
+            return cls._unpacked({name: archive[name] for name in archive.files}, "what another process sent")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled in the compact form
+        return type(self)._from_bytes, (self._to_bytes(),)
+
+    @abstractmethod
+    def compute(self) -> Report:
+        """The report of everything counted so far; counting can go on."""
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Begin with no samples."""
+
+    @abstractmethod
+    def _absorb(self, other: Any) -> None:
+        """Add the samples of another accumulator of equal settings."""
+
+    @abstractmethod
+    def _to_arrays(self) -> Arrays:
+        """Everything counted, as plain arrays."""
+
+    @abstractmethod
+    def _load(self, arrays: Arrays) -> None:
+        """Take over what ``_to_arrays`` gave."""
+
+
+def _settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
+    """The settings in a file, once it is known to be one of ours."""
+    try:
+        about = json.loads(str(arrays[ABOUT]))
+        found, version, of_task = about["format"], int(about["version"]), about["task"]
+        settings = dict(about["settings"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
+    if found != FORMAT:
+        raise FileFormatError(f"{source} holds {found!r}, not {FORMAT!r}")
+    if version > VERSION:
+        raise FileFormatError(
+            f"{source} has format version {version}, this package reads up to {VERSION}; upgrade it"
+        )
+    if of_task != task:
+        raise FileFormatError(f"{source} holds a {of_task} accumulator, not one of {task}")
+    return settings
+
+
+def under(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
+    """The arrays whose names start with ``prefix/``, without it."""
+    return {name[len(prefix) + 1 :]: value for name, value in arrays.items() if name.startswith(f"{prefix}/")}
+
+
+def beneath(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """The arrays under names that start with ``prefix/``."""
+    return {f"{prefix}/{name}": value for name, value in arrays.items()}
