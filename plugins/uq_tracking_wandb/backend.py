@@ -8,6 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from uq_tracking.errors import BackendError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
 
@@ -53,8 +54,8 @@ class WandbBackend(Backend):
             return None
         if isinstance(run, str):
             run = sdk.run if sdk.run is not None and sdk.run.id == run else None
-        elif type(run).__name__ == "WandbLogger":
-            run = run.experiment
+        elif any(kind.__name__ == "WandbLogger" for kind in type(run).__mro__):
+            run = _of_lightning(run, sdk.Run)
         return self._run(run) if isinstance(run, sdk.Run) else None
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
@@ -81,3 +82,14 @@ class WandbBackend(Backend):
         if run not in self._adopted:
             self._adopted[run] = WandbRun(run)
         return self._adopted[run]
+
+
+def _of_lightning(logger: Any, kind: type[Any]) -> Any:
+    """Return the run that a Lightning logger has open; asking it for ``experiment`` would start one."""
+    run = vars(logger).get("_experiment")
+    if isinstance(run, kind):
+        return run
+    raise BackendError(
+        "this WandbLogger has no open run here. On ranks other than zero Lightning opens none: merge the ranks and "
+        "log on rank zero (trainer.is_global_zero); before training, open it with logger.experiment"
+    )

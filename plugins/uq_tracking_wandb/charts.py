@@ -46,10 +46,14 @@ def line_columns(curve: Curve) -> list[str]:
 
 
 def rows(curve: Curve, columns: list[str], most: int | None = None) -> Rows:
-    """Rows of a table in which all columns are finite, evenly thinned to ``most`` with both ends kept."""
+    """Rows whose first two columns are finite, evenly thinned to ``most`` with both ends kept.
+
+    In the other columns, what is not finite is None.
+    """
     values = np.stack([np.asarray(curve.columns[name], dtype=np.float64) for name in columns], axis=1)
-    values = values[np.isfinite(values).all(axis=1)]
-    return [[float(value) for value in row] for row in values[_thinned(len(values), most)]]
+    values = values[np.isfinite(values[:, :2]).all(axis=1)]
+    kept = values[_thinned(len(values), most)]
+    return [[float(value) if np.isfinite(value) else None for value in row] for row in kept]
 
 
 def _others(curve: Curve) -> list[str]:

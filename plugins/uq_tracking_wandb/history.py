@@ -50,7 +50,7 @@ class History:
         self._recalled: set[str] = set()
         self._written: dict[tuple[str, int], float] = {}
         self._shown: dict[str, str] = {}
-        self._axis_defined = False
+        self._with_axis: set[str] = set()
         self._open_row: tuple[int, int] | None = None
         """The run's step and the ``uq/step`` at which scalars were written last."""
 
@@ -72,7 +72,7 @@ class History:
         new = {key: value for key, value in row.scalars.items() if self._written.get((key, step)) != value}
         if not new:
             return
-        self._define_axis()
+        self._define_axis(new)
         self._keep_earlier(step)
         self._run.log({**new, STEP: step}, commit=False)
         summary.update({**new, STEP: step})  # at once; the row is sent when the loop writes its next one
@@ -97,11 +97,19 @@ class History:
             self._written.update(found)
         self._recalled.update(unasked)
 
-    def _define_axis(self) -> None:
-        if not self._axis_defined:
+    def _define_axis(self, keys: Iterable[str]) -> None:
+        """Make ``uq/step`` the x axis of all scalars.
+
+        Each is named as well, because Lightning declares another axis for ``*``, which also matches ``uq/*``; a
+        key with a dot cannot be named, W&B takes the dot for nesting.
+        """
+        if not self._with_axis:
             self._run.define_metric(STEP)
             self._run.define_metric("uq/*", step_metric=STEP)
-            self._axis_defined = True
+        new = {key for key in keys if "." not in key} - self._with_axis
+        for key in sorted(new):
+            self._run.define_metric(key, step_metric=STEP)
+        self._with_axis |= {STEP, *new}
 
     def _keep_earlier(self, step: int) -> None:
         """Close the row if it holds scalars of another ``uq/step``, which would be overwritten in it.

@@ -20,7 +20,8 @@ def curve() -> Curve:
     """One line: a calibration curve of 11 points."""
     p = np.linspace(0.0, 1.0, 11)
     columns = {"expected": p, "observed": p**2}
-    return Curve("calibration", columns, "expected", "observed", "expected", "observed", "Calibration")
+    steps = np.arange(0, 101, 10)
+    return Curve("calibration", columns, "expected", "observed", "level", "share", "Calibration", None, steps)
 
 
 @pytest.fixture
@@ -34,6 +35,5 @@ def sparsification() -> Curve:
         "random": np.ones_like(f),
         "count": 1e6 * (1 - f),
     }
-    return Curve(
-        "sparsification_rmse", columns, "fraction", "model", "fraction removed", "RMSE", "Sparsification"
-    )
+    labels = ("fraction removed", "RMSE", "Sparsification")
+    return Curve("sparsification_rmse", columns, "fraction", "model", *labels, None, np.arange(500))
