@@ -11,11 +11,13 @@ from uq_tracking import __version__
 from uq_tracking.curves import regression_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
+from uq_tracking.lazy import is_lazy
 from uq_tracking.metrics.registry import Metric, Undefined, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
 from uq_tracking.statistics.make import make_statistics
 from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.store import Statistics
 
 
 def evaluate(
@@ -44,7 +46,8 @@ def evaluate(
     ----------
     y_true : array of any shape, or Predictions
         Targets, in their unit; a non-finite target means that there is no ground truth. A ``Predictions`` stands
-        for the first three arguments and the input options.
+        for the first three arguments and the input options. Dask arrays are scored chunk by chunk on the active
+        scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group.
     y_pred, y_std : arrays of the same shape
         Predictive means and standard deviations, in the target's unit.
     mask, groups, by, std_floor, on_invalid
@@ -83,6 +86,12 @@ def evaluate(
     0.590806
     """
     settings = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
+    if is_lazy(y_true):
+        from uq_tracking.dask_arrays import count_dask
+
+        options = {**settings.to_dict(), "metrics": metrics, "std_floor": std_floor, "on_invalid": on_invalid}
+        counted = count_dask(y_true, y_pred, y_std, mask=mask, groups=groups, by=by, method=method, **options)
+        return counted.compute(calibration=calibration, recalibration=recalibration)
     predictions = as_predictions(
         y_true,
         y_pred,
@@ -176,7 +185,7 @@ def compute(
     return scores, undefined
 
 
-def provenance(statistics: RegressionStatistics, digest: Any) -> dict[str, Any]:
+def provenance(statistics: Statistics, digest: Any) -> dict[str, Any]:
     """Where the numbers come from; nothing that names a machine or a person."""
     return {
         "package": "uq_tracking",

@@ -64,8 +64,8 @@ def add_recalibration(
             entries[name] = {"how": how, "refused": str(refusal)}
             warnings.warn(f"{name} has no scores after it: {refusal}", TrackingWarning, stacklevel=3)
             continue
-        entries[name] = _entry(how, outcome)
-        curves = curves or _named_curves(outcome.after)
+        entries[name] = method_entry(how, outcome)
+        curves = curves or curves_after(outcome.after)
     return replace(
         report,
         recalibration={"schema": SCHEMA, "methods": entries},
@@ -112,7 +112,7 @@ def _regression_methods(names: str | Iterable[str]) -> list[Recalibrator]:
     return methods
 
 
-def _entry(how: str, outcome: Outcome) -> dict[str, Any]:
+def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
     """One method of ``Report.recalibration``, as plain values."""
     after = outcome.after
     entry: dict[str, Any] = {
@@ -128,7 +128,8 @@ def _entry(how: str, outcome: Outcome) -> dict[str, Any]:
     return entry
 
 
-def _named_curves(after: Report) -> dict[str, Curve]:
+def curves_after(after: Report) -> dict[str, Curve]:
+    """The curves after recalibration, under the names that a report has them by."""
     found = {name: after.curves[name] for name in CURVES if name in after.curves}
     return {
         name + SUFFIX: replace(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs import class_storage
@@ -178,6 +179,22 @@ class ClassPredictions:
         keep = None if self.valid is None else self.valid[place].reshape(-1)
         labels = self.labels[place].reshape(-1)
         return self.scores.rows((labels if keep is None else labels[keep]).astype(np.int64), place, keep)
+
+    def logarithms(self) -> tuple[npt.NDArray[np.int64], AnyArray]:
+        """Labels (n,) of the samples that count, and logarithms of their probabilities in the dtype of the input.
+
+        Shape (n, C); of a binary classifier that gives one number (n,), the logit of class 1.
+        """
+        labels, logs = [], []
+        for place in self.places():
+            keep = None if self.valid is None else self.valid[place].reshape(-1)
+            piece = self.scores.logarithms(place)
+            piece = piece if keep is None else piece[keep]
+            found = self.labels[place].reshape(-1)
+            labels.append((found if keep is None else found[keep]).astype(np.int64))
+            values = piece[:, 1] - piece[:, 0] if self.scores.binary else piece
+            logs.append(values.astype(self.scores.values.dtype))
+        return np.concatenate(labels), np.concatenate(logs)
 
     def at_temperature(self, temperature: float) -> ClassPredictions:
         """The same predictions with the logarithms of the probabilities divided by a temperature."""

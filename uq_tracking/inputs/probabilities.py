@@ -77,7 +77,7 @@ class ClassScores:
         """Probabilities of a piece, shape (n, C)."""
         if not self.logits and self.temperature is None:
             return self._mean_probabilities(place)
-        return np.exp(self._logarithms(place))
+        return np.exp(self.logarithms(place))
 
     def rows(self, labels: npt.NDArray[np.int64], place: Place, keep: AnyArray | None) -> Rows:
         """Probabilities of the samples of a piece that ``keep`` marks; ``labels`` are theirs."""
@@ -85,7 +85,7 @@ class ClassScores:
             probs = _kept(self._mean_probabilities(place), keep)
             with np.errstate(divide="ignore"):
                 return Rows(labels, probs, np.log(chosen(probs, labels)))
-        logs = _kept(self._logarithms(place), keep)
+        logs = _kept(self.logarithms(place), keep)
         return Rows(labels, np.exp(logs), chosen(logs, labels))
 
     def _mean_probabilities(self, place: Place) -> Floats:
@@ -96,7 +96,7 @@ class ClassScores:
         total /= len(self.values)
         return np.stack([1 - total, total], axis=1) if self.binary else total
 
-    def _logarithms(self, place: Place) -> Floats:
+    def logarithms(self, place: Place) -> Floats:
         """Logarithms of the probabilities; of ensembles, those of the mean probability."""
         with np.errstate(divide="ignore", invalid="ignore"):  # places left out may hold anything
             if not self.logits:

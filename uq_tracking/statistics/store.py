@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.regression import RegressionStatistics
 
-Statistics: TypeAlias = RegressionStatistics
+Statistics: TypeAlias = RegressionStatistics | ClassificationStatistics
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -35,6 +36,8 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
     """Statistics from named arrays, whatever their task."""
+    if "task" in arrays and str(arrays["task"]) == "classification":
+        return ClassificationStatistics.from_arrays(arrays)
     return RegressionStatistics.from_arrays(arrays)
 
 
