@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,9 @@ from uq_tracking.tracking.resolve import open_store
 
 T = TypeVar("T")
 
+LIMIT = 8 * 2**30
+"""Bytes above which a stored file is not read, packed or unpacked."""
+
 
 @dataclass(frozen=True)
 class LoggedRun:
@@ -33,6 +37,7 @@ class LoggedRun:
     store: RunStore
     stored: StoredRun
     split: str | None = None
+    limit: int = LIMIT
 
     @property
     def name(self) -> str:
@@ -71,8 +76,11 @@ class LoggedRun:
         return replace(report, statistics=self.statistics()) if self.has(STATISTICS_FILE) else report
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Bring any stored file of the run into a folder."""
-        return self.store.fetch(self.stored.run_id, name, folder)
+        """Bring any stored file of the run into a folder; FileFormatError when it exceeds the limit."""
+        _check_size(name, self.store.size(self.stored.run_id, name), self.limit)
+        path = self.store.fetch(self.stored.run_id, name, folder)
+        _check_size(name, unpacked_size(path), self.limit)
+        return path
 
     def _read(self, file: str, read: Callable[[Path], T]) -> T:
         name = file_name(file, self.split)
@@ -119,3 +127,20 @@ def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
     if len(runs) != 1:
         raise BackendError(f"{uri} names {len(runs)} runs; add the id of one")
     return runs[0]
+
+
+def unpacked_size(path: Path) -> int:
+    """Bytes of a file, and of what an archive (npz) says it unpacks to."""
+    size = path.stat().st_size
+    if not zipfile.is_zipfile(path):
+        return size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return max(size, sum(entry.file_size for entry in archive.infolist()))
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return size  # the reader of the file says what is wrong with it
+
+
+def _check_size(name: str, size: int | None, limit: int) -> None:
+    if size is not None and size > limit:
+        raise FileFormatError(f"{name} has {size:,} bytes, more than the limit of {limit:,}; raise limit=")

@@ -113,6 +113,7 @@ class TestWhat:
         assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= files
         assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= files
         assert {"uq_map_0.png", "uq_map_1.png"} <= files
+        assert len(stored.tags.pop("uq.scores")) == 16
         assert stored.tags == {"uq.method": "m", "uq.schema": "1", "uq.version": uq.__version__}
 
     def test_a_split_stands_in_every_name(self, in_folder, tmp_path):

@@ -142,6 +142,10 @@ class RunStore(ABC):
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Bring one stored file into ``folder`` and return its path; RunNotFoundError, FileNotFoundError."""
 
+    def size(self, run_id: str, name: str) -> int | None:
+        """Bytes of a stored file, where the tracker tells it before the file is fetched."""
+        return None
+
     @abstractmethod
     def reopen(self, run_id: str) -> Run:
         """Open a run to write more into, without touching its status, end time or other content."""

@@ -123,6 +123,11 @@ class DirectoryStore(RunStore):
         shutil.copyfile(source, target)
         return target
 
+    def size(self, run_id: str, name: str) -> int | None:
+        """Bytes of a stored file; None where there is none."""
+        path = _stored_path(self._folder(run_id), name)
+        return path.stat().st_size if path.is_file() else None
+
     def reopen(self, run_id: str) -> DirectoryRun:
         """Open the run of this id; see `RunStore`."""
         return DirectoryRun(self._folder(run_id))

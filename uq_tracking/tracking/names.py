@@ -14,6 +14,10 @@
 ``uq/predictions.npz``      target, mean, std
 ==========================  =====================================================================
 
+A curve whose definition depends on a setting that is not the default one says so: ``uq_curve/reliability.bins20``,
+``uq_curve/calibration.student_t4``. Trackers draw whatever has one name as one line and cannot delete points, so
+curves of differing definition need names of their own, the same in every run.
+
 With a split, ``uq/<split>/<key>``, ``uq_recalibrated/<split>/<key>``, ``uq_curve/<split>/<name>``,
 ``uq_<split>_<name>.png``,
 ``uq_map/<split>/<case>`` and ``uq/<split>/report.json``.
@@ -22,12 +26,19 @@ With a split, ``uq/<split>/<key>``, ``uq_recalibrated/<split>/<key>``, ``uq_curv
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from uq_tracking.errors import SettingsError
+from uq_tracking.settings import Settings
 
 METHOD_TAG = "uq.method"
 SCHEMA_TAG = "uq.schema"
 VERSION_TAG = "uq.version"
+SCORES_TAG = "uq.scores"
+"""Digest of the scores and settings that a run shows; whoever writes scores writes it too."""
+RESCORED_TAG = "uq.rescored"
+"""Set when a rescoring is complete, to what was asked for and the digest of the scores it left."""
 
 REPORT_FILE = "report.json"
 STATISTICS_FILE = "statistics.npz"
@@ -70,13 +81,37 @@ def recalibrated_name(key: str, split: str | None = None, method: str | None = N
     return _joined("/", "uq_recalibrated", split, method, key)
 
 
-def curve_name(name: str, split: str | None = None) -> str:
-    """Name a curve.
+def curve_name(name: str, split: str | None = None, settings: Mapping[str, Any] | None = None) -> str:
+    """Name a curve, with the settings that define it where they are not the default ones.
 
-    >>> curve_name("calibration", "test")
-    'uq_curve/test/calibration'
+    >>> curve_name("calibration", "test"), curve_name("reliability", settings={"n_bins": 20})
+    ('uq_curve/test/calibration', 'uq_curve/reliability.bins20')
     """
-    return _joined("/", "uq_curve", split, name)
+    return _joined("/", "uq_curve", split, name + _definition(name, settings or {}))
+
+
+def _definition(name: str, settings: Mapping[str, Any]) -> str:
+    default, plain = Settings(), name.removesuffix("_recalibrated")
+    if plain in _BY_BINS:
+        n_bins = settings.get("n_bins", default.n_bins)
+        return "" if n_bins == default.n_bins else f".bins{n_bins}"
+    family = settings.get("family", default.family)
+    if plain not in _BY_FAMILY or family == default.family:
+        return ""
+    return f".{family}" + (f"{settings.get('dof', default.dof):g}" if family == "student_t" else "")
+
+
+_BY_BINS = ("reliability",)
+_BY_FAMILY = ("calibration", "coverage", "coverage_error", "pit_histogram")
+
+
+def tag_name(tag: str, split: str | None = None) -> str:
+    """Name a tag that a run has once for each split.
+
+    >>> tag_name(RESCORED_TAG), tag_name(RESCORED_TAG, "test")
+    ('uq.rescored', 'uq.rescored.test')
+    """
+    return _joined(".", tag, split)
 
 
 def figure_name(name: str, split: str | None = None) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
     SCHEMA_TAG,
+    SCORES_TAG,
     STATISTICS_FILE,
     VERSION_TAG,
     curve_name,
@@ -33,6 +35,7 @@ from uq_tracking.tracking.names import (
     map_name,
     recalibrated_name,
     scalar_name,
+    tag_name,
 )
 
 PREDICTIONS_LIMIT = 256 * 2**20
@@ -44,7 +47,11 @@ _log = logging.getLogger("uq_tracking")
 
 @dataclass(frozen=True)
 class Content:
-    """Everything one call may log."""
+    """Everything one call may log.
+
+    ``figures``, ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal``
+    are tags that are set last, once all else has arrived.
+    """
 
     report: Report
     predictions: Predictions | None = None
@@ -52,10 +59,15 @@ class Content:
     step: int | None = None
     method: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    figures: bool = True
+    figures: bool | Collection[str] = True
     cases: Sequence[int] = ()
     images: Any = None
     keep_predictions: Literal["auto"] | bool = "auto"
+    curves: Collection[str] | None = None
+    files: Collection[str] | None = None
+    seal: Mapping[str, str] = field(default_factory=dict)
+    kept: Sequence[Case] = ()
+    """Cases of a stream, whose predictions are gone."""
 
 
 def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
@@ -73,6 +85,8 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
             for delivery in deliveries:
                 delivery.write_together(writes)
     for delivery in deliveries:
+        if content.seal and not unmade and not delivery.lost:
+            delivery.write("the tag of completion", lambda run: run.set_tags(content.seal))
         delivery.close()
     return unmade
 
@@ -103,14 +117,19 @@ def _scores(content: Content) -> Write:
     scores = {scalar_name(key, content.split): value for key, value in content.report.scores.items()}
     scalars = finite({**scores, **_recalibrated(content)})
     tags = _tags(content)
-    curves = content.report.curves if content.step is None else {}
+    settings = content.report.settings
+    curves = {
+        curve_name(name, content.split, settings): curve
+        for name, curve in content.report.curves.items()
+        if content.step is None and (content.curves is None or name in content.curves)
+    }
 
     def write(run: Run) -> None:
         with run.batch():
             run.set_tags(tags)
             run.log_scalars(scalars, step=content.step)
             for name, curve in curves.items():
-                run.log_curve(curve_name(name, content.split), curve)
+                run.log_curve(name, curve)
 
     return write
 
@@ -132,23 +151,35 @@ def _tags(content: Content) -> dict[str, str]:
     tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
     if content.method is not None:
         tags[METHOD_TAG] = content.method
+    if content.step is None:
+        tags[tag_name(SCORES_TAG, content.split)] = scores_digest(content.report)
     return tags | {name: str(value) for name, value in content.tags.items()}
 
 
+def scores_digest(report: Report) -> str:
+    """Sixteen hexadecimal digits of a report's scores and settings."""
+    values = [report.scores, report.settings, (report.recalibration or {}).get("methods")]
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
 def _files(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
+    for path, save in _savers(content, folder):
+        if content.files is None or path.name in content.files:
+            yield _file(content, path, save)
+
+
+def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
     report = content.report
-    yield _file(content, folder / REPORT_FILE, report.to_json)
+    yield folder / REPORT_FILE, report.to_json
     statistics = report.statistics
     if statistics is not None:
-        yield _file(content, folder / STATISTICS_FILE, lambda path: write_statistics(path, statistics))
+        yield folder / STATISTICS_FILE, lambda path: write_statistics(path, statistics)
     if report.recalibration:
         text = json.dumps(report.recalibration, indent=1, allow_nan=False)
-        yield _file(
-            content, folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")
-        )
+        yield folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")
     predictions = content.predictions
     if predictions is not None and _keeps(predictions, content.keep_predictions):
-        yield _file(content, folder / PREDICTIONS_FILE, predictions.save)
+        yield folder / PREDICTIONS_FILE, predictions.save
 
 
 def _file(content: Content, path: Path, save: Callable[[Path], object]) -> tuple[str, Callable[[], Write]]:
@@ -172,8 +203,9 @@ def _keeps(predictions: Predictions, keep: Literal["auto"] | bool) -> bool:
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
+    chosen = hooks.figures() if content.figures is True else content.figures or ()
     for spec in hooks.figures().values():
-        if all(curve in content.report.curves for curve in spec.needs):
+        if spec.name in chosen and all(curve in content.report.curves for curve in spec.needs):
             name = figure_name(spec.name, content.split)
             yield f"{name}.png", _figure(name, spec.draw, content.report)
 
@@ -187,6 +219,7 @@ def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callabl
 
 
 def _cases(content: Content) -> Iterator[Case]:
+    yield from content.kept
     if content.predictions is not None:
         yield from cases(content.predictions, content.cases, content.images)
 
