@@ -1,0 +1,141 @@
+"""One job in a process of its own: `python benchmarks/jobs.py JOB N` prints seconds and peak memory as JSON.
+
+The data are float32: gamma-distributed standard deviations, normal errors of that size.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Job = Callable[[], Callable[[Array, Array, Array], object]]
+
+
+def data(n: int) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(0)
+    s = rng.standard_gamma(3, n, dtype=np.float32)
+    mu = rng.standard_normal(n, dtype=np.float32)
+    return mu + s * rng.standard_normal(n, dtype=np.float32), mu, s
+
+
+def np_sort() -> Callable[[Array, Array, Array], object]:
+    return lambda y, mu, s: np.sort(s)
+
+
+def np_argsort() -> Callable[[Array, Array, Array], object]:
+    return lambda y, mu, s: np.argsort(s)
+
+
+def suite_exact() -> Callable[[Array, Array, Array], object]:
+    import uq_tracking as uq
+
+    return lambda y, mu, s: uq.evaluate(y, mu, s, method="exact")
+
+
+def suite_sketch() -> Callable[[Array, Array, Array], object]:
+    import uq_tracking as uq
+
+    return lambda y, mu, s: uq.evaluate(y, mu, s, method="sketch")
+
+
+def ause_exact() -> Callable[[Array, Array, Array], object]:
+    import uq_tracking as uq
+
+    return lambda y, mu, s: uq.evaluate(y, mu, s, method="exact", metrics=["ause_rmse"])
+
+
+def ause_sketch() -> Callable[[Array, Array, Array], object]:
+    import uq_tracking as uq
+
+    return lambda y, mu, s: uq.evaluate(y, mu, s, method="sketch", metrics=["ause_rmse"])
+
+
+def stream() -> Callable[[Array, Array, Array], object]:
+    import uq_tracking as uq
+
+    def run(y: Array, mu: Array, s: Array) -> object:
+        acc = uq.Accumulator()
+        for at in range(0, len(y), 1 << 20):
+            part = slice(at, at + (1 << 20))
+            acc.update(y[part], mu[part], s[part])
+        return acc.compute()
+
+    return run
+
+
+def toolbox_all() -> Callable[[Array, Array, Array], object]:
+    import uncertainty_toolbox as uct
+
+    return lambda y, mu, s: uct.get_all_metrics(mu, s, y, verbose=False)
+
+
+def toolbox_area() -> Callable[[Array, Array, Array], object]:
+    import uncertainty_toolbox as uct
+
+    return lambda y, mu, s: uct.miscalibration_area(mu, s, y, vectorized=True)
+
+
+def torch_uncertainty_ause() -> Callable[[Array, Array, Array], object]:
+    """What its AUSE metric computes: two argsorts and running sums of the errors, in torch."""
+    import torch
+
+    def rejection(scores: Any, errors: Any) -> Any:
+        ordered = errors[scores.argsort()]
+        rates = torch.zeros(len(scores) + 1)
+        rates[1:] = ordered.cumsum(0) / torch.arange(1, len(scores) + 1)
+        return rates
+
+    def run(y: Array, mu: Array, s: Array) -> object:
+        scores, errors = torch.from_numpy(s), (torch.from_numpy(y) - torch.from_numpy(mu)).abs()
+        gap = rejection(scores, errors) - rejection(errors, errors)
+        return float(torch.trapezoid(gap, dx=1 / len(s)))
+
+    return run
+
+
+def netcal_ence() -> Callable[[Array, Array, Array], object]:
+    from netcal.metrics import ENCE
+
+    return lambda y, mu, s: ENCE(bins=10).measure((mu, s), y)
+
+
+def scoringrules_crps() -> Callable[[Array, Array, Array], object]:
+    import scoringrules
+
+    return lambda y, mu, s: scoringrules.crps_normal(y, mu, s).mean()
+
+
+def scipy_spearman() -> Callable[[Array, Array, Array], object]:
+    from scipy import stats
+
+    return lambda y, mu, s: stats.spearmanr(s, np.abs(y - mu)).statistic
+
+
+JOBS: dict[str, Job] = {
+    name: job
+    for name, job in list(globals().items())
+    if callable(job) and getattr(job, "__module__", "") == __name__ and name not in ("data", "Job")
+}
+
+
+def main(name: str, n: int) -> None:
+    y, mu, s = data(n)
+    run = JOBS[name]()
+    run(y[:1000], mu[:1000], s[:1000])  # imports and first-call costs are not the job's
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    run(y, mu, s)
+    seconds = time.perf_counter() - start
+    extra = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(json.dumps({"seconds": seconds, "extra_mb": extra / 1024}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(float(sys.argv[2])))

@@ -1,0 +1,133 @@
+"""Measure us and the peers side by side and write docs/benchmarks.md with its plot.
+
+    python benchmarks/run.py            # everything, about half an hour
+    python benchmarks/run.py --quick    # up to 10^6, one run each
+
+Every job runs in a fresh process; medians; the ratio to `numpy.argsort` of one array in the same round is what to
+compare, since machines differ and drift.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from parts import parts_page
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+
+SIZES = [10**5, 10**6, 10**7, 10**8]
+LARGEST = {  # beyond this a job takes minutes or does not fit
+    "toolbox_all": 10**5,
+    "toolbox_area": 10**7,
+    "torch_uncertainty_ause": 10**7,
+    "netcal_ence": 10**7,
+    "scoringrules_crps": 10**7,
+    "scipy_spearman": 10**7,
+    "np_argsort": 10**8,
+    "np_sort": 10**8,
+    "suite_exact": 10**7,
+    "ause_exact": 10**7,
+    "suite_sketch": 10**8,
+    "ause_sketch": 10**8,
+    "stream": 10**8,
+}
+LABELS = {
+    "np_sort": "numpy sort",
+    "np_argsort": "numpy argsort",
+    "suite_exact": "uq_tracking, whole suite, exact",
+    "suite_sketch": "uq_tracking, whole suite, sketch",
+    "stream": "uq_tracking, Accumulator in blocks of 2^20",
+    "ause_exact": "uq_tracking, AUSE alone, exact",
+    "ause_sketch": "uq_tracking, AUSE alone, sketch",
+    "toolbox_all": "uncertainty-toolbox get_all_metrics",
+    "toolbox_area": "uncertainty-toolbox miscalibration area",
+    "torch_uncertainty_ause": "torch-uncertainty AUSE (transcribed)",
+    "netcal_ence": "netcal ENCE",
+    "scoringrules_crps": "scoringrules CRPS",
+    "scipy_spearman": "scipy spearmanr",
+}
+
+
+def measure(job: str, n: int, runs: int) -> dict[str, float]:
+    """Median seconds and extra megabytes at peak."""
+    found = []
+    for _ in range(runs):
+        done = subprocess.run(
+            [sys.executable, str(HERE / "jobs.py"), job, str(n)], capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return {key: statistics.median(one[key] for one in found) for key in ("seconds", "extra_mb")}
+
+
+def table(found: dict[str, dict[int, dict[str, float]]]) -> str:
+    """Seconds / extra megabytes / ratio to argsort, per size."""
+    sizes = sorted({n for by_size in found.values() for n in by_size})
+    head = "| job | " + " | ".join(f"10^{len(str(n)) - 1}" for n in sizes) + " |\n|---|" + "---|" * len(sizes)
+    lines = [head]
+    for job, by_size in found.items():
+        cells = []
+        for n in sizes:
+            if n not in by_size:
+                cells.append("-")
+                continue
+            one, yard = by_size[n], found["np_argsort"][n]["seconds"]
+            cells.append(f"{one['seconds']:.3g} s, {one['extra_mb']:.0f} MB, {one['seconds'] / yard:.2g} x")
+        lines.append(f"| {LABELS[job]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
+    """Seconds against samples, both axes logarithmic."""
+    figure = Figure(figsize=(8, 5.5), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for job, by_size in found.items():
+        ours, yard = job.startswith(("suite", "ause", "stream")), job.startswith("np_")
+        style = {"linewidth": 2.2} if ours else {"linestyle": ":" if yard else "--", "linewidth": 1.3}
+        axes.plot(
+            list(by_size),
+            [one["seconds"] for one in by_size.values()],
+            marker="o",
+            label=LABELS[job],
+            **style,
+        )
+    axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="seconds")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=7.5, loc="upper left")
+    figure.savefig(path, metadata={"Software": None})
+
+
+HEAD = """# Speed and memory
+
+Written by `make bench`. float32 input, each job in a fresh process, medians: seconds, extra memory at peak, and the
+ratio to `numpy.argsort` of one array in the same round. Compare ratios: machines differ.
+
+torch-uncertainty is not installed here (it asks for torchvision); its AUSE is transcribed: two argsorts and running
+sums in torch.
+
+![seconds against samples](images/benchmarks.png)
+
+"""
+
+
+def main(quick: bool) -> None:
+    sizes, runs = (SIZES[:2], 1) if quick else (SIZES, 3)
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for job in LABELS:
+        for n in [n for n in sizes if n <= LARGEST[job]]:
+            found.setdefault(job, {})[n] = measure(job, n, 1 if n >= 10**8 or job == "toolbox_all" else runs)
+            print(f"{LABELS[job]:45} {n:>11,} {found[job][n]['seconds']:9.3f} s", flush=True)
+    (DOCS / "images").mkdir(exist_ok=True)
+    plot(found, DOCS / "images" / "benchmarks.png")
+    (DOCS / "benchmarks.md").write_text(HEAD + table(found) + "\n\n" + parts_page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
