@@ -275,6 +275,10 @@ class Accumulator(Streaming):
         self._drain()
         return dict(self._kept.cases)
 
+    def keep(self, number: int, case: KeptCase) -> None:
+        """Keep a case for maps that does not come out of a batch."""
+        self._kept.cases[number] = case
+
     @property
     def n(self) -> int:
         """Number of samples that count so far."""

@@ -11,12 +11,9 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
+from uq_tracking.kept import AUTO_CASES, looks_spatial
 
 Maps = Literal["auto"] | int | Sequence[int] | bool
-
-AUTO_CASES = 4
-_AUTO_MIN_SIDE = 16
-_AUTO_MAX_RATIO = 8
 
 
 @dataclass(frozen=True)
@@ -28,6 +25,11 @@ class Case:
     mean: npt.NDArray[Any]
     std: npt.NDArray[Any]
     image: npt.NDArray[Any] | None = None
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """What is drawn, in the order that map panels take it."""
+        return self.target, self.mean, self.std
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
@@ -61,7 +63,7 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     """
     if maps is False:
         return []
-    if maps == "auto" and not _looks_spatial(shape):
+    if maps == "auto" and not looks_spatial(shape):
         return []
     if len(shape) < 2:
         raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
@@ -101,13 +103,6 @@ def check_images(shape: tuple[int, ...], images: Any) -> None:
             f"images holds {len(images)} images for {count} cases of predictions {shape}; pass one image per case, "
             "shape (cases, height, width) or (cases, height, width, channels)"
         )
-
-
-def _looks_spatial(shape: tuple[int, ...]) -> bool:
-    if len(shape) < 2:
-        return False
-    short, long = sorted(shape[-2:])
-    return short >= _AUTO_MIN_SIDE and long <= _AUTO_MAX_RATIO * short
 
 
 def _spread(count: int, wanted: int) -> list[int]:

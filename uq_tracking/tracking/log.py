@@ -6,13 +6,16 @@ import logging
 import operator
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from uq_tracking.errors import BackendError, InputTypeError, SettingsError, TrackingWarning
 from uq_tracking.evaluation import evaluate
 from uq_tracking.inputs import Options, Predictions
+from uq_tracking.lazy import is_lazy
 from uq_tracking.report import Report
 from uq_tracking.settings import Method
+from uq_tracking.streaming import Streaming
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
 from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.fallback import fallback_target
@@ -57,8 +60,10 @@ def log(
 
     Parameters
     ----------
-    y_true : array of any shape, `Predictions` or `Report`
-        Truth, in the target's unit; or predictions or a report made before, then without ``y_pred``, ``y_std``.
+    y_true : array of any shape, `Predictions`, `Report` or `Accumulator`
+        Truth, in the target's unit; or predictions, a report or an accumulator made before, then without
+        ``y_pred``, ``y_std``. Dask arrays are scored chunk by chunk; like those of an accumulator, their
+        predictions are not stored.
     y_pred, y_std : array of the same shape
         Predictive mean and standard deviation, in the target's unit.
     run : optional
@@ -123,6 +128,10 @@ def log(
     targets = targets_of(run, to, name=method or "uq", tags=tags)
     if calibration is not None:
         options["calibration"] = calibration
+    if is_lazy(y_true) or isinstance(y_true, Streaming):
+        content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
+        content = replace(content, split=split, step=step, method=method, tags=tags or {}, figures=figures)
+        return _sent(content, targets, to, strict=strict)
     data = _read(y_true, y_pred, y_std, unit, options)
     if isinstance(data, Report):
         chosen: list[int] = _no_cases(maps)
@@ -134,10 +143,44 @@ def log(
     content = Content(
         report, scored, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
     )
+    return _sent(content, targets, to, strict=strict)
+
+
+def _sent(content: Content, targets: list[Target], to: str | Sequence[str] | None, *, strict: bool) -> Report:
     if not targets:
         targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
     _deliver(content, targets, strict=strict)
-    return report
+    return content.report
+
+
+def _streamed(
+    y_true: Any,
+    y_pred: Any,
+    y_std: Any,
+    unit: str | None,
+    statistics: Method,
+    maps: Maps,
+    images: Any,
+    predictions: Literal["auto"] | bool,
+    options: dict[str, Any],
+) -> Content:
+    """What is to be logged of an accumulator or of lazy arrays."""
+    from uq_tracking.tracking.streams import as_stream, check_stream, kept_cases
+
+    if isinstance(y_true, Streaming):
+        check_stream(unit, options, maps, images, predictions)
+    stream = as_stream(
+        y_true,
+        y_pred,
+        y_std,
+        unit=unit,
+        statistics=statistics,
+        maps=maps,
+        images=images,
+        options=options,
+    )
+    after = {name: options[name] for name in ("calibration", "recalibration") if name in options}
+    return Content(stream.compute(**after), kept=kept_cases(stream) if maps is not False else ())
 
 
 def _checked_step(step: Any) -> int:
