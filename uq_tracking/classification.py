@@ -17,8 +17,8 @@ from uq_tracking.statistics.make import make_class_statistics
 
 ACCURACY = {
     "exact": "exact; sums in float64",
-    "sketch": "buckets of relative width 2^-11: sums (accuracy, nll, brier, entropy_mean, miou) are exact; about 1e-6 "
-    "absolute for calibration errors, 1e-4 for areas (ause_brier, aurc)",
+    "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about 1e-6 "
+    "absolute for calibration errors (ece, mce, ace), 1e-4 for areas (ause_brier, aurc)",
 }
 
 

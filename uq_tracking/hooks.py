@@ -21,7 +21,7 @@ from uq_tracking.errors import PluginError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from uq_tracking.metrics.registry import Metric
+    from uq_tracking.metrics.registry import Metric, Task
     from uq_tracking.recalibration import Recalibrator
     from uq_tracking.report import Report
     from uq_tracking.tracking.backend import Backend
@@ -38,11 +38,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure drawn from a report: stored as ``uq_<name>.png`` when the report has every curve in ``needs``."""
+    """A figure drawn from a report of a task: stored as ``uq_<name>.png`` when it has every curve in ``needs``."""
 
     name: str
     draw: Callable[[Report], Figure]
     needs: tuple[str, ...] = ()
+    task: Task = "regression"
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,14 @@ class MapSpec:
     ``draw(target, mean, std, *, scale, unit, image=None, title=None)`` gets 2-D arrays of equal shape, the target
     being NaN where there is no ground truth; ``scale`` brings std onto the error's colour scale (MeRCI's lambda).
     Panels of a name other than ``uncertainty`` are stored as ``uq_map/<case>_<name>``.
+
+    For ``task="classification"`` it is ``draw(labels, probs, *, class_names=None, image=None, title=None)`` with labels
+    of shape (height, width), -1 where there is none, and probabilities of shape (height, width, C).
     """
 
     name: str
     draw: Callable[..., Figure]
+    task: Task = "regression"
 
 
 class Hooks:
@@ -150,16 +155,18 @@ def collect(hook: str, name_of: Callable[[T], str]) -> dict[str, T]:
     return found
 
 
-@lru_cache(maxsize=1)
-def figures() -> dict[str, FigureSpec]:
-    """Registered figures by name."""
-    return collect("uq_figures", lambda spec: spec.name)
+@lru_cache(maxsize=2)
+def figures(task: str = "regression") -> dict[str, FigureSpec]:
+    """Registered figures of a task by name; a name is unique within its task."""
+    found: dict[str, FigureSpec] = collect("uq_figures", lambda spec: f"{spec.task}/{spec.name}")
+    return {spec.name: spec for spec in found.values() if spec.task == task}
 
 
-@lru_cache(maxsize=1)
-def maps() -> dict[str, MapSpec]:
-    """Registered map panels by name."""
-    return collect("uq_maps", lambda spec: spec.name)
+@lru_cache(maxsize=2)
+def maps(task: str = "regression") -> dict[str, MapSpec]:
+    """Registered map panels of a task by name; a name is unique within its task."""
+    found: dict[str, MapSpec] = collect("uq_maps", lambda spec: f"{spec.task}/{spec.name}")
+    return {spec.name: spec for spec in found.values() if spec.task == task}
 
 
 @lru_cache(maxsize=1)

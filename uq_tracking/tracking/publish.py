@@ -15,10 +15,12 @@ import numpy as np
 
 from uq_tracking import hooks
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tracking.backend import Run, finite
 from uq_tracking.tracking.cases import Case, cases
+from uq_tracking.tracking.class_cases import ClassCase, class_cases
 from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.names import (
     METHOD_TAG,
@@ -54,7 +56,7 @@ class Content:
     """
 
     report: Report
-    predictions: Predictions | None = None
+    predictions: Predictions | ClassPredictions | None = None
     split: str | None = None
     step: int | None = None
     method: str | None = None
@@ -192,7 +194,7 @@ def _file(content: Content, path: Path, save: Callable[[Path], object]) -> tuple
     return name, make
 
 
-def _keeps(predictions: Predictions, keep: Literal["auto"] | bool) -> bool:
+def _keeps(predictions: Predictions | ClassPredictions, keep: Literal["auto"] | bool) -> bool:
     size = predictions_size(predictions)
     if keep != "auto" or size <= PREDICTIONS_LIMIT:
         return bool(keep)
@@ -203,8 +205,9 @@ def _keeps(predictions: Predictions, keep: Literal["auto"] | bool) -> bool:
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
-    chosen = hooks.figures() if content.figures is True else content.figures or ()
-    for spec in hooks.figures().values():
+    known = hooks.figures(content.report.task)
+    chosen = known if content.figures is True else content.figures or ()
+    for spec in known.values():
         if spec.name in chosen and all(curve in content.report.curves for curve in spec.needs):
             name = figure_name(spec.name, content.split)
             yield f"{name}.png", _figure(name, spec.draw, content.report)
@@ -218,27 +221,28 @@ def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callabl
     return make
 
 
-def _cases(content: Content) -> Iterator[Case]:
+def _cases(content: Content) -> Iterator[Case | ClassCase]:
     yield from content.kept
-    if content.predictions is not None:
+    if isinstance(content.predictions, ClassPredictions):
+        yield from class_cases(content.predictions, content.cases, content.images)
+    elif content.predictions is not None:
         yield from cases(content.predictions, content.cases, content.images)
 
 
-def _maps(content: Content, case: Case) -> Iterator[tuple[str, Callable[[], Write]]]:
-    for spec in hooks.maps().values():
+def _maps(content: Content, case: Case | ClassCase) -> Iterator[tuple[str, Callable[[], Write]]]:
+    for spec in hooks.maps(content.report.task).values():
         suffix = "" if spec.name == "uncertainty" else f"_{spec.name}"
         name = map_name(case.name + suffix, content.split)
         yield name, _map(name, spec.draw, case, content)
 
 
-def _map(name: str, draw: Callable[..., Any], case: Case, content: Content) -> Callable[[], Write]:
+def _map(
+    name: str, draw: Callable[..., Any], case: Case | ClassCase, content: Content
+) -> Callable[[], Write]:
     def make() -> Write:
         figure = draw(
-            case.target,
-            case.mean,
-            case.std,
-            scale=error_scale(content.report),
-            unit=content.report.settings.get("unit"),
+            *case.arrays,
+            **_map_options(content.report),
             image=case.image,
             title=None if content.method is None else f"{content.method}, case {case.name}",
         )
@@ -247,8 +251,16 @@ def _map(name: str, draw: Callable[..., Any], case: Case, content: Content) -> C
     return make
 
 
-def predictions_size(predictions: Predictions) -> int:
+def _map_options(report: Report) -> dict[str, Any]:
+    if report.task == "classification":
+        return {"class_names": report.settings.get("class_names")}
+    return {"scale": error_scale(report), "unit": report.settings.get("unit")}
+
+
+def predictions_size(predictions: Predictions | ClassPredictions) -> int:
     """Bytes of the arrays that ``uq/predictions.npz`` holds."""
+    if isinstance(predictions, ClassPredictions):
+        return predictions.nbytes
     return sum(value.nbytes for value in vars(predictions).values() if isinstance(value, np.ndarray))
 
 
