@@ -223,7 +223,7 @@ def _deliver(content: Content, targets: list[Target], *, strict: bool) -> None:
     message = " ".join(problems + failed)
     if strict:
         raise BackendError(message) from next((item.error for item in deliveries if item.error), None)
-    warnings.warn(message, TrackingWarning, stacklevel=3)
+    warnings.warn(message, TrackingWarning, stacklevel=4)
 
 
 def _fallback(content: Content, *, notice: bool = True) -> Target:
