@@ -6,6 +6,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from uq_tracking.tracking.delivery import redact
 
+_CLASSIC = "?workflowType=machine_learning"
+"""MLflow 3 opens its pages for language models without it."""
+
 
 def base_address(tracking_uri: str) -> str | None:
     """Return the server's address for a browser, or None when the tracking URI is no server.
@@ -22,7 +25,7 @@ def base_address(tracking_uri: str) -> str | None:
 def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
     """Return the address of a run's page."""
     base = base_address(tracking_uri)
-    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}"
+    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}{_CLASSIC}"
 
 
 def experiment_link(tracking_uri: str, experiment_id: str) -> str:
@@ -30,4 +33,4 @@ def experiment_link(tracking_uri: str, experiment_id: str) -> str:
     base = base_address(tracking_uri)
     if base is None:
         return f"mlflow ui --backend-store-uri {redact(tracking_uri)}"
-    return f"{base}/#/experiments/{experiment_id}?workflowType=machine_learning"
+    return f"{base}/#/experiments/{experiment_id}{_CLASSIC}"

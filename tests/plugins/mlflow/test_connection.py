@@ -137,7 +137,9 @@ def test_a_locked_database_counts_as_unreachable(sqlite_uri):
 
 def test_links_hold_no_credentials():
     assert base_address("https://u:p@host:1/team/") == "https://host:1/team"
-    assert run_link("http://u:p@h", "7", "r") == "http://h/#/experiments/7/runs/r"
+    assert (
+        run_link("http://u:p@h", "7", "r") == "http://h/#/experiments/7/runs/r?workflowType=machine_learning"
+    )
     assert (
         experiment_link("postgresql://u:p@h/db", "7") == "mlflow ui --backend-store-uri postgresql://***@h/db"
     )
