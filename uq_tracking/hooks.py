@@ -54,8 +54,8 @@ class MapSpec:
     being NaN where there is no ground truth; ``scale`` brings std onto the error's colour scale (MeRCI's lambda).
     Panels of a name other than ``uncertainty`` are stored as ``uq_map/<case>_<name>``.
 
-    For ``task="classification"`` it is ``draw(labels, probs, *, class_names=None, image=None, title=None)`` with labels
-    of shape (height, width), -1 where there is none, and probabilities of shape (height, width, C).
+    For ``task="classification"`` it is ``draw(labels, probs, *, class_names=None, image=None, title=None)``, with
+    labels of shape (height, width), -1 where there is none, and probabilities of shape (height, width, C).
     """
 
     name: str

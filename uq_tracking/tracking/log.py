@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import logging
-import operator
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from uq_tracking.errors import BackendError, InputTypeError, SettingsError, TrackingWarning
+from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.evaluation import evaluate
 from uq_tracking.inputs import Options, Predictions
-from uq_tracking.lazy import is_lazy
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report
 from uq_tracking.settings import Method
-from uq_tracking.streaming import Streaming
+from uq_tracking.streams.base import Streaming
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
-from uq_tracking.tracking.delivery import Delivery
-from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.names import check_split
-from uq_tracking.tracking.publish import Content, publish
-from uq_tracking.tracking.resolve import Target, targets_of
-
-_log = logging.getLogger("uq_tracking")
+from uq_tracking.tracking.publish import Content
+from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.tracking.sending import checked_step, send
 
 
 def log(
@@ -124,14 +118,14 @@ def log(
     0.167
     """
     check_split(split)
-    step = None if step is None else _checked_step(step)
+    step = checked_step(step)
     targets = targets_of(run, to, name=method or "uq", tags=tags)
     if calibration is not None:
         options["calibration"] = calibration
     if is_lazy(y_true) or isinstance(y_true, Streaming):
         content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
         content = replace(content, split=split, step=step, method=method, tags=tags or {}, figures=figures)
-        return _sent(content, targets, to, strict=strict)
+        return send(content, targets, to, strict=strict)
     data = _read(y_true, y_pred, y_std, unit, options)
     if isinstance(data, Report):
         chosen: list[int] = _no_cases(maps)
@@ -143,14 +137,7 @@ def log(
     content = Content(
         report, scored, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
     )
-    return _sent(content, targets, to, strict=strict)
-
-
-def _sent(content: Content, targets: list[Target], to: str | Sequence[str] | None, *, strict: bool) -> Report:
-    if not targets:
-        targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
-    _deliver(content, targets, strict=strict)
-    return content.report
+    return send(content, targets, to, strict=strict)
 
 
 def _streamed(
@@ -183,13 +170,6 @@ def _streamed(
     return Content(stream.compute(**after), kept=kept_cases(stream) if maps is not False else ())
 
 
-def _checked_step(step: Any) -> int:
-    try:
-        return operator.index(step)
-    except TypeError:
-        raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
-
-
 def _read(
     y_true: Any, y_pred: Any, y_std: Any, unit: str | None, options: dict[str, Any]
 ) -> Predictions | Report:
@@ -210,35 +190,3 @@ def _no_cases(maps: Maps) -> list[int]:
     if maps in ("auto", False):
         return []
     raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
-
-
-def _deliver(content: Content, targets: list[Target], *, strict: bool) -> None:
-    deliveries = [Delivery(target) for target in targets]
-    problems = publish(content, deliveries)
-    failed = [problem for delivery in deliveries if (problem := delivery.problem())]
-    if failed:
-        failed.append(_rescue(content))
-    if not problems + failed:
-        return
-    message = " ".join(problems + failed)
-    if strict:
-        raise BackendError(message) from next((item.error for item in deliveries if item.error), None)
-    warnings.warn(message, TrackingWarning, stacklevel=4)
-
-
-def _fallback(content: Content, *, notice: bool = True) -> Target:
-    """Target a folder, and say where in a line that is visible and can stop nothing: the log, not a warning."""
-    target, is_new = fallback_target(content.method, content.split, content.step)
-    if notice and is_new:
-        _log.warning("no tracker has an active run: logging to %s", target.label)
-    return target
-
-
-def _rescue(content: Content) -> str:
-    """Keep everything in a folder, and say where."""
-    delivery = Delivery(_fallback(content, notice=False))
-    publish(content, [delivery])
-    problem = delivery.problem()
-    if problem is not None:
-        return f"A copy could not be kept either: {problem}"
-    return f"Everything is kept in {delivery.target.label}; with the tracker back, pass the report to uq.log again."
