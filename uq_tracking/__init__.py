@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from uq_tracking.accumulator import Accumulator
-    from uq_tracking.blocks import evaluate_blocks
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.streams.blocks import evaluate_blocks
     from uq_tracking.evaluation import evaluate
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.log import log
 
 _HOME = {
-    "Accumulator": "accumulator",
+    "Accumulator": "streams.accumulator",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
     "evaluate": "evaluation",
-    "evaluate_blocks": "blocks",
+    "evaluate_blocks": "streams.blocks",
     "log": "tracking.log",
     "recalibrate": "recalibration",
 }

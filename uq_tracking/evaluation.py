@@ -11,7 +11,7 @@ from uq_tracking import __version__
 from uq_tracking.curves import regression_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.lazy import is_lazy
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.metrics.registry import Metric, Undefined, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
@@ -87,7 +87,7 @@ def evaluate(
     """
     settings = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
     if is_lazy(y_true):
-        from uq_tracking.dask_arrays import count_dask
+        from uq_tracking.streams.dask_arrays import count_dask
 
         options = {**settings.to_dict(), "metrics": metrics, "std_floor": std_floor, "on_invalid": on_invalid}
         counted = count_dask(y_true, y_pred, y_std, mask=mask, groups=groups, by=by, method=method, **options)

@@ -28,7 +28,7 @@ ORDER = [
     ["recalibrated", "crossfit"],
     ["bootstrap"],
     ["evaluation"],
-    ["accumulator"],
+    ["streams"],
     ["figures"],
     ["tracking"],
     ["reading"],

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
-from uq_tracking.kept import AUTO_CASES, looks_spatial
+from uq_tracking.streams.kept import AUTO_CASES, looks_spatial
 
 Maps = Literal["auto"] | int | Sequence[int] | bool
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from uq_tracking.accumulator import Accumulator
-from uq_tracking.dask_arrays import count_dask
 from uq_tracking.errors import SettingsError
-from uq_tracking.lazy import is_lazy
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.settings import Method
+from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.tracking.cases import Case, Maps, check_images, choose_cases
 
 

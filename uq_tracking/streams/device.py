@@ -10,9 +10,9 @@ import numpy as np
 
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.kept import KeptCase, case_number
 from uq_tracking.statistics.fingerprint import Fingerprint
 from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.streams.kept import KeptCase, case_number
 
 if TYPE_CHECKING:
     from uq_tracking.statistics.torch_sketch import TorchSketch

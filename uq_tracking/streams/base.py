@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-FORMAT = "uq_tracking.accumulator"
+FORMAT = "uq_tracking.streams.accumulator"
 VERSION = 1
 ABOUT = "about"
 """Entry of the file that holds format, version, task and settings as JSON."""
@@ -97,7 +97,7 @@ class Streaming(ABC):
         IncompatibleStatisticsError
             The settings of the processes differ.
         """
-        from uq_tracking.ranks import gather
+        from uq_tracking.streams.ranks import gather
 
         self._check_open()
         parts = [type(self)._from_bytes(data) for data in gather(self._to_bytes(), group)]

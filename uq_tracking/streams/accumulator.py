@@ -15,7 +15,6 @@ from uq_tracking.errors import (
 )
 from uq_tracking.evaluation import as_predictions, score
 from uq_tracking.inputs import Predictions
-from uq_tracking.kept import KeptCase, KeptCases, Wanted, case_number, check_image_count
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
@@ -31,10 +30,11 @@ from uq_tracking.statistics.labelled import (
 )
 from uq_tracking.statistics.regression import COUNTS, RegressionStatistics
 from uq_tracking.statistics.sketch import SKETCH_BITS
-from uq_tracking.streaming import Arrays, Streaming, beneath, under
+from uq_tracking.streams.base import Arrays, Streaming, beneath, under
+from uq_tracking.streams.kept import KeptCase, KeptCases, Wanted, case_number, check_image_count
 
 if TYPE_CHECKING:
-    from uq_tracking.device_counts import DeviceCounts
+    from uq_tracking.streams.device import DeviceCounts
 
 LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
 FLAT = ("alpha", "n_bins", "family", "dof", "unit")
@@ -227,7 +227,7 @@ class Accumulator(Streaming):
         y_true, y_pred, y_std, mask, groups, by, images = arguments
         if groups is not None or by is not None or self.settings["method"] == "exact":
             return False
-        from uq_tracking.device_counts import DeviceCounts, countable, cutter
+        from uq_tracking.streams.device import DeviceCounts, countable, cutter
 
         if not countable((y_true, y_pred, y_std), on_device=self.settings["on_device"]):
             return False

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.accumulator import Accumulator
 from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.kept import KeptCase, case_number
 from uq_tracking.settings import EXACT_LIMIT, Method
+from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.kept import KeptCase, case_number
 
 SPLIT_EVERY = 8
 """How many counts are merged at a time."""

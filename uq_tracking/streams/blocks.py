@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.accumulator import Accumulator
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
+from uq_tracking.streams.accumulator import Accumulator
 
 Progress = Callable[[int], object]
 

@@ -1,0 +1,1 @@
+"""Scoring what does not fit into memory at once: batches, blocks, processes, dask chunks."""
