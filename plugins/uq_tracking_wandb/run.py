@@ -91,6 +91,7 @@ class WandbRun(Run):
         with self._lock:
             if is_finished(self.sdk_run):
                 raise finished_error(self.uri)
+            _ = self.sdk_run.step  # attaches a forked worker to the run, which its summary does not do
             self._depth += 1
             try:
                 yield
