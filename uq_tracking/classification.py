@@ -96,13 +96,11 @@ def evaluate_classification(
         return report
     from uq_tracking.recalibrated_classification import add_temperature
 
-    form: dict[str, Any] = {"logits": logits, "class_axis": class_axis, "members_axis": members_axis}
     return add_temperature(
         report,
         data,
         calibration,
         score=lambda after: score_predictions(after, settings, chosen, method),
-        read=lambda labels, probs: ClassPredictions(labels, probs, ignore_label=ignore_label, **form),
     )
 
 

@@ -22,7 +22,6 @@ def add_temperature(
     calibration: Any,
     *,
     score: Callable[[ClassPredictions], Report],
-    read: Callable[[Any, Any], ClassPredictions],
 ) -> Report:
     """The report with scores and curves after temperature scaling.
 
@@ -32,8 +31,8 @@ def add_temperature(
         Before it, and what was scored.
     calibration : tuple (labels, probs), ClassPredictions or Temperature
         What to fit on, or what was fitted.
-    score, read : callable
-        Make a report of class predictions, and class predictions of a tuple.
+    score : callable
+        Makes a report of class predictions.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def add_temperature(
     if isinstance(calibration, Temperature):
         how, fitted, refusal = FITTED_OBJECT, calibration, ""
     else:
-        how, (fitted, refusal) = SECOND_SET, _fit(_second_set(calibration, read))
+        how, (fitted, refusal) = SECOND_SET, _fit(_second_set(calibration, data))
     if fitted is None:
         warnings.warn(f"temperature has no scores after it: {refusal}", TrackingWarning, stacklevel=3)
         entry: dict[str, Any] = {"how": how, "refused": refusal}
@@ -73,11 +72,11 @@ def n_logits(data: ClassPredictions) -> int:
     return 1 if data.scores.binary else data.n_classes
 
 
-def _second_set(calibration: Any, read: Callable[[Any, Any], ClassPredictions]) -> ClassPredictions:
+def _second_set(calibration: Any, data: ClassPredictions) -> ClassPredictions:
     if isinstance(calibration, ClassPredictions):
         return calibration
     if isinstance(calibration, tuple) and len(calibration) == 2:
-        return read(*calibration)
+        return data.like(*calibration)
     raise SettingsError(
         f"calibration is a {type(calibration).__name__}; pass a second set (labels, probs), ClassPredictions, or "
         "a fitted Temperature"

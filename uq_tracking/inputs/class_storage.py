@@ -33,6 +33,7 @@ def write(path: Path, data: ClassPredictions) -> None:
         "counts": data.counts,
         "ignore_label": data.ignore_label,
         "class_names": data.class_names,
+        "axes": data.axes,
         **{name: getattr(data.scores, name) for name in SCORE_SETTINGS},
     }
     arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid}
@@ -84,6 +85,7 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
         "counts": dict(about["counts"]),
         "ignore_label": about["ignore_label"],
         "class_names": None if names is None else tuple(names),
+        "axes": (int(about["axes"][0]), about["axes"][1]),
     }
 
 

@@ -87,6 +87,8 @@ class ClassPredictions:
     """The label that was left out."""
     class_names: tuple[str, ...] | None
     """Names of the classes."""
+    axes: tuple[int, int | None]
+    """``class_axis`` and ``members_axis``, as they were given."""
 
     def __init__(
         self,
@@ -126,6 +128,7 @@ class ClassPredictions:
             counts=scan.counts,
             ignore_label=ignore_label,
             class_names=_names(class_names, scores.n_classes),
+            axes=(class_axis, members_axis),
         )
 
     def _fill(self, **values: Any) -> Self:
@@ -195,6 +198,18 @@ class ClassPredictions:
             values = piece[:, 1] - piece[:, 0] if self.scores.binary else piece
             logs.append(values.astype(self.scores.values.dtype))
         return np.concatenate(labels), np.concatenate(logs)
+
+    def like(self, labels: Any, probs: Any) -> ClassPredictions:
+        """Class predictions of another set whose arrays have the same form."""
+        class_axis, members_axis = self.axes
+        return ClassPredictions(
+            labels,
+            probs,
+            logits=self.scores.logits,
+            class_axis=class_axis,
+            members_axis=members_axis,
+            ignore_label=self.ignore_label,
+        )
 
     def at_temperature(self, temperature: float) -> ClassPredictions:
         """The same predictions with the logarithms of the probabilities divided by a temperature."""
