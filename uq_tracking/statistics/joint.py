@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,10 +65,15 @@ class Joint:
             raise IncompatibleStatisticsError(
                 f"joint bits differs ({self.bits} and {other.bits}); sketch both with the same resolution"
             )
-        key, inverse = np.unique(np.concatenate([self.key, other.key]), return_inverse=True)
+        return Joint.total([self, other])
+
+    @classmethod
+    def total(cls, parts: Sequence[Joint]) -> Joint:
+        """Cells of all parts, which have the same ``bits``."""
+        key, inverse = np.unique(np.concatenate([part.key for part in parts]), return_inverse=True)
         count = np.zeros(len(key), dtype=np.int64)
-        np.add.at(count, inverse, np.concatenate([self.count, other.count]))
-        return Joint(key, count, self.bits)
+        np.add.at(count, inverse, np.concatenate([part.count for part in parts]))
+        return cls(key, count, parts[0].bits)
 
     def coarsened(self, bits: int) -> Joint:
         """The same counts in cells of ``bits`` mantissa bits, or of its own where they are fewer."""

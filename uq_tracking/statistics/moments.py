@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.grouped import BLOCK
-from uq_tracking.statistics.parallel import inner
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.exact import PAYLOADS, SortedRows
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import BLOCK, FloatArray, Grouped, Groups
 from uq_tracking.statistics.joint import JOINT_BITS, Joint
 from uq_tracking.statistics.moments import Moments
@@ -28,6 +29,9 @@ COUNTS = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
 
 BUILD_BLOCK = 4 * BLOCK
 """Samples counted at a time: the buckets' tables are added once per block."""
+
+JOINED_AT_ONCE = 16
+"""Blocks whose joint counts wait to be added in one go."""
 
 STORED_ROWS = 50_000
 """Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
@@ -55,6 +59,8 @@ class RegressionStatistics:
         Spearman's, of std and absolute error; None when one of them is constant.
     std_floor : float or None
         The floor that std was raised to before counting.
+    groups : GroupTables or None
+        Coarse statistics of each group (image, scene), which are resampled for confidence intervals.
     """
 
     kind: Kind
@@ -68,6 +74,7 @@ class RegressionStatistics:
     joint: Joint | None = None
     bits: int | None = None
     std_floor: float | None = None
+    groups: GroupTables | None = None
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Results shared between metrics; derived, never stored."""
 
@@ -98,14 +105,21 @@ class RegressionStatistics:
         if self.kind == "exact":
             std, error = self.rows()
             made = sketch_rows(std, error, bits=bits)
-            return replace(made, moments=self.moments, counts=self.counts, std_floor=self.std_floor)
+            return replace(
+                made,
+                moments=self.moments,
+                counts=self.counts,
+                std_floor=self.std_floor,
+                groups=self.groups,
+            )
         if bits != self.bits:
             raise IncompatibleStatisticsError(f"a sketch of {self.bits} bits cannot become one of {bits}")
         return self
 
     def stored(self) -> RegressionStatistics:
         """The form that is kept with a run: a few megabytes at any size."""
-        return self.sketched() if self.kind == "exact" and self.n > STORED_ROWS else self
+        made = self.sketched() if self.kind == "exact" and self.n > STORED_ROWS else self
+        return made if self.groups is None else replace(made, groups=self.groups.stored())
 
     def __add__(self, other: RegressionStatistics) -> RegressionStatistics:
         return merge(self, other)
@@ -119,6 +133,8 @@ class RegressionStatistics:
         }
         for name, m in self.moments.items():
             arrays[f"moments/{name}"] = np.asarray([m.mean, m.m2, m.low, m.high])
+        if self.groups is not None:
+            arrays |= {f"groups/{name}": values for name, values in self.groups.to_arrays().items()}
         if self.kind == "exact":
             arrays["std"], arrays["error"] = self.rows()
             return arrays
@@ -141,8 +157,10 @@ class RegressionStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> RegressionStatistics:
         """Statistics from the arrays that ``to_arrays`` made; FileFormatError for anything else."""
+        own = {name.removeprefix("groups/"): arrays[name] for name in arrays if name.startswith("groups/")}
         try:
-            return _from_arrays(arrays)
+            made = _from_arrays(arrays)
+            return replace(made, groups=GroupTables.from_arrays(own)) if own else made
         except (KeyError, ValueError, IndexError, TypeError) as error:
             raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
 
@@ -250,7 +268,7 @@ class SketchBuilder:
     def __init__(self, bits: int = SKETCH_BITS) -> None:
         self.bits = bits
         self._sums = {name: BucketSums(name, PAYLOADS[name], bits) for name in ORDERS}
-        self._joint = Joint.empty()
+        self._joints = [Joint.empty()]
         self._moments = {name: Moments() for name in VARIABLES}
         self._log_std = 0.0
         self._zero = 0
@@ -272,14 +290,14 @@ class SketchBuilder:
         """Add the samples of a finished sketch of the same ``bits``."""
         for name, groups in statistics._sketch_groups():
             self._sums[name].absorb(groups)
-        self._joint = self._joint.merge(statistics.joint_counts())
+        self._join(statistics.joint_counts())
         for name in VARIABLES:
             self._moments[name] = self._moments[name].merge(statistics.moments[name])
         self._log_std += statistics.log_std
         self._zero += statistics.counts["n_zero_std"]
 
     def _add_block(self, std: FloatArray, error: FloatArray) -> None:
-        self._joint = self._joint.merge(Joint.of(std, error))
+        self._join(Joint.of(std, error))
         columns = payload_columns(std, error)
         with np.errstate(divide="ignore"):
             self._log_std += float(np.log(std).sum())
@@ -289,8 +307,14 @@ class SketchBuilder:
             self._moments[name] = self._moments[name].merge(Moments.of(columns[name]))
         self._zero += int(np.count_nonzero(std == 0))
 
+    def _join(self, joint: Joint) -> None:
+        self._joints.append(joint)
+        if len(self._joints) > JOINED_AT_ONCE:
+            self._joints = [Joint.total(self._joints)]
+
     def finish(self) -> RegressionStatistics:
         """Statistics of everything added."""
+        joint = Joint.total(self._joints)
         counts = {**dict.fromkeys(COUNTS, 0), "n": self._moments["std"].count, "n_zero_std": self._zero}
         groups = {name: sums.grouped() for name, sums in self._sums.items()}
         return RegressionStatistics(
@@ -301,8 +325,8 @@ class SketchBuilder:
             moments=dict(self._moments),
             counts=counts,
             log_std=self._log_std,
-            rank_correlation=self._joint.rank_correlation(),
-            joint=self._joint,
+            rank_correlation=joint.rank_correlation(),
+            joint=joint,
             bits=self.bits,
         )
 
@@ -335,14 +359,15 @@ def merge(one: RegressionStatistics, other: RegressionStatistics) -> RegressionS
         raise IncompatibleStatisticsError(
             f"std_floor differs ({one.std_floor} and {other.std_floor}); evaluate both with the same floor"
         )
+    groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
     if one.kind == other.kind == "exact":
-        return _merge_exact(one, other)
+        return replace(_merge_exact(one, other), groups=groups)
     bits = one.bits or other.bits or SKETCH_BITS
     if {one.bits or bits, other.bits or bits} != {bits}:
         raise IncompatibleStatisticsError(
             f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
         )
-    return _merge_sketch(one.sketched(bits), other.sketched(bits))
+    return replace(_merge_sketch(one.sketched(bits), other.sketched(bits)), groups=groups)
 
 
 def _with_counts(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:

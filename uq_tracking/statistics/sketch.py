@@ -29,6 +29,8 @@ class BucketSums:
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
         self._slot = np.full(PAGES, -1, dtype=np.int64)
+        self._shift = np.zeros(PAGES, dtype=np.int64)
+        """From a bucket's number to its place in the tables, per page."""
         self._pages: list[int] = []
         self._count = np.zeros(0, dtype=np.int64)
         self._sums = {name: np.zeros(0) for name in self.payloads}
@@ -50,19 +52,22 @@ class BucketSums:
 
     def _index(self, values: FloatArray) -> IntArray:
         """Where in the tables each value's bucket lies; makes room for new octaves."""
-        bucket = (values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - self.bits)  # + 0.0 makes -0.0 zero
-        page = (bucket >> np.uint64(self.bits)).astype(np.int64)
+        bucket = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
+        bucket >>= MANTISSA - self.bits
+        page = bucket >> self.bits
+        page &= PAGES - 1
         self._open(np.flatnonzero(np.bincount(page, minlength=PAGES)))
-        index: IntArray = (self._slot[page] << self.bits) | (bucket & np.uint64((1 << self.bits) - 1)).astype(
-            np.int64
-        )
-        return index
+        np.take(self._shift, page, out=page)
+        bucket += page
+        return bucket
 
     def _open(self, pages: npt.NDArray[Any]) -> None:
         fresh = pages[self._slot[pages] < 0]
         if not len(fresh):
             return
         self._slot[fresh] = len(self._pages) + np.arange(len(fresh))
+        signed = fresh - np.where(fresh >= PAGES // 2, PAGES, 0)  # what the shift makes of a negative value
+        self._shift[fresh] = (self._slot[fresh] - signed) << self.bits
         self._pages.extend(fresh.tolist())
         size = len(fresh) << self.bits
         self._count = np.concatenate([self._count, np.zeros(size, dtype=np.int64)])
