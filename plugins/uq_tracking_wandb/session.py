@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.errors import BackendError
 from uq_tracking_wandb.history import Recall
 from uq_tracking_wandb.run import WandbRun, is_finished
 
@@ -36,10 +35,7 @@ def open_run(**options: Any) -> wandb.Run:
     import wandb
 
     known = {name: value for name, value in _QUIET.items() if name in wandb.Settings.model_fields}
-    run = wandb.init(reinit="create_new", settings=wandb.Settings(**known), **options)
-    if run.disabled:
-        raise BackendError("W&B is disabled (WANDB_MODE=disabled); unset it to write runs")
-    return run
+    return wandb.init(reinit="create_new", settings=wandb.Settings(**known), **options)
 
 
 class OwnedRun(WandbRun):

@@ -184,8 +184,9 @@ def test_filters_are_refused(wandb_offline: Path) -> None:
         list(OfflineStore(wandb_offline).runs("{}"))
 
 
-def test_wandb_disabled_cannot_write(wandb_offline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment may say disabled; creating a run is asked for by name and goes ahead."""
+def test_a_run_that_is_asked_for_is_created_in_any_mode(
+    wandb_offline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WANDB_MODE", "disabled")
     store = OfflineStore(wandb_offline)
     store.close_run(store.create("n"))

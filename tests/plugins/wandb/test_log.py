@@ -1,0 +1,109 @@
+"""``uq.log`` inside W&B runs: everything arrives under the common names, and reads back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import wandb
+
+import uq_tracking as uq
+from tests.plugins.wandb.helpers import expected_losses, fragment_of, losses, train
+from tests.wandb_server import WandbServer
+from uq_tracking.inputs import Predictions
+from uq_tracking.statistics.store import read_statistics
+from uq_tracking.testing import sample_predictions
+from uq_tracking.tracking.backend import RunStore
+from uq_tracking_wandb.backend import WandbBackend
+
+Opened = tuple[Callable[[str], RunStore], Callable[[str], list[dict[str, Any]]]]
+
+
+@pytest.fixture(params=["online", "offline"])
+def opened(request: pytest.FixtureRequest, backend: WandbBackend) -> Opened:
+    """The store of a finished run, and its history."""
+    if request.param == "online":
+        server: WandbServer = request.getfixturevalue("wandb_online")
+        return lambda run_id: backend.store("tester/p")[0], lambda run_id: server.run("p", run_id).rows()
+    folder: Path = request.getfixturevalue("wandb_offline")
+
+    def rows(run_id: str) -> list[dict[str, Any]]:
+        return fragment_of(folder, run_id).history
+
+    return lambda run_id: backend.store(str(folder), scheme="wandb-offline")[0], rows
+
+
+def test_one_call_logs_everything(opened: Opened, tmp_path: Path) -> None:
+    store_of, rows_of = opened
+    predictions = sample_predictions()
+    with wandb.init(project="p", name="n") as sdk_run:
+        train(sdk_run, range(3))
+        report = uq.log(predictions, method="mc-dropout", strict=True)
+        train(sdk_run, range(3, 5))
+    rows = rows_of(sdk_run.id)
+    store = store_of(sdk_run.id)
+    assert losses(rows) == expected_losses(range(5))
+    stored = next(store.runs())
+    assert {key: stored.scalars[f"uq/{key}"] for key in report.scores} == dict(report.scores)
+    assert stored.tags["uq.method"] == "mc-dropout"
+    files = set(store.files(sdk_run.id))
+    assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= files
+    assert {f"uq_curve/{name}.table.json" for name in report.curves} <= files
+    assert {"uq_sparsification.png", "uq_calibration.png", "uq_map/0.png", "uq_map/1.png"} <= files
+
+    def fetched(name: str) -> Path:
+        return store.fetch(sdk_run.id, name, tmp_path / "fetched")
+
+    assert uq.Report.from_json(fetched("uq/report.json")) == report
+    assert read_statistics(fetched("uq/statistics.npz")).counts == report.counts
+    np.testing.assert_array_equal(Predictions.load(fetched("uq/predictions.npz")).std, predictions.std)
+    table = json.loads(fetched("uq_curve/calibration.table.json").read_text())
+    for number, column in enumerate(table["columns"]):
+        expected = report.curves["calibration"].columns[column]
+        np.testing.assert_allclose([row[number] for row in table["data"]], expected, rtol=0, atol=0)
+
+
+def test_every_epoch_and_a_final_call_per_split(opened: Opened) -> None:
+    store_of, rows_of = opened
+    predictions = sample_predictions(cases=1, side=8)
+    with wandb.init(project="p") as sdk_run:
+        for epoch in range(3):
+            train(sdk_run, [epoch])
+            uq.log(predictions, split="val", step=epoch, strict=True)
+        for split in ("val", "test"):
+            uq.log(predictions, split=split, figures=False, maps=False, strict=True)
+    rows = rows_of(sdk_run.id)
+    assert losses(rows) == expected_losses(range(3))
+    assert [row["uq/step"] for row in rows if "uq/val/nll" in row] == [0, 1, 2]
+    files = store_of(sdk_run.id).files(sdk_run.id)
+    assert {f"uq/{split}/report.json" for split in ("val", "test")} <= set(files)
+
+
+def test_a_disabled_run_gets_nothing_and_no_folder_is_made(
+    wandb_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with wandb.init(project="p", mode="disabled"):
+        uq.log(sample_predictions(cases=1, side=8), figures=False, maps=False, strict=True)
+    assert not (tmp_path / "uq_runs").exists()
+
+
+def test_an_address_makes_a_run_and_a_run_address_extends_it(opened: Opened, wandb_home: Path) -> None:
+    store_of, _ = opened
+    address = (
+        f"wandb-offline:{wandb_home / 'dir'}" if os.environ["WANDB_MODE"] == "offline" else "wandb:tester/p"
+    )
+    predictions = sample_predictions(cases=1, side=8)
+    uq.log(predictions, run=address, method="m", figures=False, maps=False, strict=True)
+    store = store_of("")
+    created = next(store.runs())
+    uq.log(predictions, run=created.uri, split="test", figures=False, maps=False, strict=True)
+    (stored,) = store.runs()
+    assert stored.run_id == created.run_id
+    assert stored.scalars["uq/nll"] == stored.scalars["uq/test/nll"]
+    assert stored.tags["uq.method"] == "m"
