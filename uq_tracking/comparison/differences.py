@@ -1,0 +1,168 @@
+"""Differences between methods with intervals: which methods the data can tell apart.
+
+Three ways, the first that the runs allow:
+
+* **paired bootstrap**: both methods have intervals from resampling the same groups (images, scenes) of the same
+  data; the groups are drawn together for both, so what is hard for both cancels.
+* **over runs**: both methods have two runs or more (seeds, folds). Welch's interval of the difference of means.
+* **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
+  independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data
+  mostly err together, so this is wider than a paired interval.
+
+Intervals are of one difference each; nothing is corrected for looking at many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.metrics.registry import Metric
+
+How = Literal["paired bootstrap", "over runs", "from the intervals", "none"]
+Verdict = Literal["better", "worse", "not told apart", "unknown"]
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric of a method minus that of a reference.
+
+    Attributes
+    ----------
+    method, reference, metric : str
+    value : float
+        Difference of the means over runs; for a metric with a target value, of the distances to it.
+    interval : (float, float) or None
+        Confidence interval; None where the runs allow none.
+    how : str
+        Where the interval comes from.
+    verdict : {"better", "worse", "not told apart", "unknown"}
+        What the interval says of the method; "unknown" without one.
+    """
+
+    method: str
+    reference: str
+    metric: str
+    value: float
+    interval: Range | None
+    how: How
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        interval = None if self.interval is None else list(self.interval)
+        return {**vars(self), "interval": interval}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Difference:
+        """Inverse of ``to_dict``."""
+        interval = values["interval"]
+        return cls(**{**values, "interval": None if interval is None else (interval[0], interval[1])})
+
+
+def difference(
+    one: Sequence[ScoredRun],
+    other: Sequence[ScoredRun],
+    metric: Metric,
+    level: float,
+    paired: Range | None = None,
+) -> Difference | None:
+    """The difference of two methods in one metric; None where one of them has no value.
+
+    Parameters
+    ----------
+    one, other : sequence of ScoredRun
+        The runs of the method and of the reference.
+    metric : Metric
+        A metric that judges.
+    level : float
+        Confidence level of the interval.
+    paired : (float, float), optional
+        Interval of the difference of losses, from a paired bootstrap.
+    """
+    mine, theirs = _losses(one, metric), _losses(other, metric)
+    if not mine or not theirs:
+        return None
+    loss = math.fsum(mine) / len(mine) - math.fsum(theirs) / len(theirs)
+    interval, how = _interval(one, other, metric, level, paired)
+    verdict = _verdict(interval)
+    if metric.direction == "higher":
+        loss, interval = -loss, None if interval is None else (-interval[1], -interval[0])
+    return Difference(one[0].method, other[0].method, metric.key, loss, interval, how, verdict)
+
+
+def _losses(runs: Sequence[ScoredRun], metric: Metric) -> list[float]:
+    return [metric.loss(run.report.scores[metric.key]) for run in runs if metric.key in run.report.scores]
+
+
+def _verdict(interval: Range | None) -> Verdict:
+    """What an interval of a difference of losses says."""
+    if interval is None:
+        return "unknown"
+    low, high = interval
+    if low == high == 0:
+        return "not told apart"
+    return "better" if high < 0 else "worse" if low > 0 else "not told apart"
+
+
+def _interval(
+    one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float, paired: Range | None
+) -> tuple[Range | None, How]:
+    if paired is not None:
+        return paired, "paired bootstrap"
+    mine, theirs = _losses(one, metric), _losses(other, metric)
+    if len(mine) > 1 and len(theirs) > 1:
+        return welch(mine, theirs, level), "over runs"
+    if len(mine) == len(theirs) == 1:
+        ranges = [_loss_range(runs, metric) for runs in (one, other)]
+        if ranges[0] is not None and ranges[1] is not None:
+            return mover(mine[0], ranges[0], theirs[0], ranges[1]), "from the intervals"
+    return None, "none"
+
+
+def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
+    """Welch's interval of a difference of means; the difference itself when neither varies.
+
+    >>> low, high = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], 0.95)
+    >>> round(low, 3), round(high, 3)
+    (-3.267, 1.267)
+    """
+    from scipy.stats import t
+
+    gap = math.fsum(one) / len(one) - math.fsum(other) / len(other)
+    a, b = (_squared_error_of_mean(values) for values in (one, other))
+    if a + b == 0:
+        return gap, gap
+    freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(other) - 1))
+    half = float(t.ppf((1 + level) / 2, freedom)) * math.sqrt(a + b)
+    return gap - half, gap + half
+
+
+def _squared_error_of_mean(values: Sequence[float]) -> float:
+    from statistics import variance
+
+    return variance(values) / len(values)
+
+
+def mover(one: float, of_one: Range, other: float, of_other: Range) -> Range:
+    """Interval of a difference from the intervals of its parts, taken as independent."""
+    gap = one - other
+    below = math.hypot(one - of_one[0], of_other[1] - other)
+    above = math.hypot(of_one[1] - one, other - of_other[0])
+    return gap - below, gap + above
+
+
+def _loss_range(runs: Sequence[ScoredRun], metric: Metric) -> Range | None:
+    """The report's interval, turned like the loss."""
+    run = next(run for run in runs if metric.key in run.report.scores)
+    interval = run.report.intervals.get(metric.key)
+    if interval is None:
+        return None
+    ends = sorted(metric.loss(end) for end in interval)
+    if isinstance(metric.direction, float) and interval[0] <= metric.direction <= interval[1]:
+        ends[0] = 0.0
+    return ends[0], ends[1]

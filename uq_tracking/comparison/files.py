@@ -1,0 +1,104 @@
+"""The comparison as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.comparison import columns
+from uq_tracking.comparison.differences import Difference
+from uq_tracking.comparison.maps import MapCase
+from uq_tracking.comparison.rows import ScoredRun, Skipped
+from uq_tracking.errors import FileFormatError
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.result import Comparison
+
+FORMAT = "uq_tracking.comparison"
+SCHEMA = 1
+"""Version of the file; raised when a reader of the older version would misread it."""
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """Strict JSON. The entry ``derived`` is for other programs; it is computed again when read back."""
+    return json.dumps(comparison_dict(comparison), allow_nan=False, indent=1)
+
+
+def comparison_dict(comparison: Comparison) -> dict[str, Any]:
+    """Facts and what follows from them, as plain values."""
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "task": comparison.task,
+        "sources": list(comparison.sources),
+        "level": comparison.level,
+        "baseline": comparison.baseline,
+        "headline": list(comparison.headline),
+        "metrics": [columns.metric_to_dict(metric) for metric in comparison.metrics],
+        "runs": [run.to_dict() for run in comparison.runs],
+        "differences": [item.to_dict() for item in comparison.differences],
+        "ties": [item.to_dict() for item in comparison.ties],
+        "maps": [case.to_dict() for case in comparison.maps],
+        "warnings": list(comparison.warnings),
+        "skipped": [vars(run) for run in comparison.skipped],
+        "derived": _derived(comparison),
+    }
+
+
+def _derived(comparison: Comparison) -> dict[str, Any]:
+    table = {
+        name: {key: vars(cell) for key, cell in cells.items()} for name, cells in comparison.table.items()
+    }
+    bounds = {
+        name: {key: vars(bound) for key, bound in found.items()} for name, found in comparison.bounds.items()
+    }
+    tied = {key: sorted(names) for key, names in comparison.tied_with_best.items()}
+    agreement = {"metrics": comparison.agreement.keys, "kendall_tau": comparison.agreement.tau}
+    return {
+        "methods": comparison.methods,
+        "table": table,
+        "bounds": bounds,
+        "tied_with_best": tied,
+        "agreement": agreement,
+    }
+
+
+def comparison_from_json(source: str | Path) -> Comparison:
+    """Read the text, or the file of that path; FileFormatError for anything else."""
+    is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+    name = str(source) if is_path else "the text"
+    try:
+        values = json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
+    except ValueError as error:
+        raise FileFormatError(f"{name} is not JSON ({error})") from error
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise FileFormatError(f"{name} is not a comparison of uq_tracking")
+    if not isinstance(values.get("schema"), int) or values["schema"] > SCHEMA:
+        raise FileFormatError(
+            f"{name} has schema {values.get('schema')}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+        )
+    try:
+        return _from_dict(values)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FileFormatError(f"{name} is a damaged comparison ({error!r})") from error
+
+
+def _from_dict(values: Mapping[str, Any]) -> Comparison:
+    from uq_tracking.comparison.result import Comparison
+
+    return Comparison(
+        task=str(values["task"]),
+        runs=tuple(ScoredRun.from_dict(run) for run in values["runs"]),
+        metrics=tuple(columns.metric_from_dict(metric) for metric in values["metrics"]),
+        headline=tuple(map(str, values["headline"])),
+        level=float(values["level"]),
+        baseline=values["baseline"],
+        differences=tuple(Difference.from_dict(item) for item in values["differences"]),
+        ties=tuple(Difference.from_dict(item) for item in values["ties"]),
+        maps=tuple(MapCase.from_dict(case) for case in values["maps"]),
+        warnings=tuple(map(str, values["warnings"])),
+        skipped=tuple(Skipped(**run) for run in values["skipped"]),
+        sources=tuple(map(str, values["sources"])),
+    )

@@ -1,0 +1,245 @@
+"""The comparison itself: the facts it was made of, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from uq_tracking.comparison.agreement import Agreement, agreement
+from uq_tracking.comparison.bounds import Bound, bounds
+from uq_tracking.comparison.differences import Difference
+from uq_tracking.comparison.overlays import Overlay, overlays
+from uq_tracking.comparison.ranks import Cell, column, mean_loss
+from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
+from uq_tracking.errors import UnknownMetricError
+from uq_tracking.metrics.registry import Metric
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from uq_tracking.comparison.maps import MapCase
+    from uq_tracking.report import Report
+
+Shown = Iterable[str] | Literal["all"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Uncertainty methods beside each other.
+
+    Everything shown is a function of what is listed here: ``table``, ``bounds``, ``agreement`` and ``curves``
+    are computed when first asked for.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+    runs : tuple of ScoredRun
+        The runs with their reports.
+    metrics : tuple of Metric
+        Columns of the table.
+    headline : tuple of str
+        Keys of those that are shown when nobody chooses; rows are sorted by the first that judges.
+    level : float
+        Confidence level of the intervals of differences.
+    baseline : str or None
+        The method that all others are compared to.
+    differences : tuple of Difference
+        Of every method to the baseline.
+    ties : tuple of Difference
+        Of every method to the best one, per metric.
+    maps : tuple of MapCase
+        The same cases as every method sees them.
+    warnings : tuple of str
+        In what the runs were not scored alike.
+    skipped : tuple of Skipped
+        Runs that are not compared, with the reason.
+    sources : tuple of str
+        What was compared, as it was named.
+    """
+
+    task: str
+    runs: tuple[ScoredRun, ...]
+    metrics: tuple[Metric, ...]
+    headline: tuple[str, ...]
+    level: float = 0.95
+    baseline: str | None = None
+    differences: tuple[Difference, ...] = ()
+    ties: tuple[Difference, ...] = ()
+    maps: tuple[MapCase, ...] = ()
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    sources: tuple[str, ...] = ()
+
+    @cached_property
+    def groups(self) -> dict[str, list[ScoredRun]]:
+        """The runs of each method; the best method by the first metric that judges comes first."""
+        groups = by_method(self.runs)
+        first = next((metric for metric in self.shown() if metric.direction is not None), None)
+        if first is None:
+            return groups
+        losses = {name: mean_loss(runs, first) for name, runs in groups.items()}
+        last = float("inf")
+        order = sorted(groups, key=lambda name: last if (loss := losses[name]) is None else loss)
+        return {name: groups[name] for name in order}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods, the best by the first metric that judges first."""
+        return tuple(self.groups)
+
+    def shown(self, keys: Shown = None) -> list[Metric]:
+        """The metrics to show: the headline, those named, or ``"all"``; UnknownMetricError for others."""
+        known = {metric.key: metric for metric in self.metrics}
+        if keys == "all":
+            return list(self.metrics)
+        wanted = list(self.headline if keys is None else [keys] if isinstance(keys, str) else keys)
+        lacking = [key for key in wanted if key not in known]
+        if lacking:
+            raise UnknownMetricError(
+                f"the comparison has no metric called {', '.join(lacking)}; it has {', '.join(known)}"
+            )
+        return [known[key] for key in wanted]
+
+    @cached_property
+    def ordered_metrics(self) -> tuple[Metric, ...]:
+        """All metrics, those of the headline first."""
+        first = self.shown()
+        return (*first, *(metric for metric in self.metrics if metric not in first))
+
+    @cached_property
+    def table(self) -> dict[str, dict[str, Cell]]:
+        """The cell of every method and metric: ``table[method][key]``."""
+        by_metric = {metric.key: column(self.groups, metric) for metric in self.metrics}
+        return {name: {key: cells[name] for key, cells in by_metric.items()} for name in self.groups}
+
+    @cached_property
+    def bounds(self) -> dict[str, dict[str, Bound]]:
+        """Scores of an oracle and of a constant uncertainty, by metric."""
+        return bounds(self.runs, self.metrics)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How far the metrics rank the methods alike."""
+        ranks = {
+            metric.key: {
+                name: rank for name in self.groups if (rank := self.table[name][metric.key].rank) is not None
+            }
+            for metric in self.metrics
+        }
+        return agreement(ranks)
+
+    @cached_property
+    def curves(self) -> dict[str, Overlay]:
+        """Curves of all runs by name, ready to be laid over each other."""
+        return overlays(self.runs)
+
+    @cached_property
+    def tied_with_best(self) -> Mapping[str, frozenset[str]]:
+        """Methods that cannot be told apart from the best one, by metric."""
+        found: dict[str, set[str]] = {}
+        for tie in self.ties:
+            if tie.verdict == "not told apart":
+                found.setdefault(tie.metric, set()).add(tie.method)
+        return {key: frozenset(names) for key, names in found.items()}
+
+    def difference(self, method: str, key: str) -> Difference | None:
+        """The difference of a method to the baseline in one metric, or None."""
+        found = (d for d in self.differences if (d.method, d.metric) == (method, key))
+        return next(found, None)
+
+    @property
+    def unit(self) -> str | None:
+        """Unit of the target, or None."""
+        units = {run.report.settings.get("unit") for run in self.runs}
+        unit = units.pop() if len(units) == 1 else None
+        return None if unit is None else str(unit)
+
+    def to_text(self, metrics: Shown = None, *, width: int = 100) -> str:
+        """Aligned plain text; tables wider than ``width`` are cut into several."""
+        from uq_tracking.comparison.text import comparison_text
+
+        return comparison_text(self, self.shown(metrics), width)
+
+    def to_markdown(self, metrics: Shown = None) -> str:
+        """A Markdown table: bold is best, italic is worst, the rank in brackets."""
+        from uq_tracking.comparison.markup import comparison_markdown
+
+        return comparison_markdown(self, self.shown(metrics))
+
+    def to_latex(self, metrics: Shown = None) -> str:
+        r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colours from best to worst."""
+        from uq_tracking.comparison.markup import comparison_latex
+
+        return comparison_latex(self, self.shown(metrics))
+
+    def to_csv(self, metrics: Shown = "all") -> str:
+        """One line per method and metric, with full digits."""
+        from uq_tracking.comparison.markup import comparison_csv
+
+        return comparison_csv(self, self.shown(metrics))
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Strict JSON text that ``from_json`` reads back, also written to ``path`` if given."""
+        from uq_tracking.comparison.files import comparison_json
+
+        text = comparison_json(self)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Comparison:
+        """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
+        from uq_tracking.comparison.files import comparison_from_json
+
+        return comparison_from_json(source)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One self-contained page that works without a network, also written to ``path`` if given."""
+        from uq_tracking.comparison.page import comparison_page
+
+        page = comparison_page(self)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def log(self, run: Any = None) -> None:
+        """Store the page in a tracker, as the file ``uq_comparison.html`` at the root of a run.
+
+        Parameters
+        ----------
+        run : optional
+            As for `uq_tracking.log`: a tracker's run object or id, an address (``mlflow:EXPERIMENT`` makes a run
+            there), or a list of these; by default the active runs.
+
+        Raises
+        ------
+        BackendError
+            No run is given or active, or a tracker did not take the page.
+        """
+        from uq_tracking.comparison.tracker import log_page
+
+        log_page(self, run)
+
+    def report(self, label: str) -> Report:
+        """The report of the run with this label; KeyError for another."""
+        return {run.label: run.report for run in self.runs}[label]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.groups)} methods, {len(self.runs)} runs, {len(self.metrics)} metrics)"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from uq_tracking.comparison.text import comparison_rich
+
+        yield from comparison_rich(self, self.shown(), options.max_width)
+
+    def _repr_html_(self) -> str:
+        from uq_tracking.comparison.page import comparison_fragment
+
+        return comparison_fragment(self)

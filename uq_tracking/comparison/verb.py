@@ -1,0 +1,182 @@
+"""The verb: read runs, compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from uq_tracking.comparison import sameness
+from uq_tracking.comparison.collect import Source, collect
+from uq_tracking.comparison.columns import headline, metrics_of
+from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.ranks import mean_loss
+from uq_tracking.comparison.result import Comparison
+from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
+from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.metrics.registry import Metric
+from uq_tracking.reading import LoggedRun
+from uq_tracking.tracking.cases import Maps
+from uq_tracking.tracking.names import check_split
+
+
+def compare(
+    *sources: Source,
+    where: str | None = None,
+    split: str | None = None,
+    baseline: str | None = None,
+    metrics: Iterable[str] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    maps: Maps = "auto",
+) -> Comparison:
+    """Set uncertainty methods beside each other: ranks, bounds, differences, agreement, curves and maps.
+
+    Runs are grouped by their tag ``uq.method``, or by their name where they have none; the runs of a method
+    differ by the seed, say, and are shown as mean and spread. Runs that hold no report, or a damaged one, are
+    listed in ``skipped``.
+
+    Parameters
+    ----------
+    *sources : str, LoggedRun or mapping of str to Report
+        Addresses (``mlflow:EXPERIMENT``, ``mlflow:EXPERIMENT/RUN_ID``, ``wandb:ENTITY/PROJECT``, ``dir:PATH``),
+        logged runs, or reports by method; a list of reports stands for several runs of the method.
+    where : str, optional
+        The tracker's own filter expression.
+    split : str, optional
+        Which of the runs' splits to compare.
+    baseline : str, optional
+        The method that the others are compared to, with intervals of the differences.
+    metrics : iterable of str, optional
+        Keys of the metrics to compare; all that the runs have by default. Rows are sorted by the first one that
+        judges.
+    level : float
+        Confidence level of the intervals.
+    seed : int
+        Seed of the bootstrap.
+    maps : "auto", bool, int or list of int
+        Cases of spatial predictions that are drawn; "auto" draws up to two. Reading them downloads the
+        predictions of one run per method; False reads reports only.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    BackendError
+        There is no run to compare, or no backend claims an address.
+    SettingsError
+        The baseline is no method, or an option is out of range.
+    UnknownMetricError
+        No run has a metric that is asked for.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> truth, mean = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6]
+    >>> good, bad = uq.evaluate(truth, mean, [0.1, 0.2, 0.3, 0.4]), uq.evaluate(truth, mean, [1, 1, 1, 1])
+    >>> comparison = uq.compare({"informed": good, "constant": bad}, metrics=["nll", "ause_rmse"])
+    >>> comparison.methods, comparison.table["constant"]["nll"].rank
+    (('informed', 'constant'), 2)
+    """
+    check_split(split)
+    if not 0 < level < 1:
+        raise SettingsError(f"level is {level}; it is a confidence level between 0 and 1, such as 0.95")
+    if not sources:
+        raise SettingsError(
+            "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
+        )
+    found, skipped = collect(sources, where, split)
+    runs, others = _of_one_task(found)
+    skipped += others
+    if not runs:
+        raise BackendError(_nothing(sources, skipped))
+    groups = by_method(runs)
+    if baseline is not None and baseline not in groups:
+        raise SettingsError(f"the baseline {baseline!r} is no method here; there are {', '.join(groups)}")
+    task = runs[0].report.task
+    chosen = metrics_of(runs, task, metrics)
+    against = _against(groups, chosen, baseline, level)
+    drawn, problems = _maps(groups, maps)
+    return Comparison(
+        task=task,
+        runs=tuple(runs),
+        metrics=tuple(chosen),
+        headline=tuple(m.key for m in chosen) if metrics is not None else headline(chosen, task),
+        level=level,
+        baseline=baseline,
+        differences=against,
+        ties=_ties(groups, chosen, level),
+        maps=drawn,
+        warnings=(*sameness.differences(runs), *problems),
+        skipped=tuple(skipped),
+        sources=tuple(_named(source) for source in sources),
+    )
+
+
+def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[Skipped]]:
+    """Runs of the first run's task; the others cannot be compared with them."""
+    task = runs[0].report.task if runs else None
+    others = [
+        Skipped(run.label, run.uri or "", f"it scores {run.report.task}, the first run {task}")
+        for run in runs
+        if run.report.task != task
+    ]
+    return [run for run in runs if run.report.task == task], others
+
+
+def _nothing(sources: Sequence[Source], skipped: Sequence[Skipped]) -> str:
+    names = ", ".join(_named(source) for source in sources)
+    if not skipped:
+        return f"{names}: there is no run to compare"
+    reasons = "; ".join(f"{run.label}: {run.reason}" for run in skipped[:3])
+    more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
+    return f"{names}: none of {len(skipped)} runs can be compared. {reasons}{more}"
+
+
+def _named(source: Any) -> str:
+    if isinstance(source, LoggedRun):
+        return source.stored.uri
+    return source if isinstance(source, str) else "reports of this process"
+
+
+def _against(
+    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], baseline: str | None, level: float
+) -> tuple[Difference, ...]:
+    """Differences of every other method to the baseline."""
+    if baseline is None:
+        return ()
+    pairs = [
+        difference(runs, groups[baseline], metric, level)
+        for name, runs in groups.items()
+        if name != baseline
+        for metric in metrics
+        if metric.direction is not None
+    ]
+    return tuple(pair for pair in pairs if pair is not None)
+
+
+def _ties(
+    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], level: float
+) -> tuple[Difference, ...]:
+    """Differences of every other method to the best one of each metric that judges."""
+    found = []
+    for metric in metrics:
+        losses = {
+            name: loss for name, runs in groups.items() if (loss := mean_loss(runs, metric)) is not None
+        }
+        if metric.direction is None or len(losses) < 2:
+            continue
+        best = min(losses, key=losses.__getitem__)
+        for name in losses:
+            if name != best:
+                found.append(difference(groups[name], groups[best], metric, level))
+    return tuple(pair for pair in found if pair is not None)
+
+
+def _maps(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[Any, list[str]]:
+    if maps is False:
+        return (), []
+    from uq_tracking.comparison.maps import map_cases
+
+    return map_cases(groups, maps)
