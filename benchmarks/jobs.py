@@ -45,16 +45,12 @@ def suite_sketch() -> Callable[[Array, Array, Array], object]:
     return lambda y, mu, s: uq.evaluate(y, mu, s, method="sketch")
 
 
-def ause_exact() -> Callable[[Array, Array, Array], object]:
-    import uq_tracking as uq
+def ause_alone() -> Callable[[Array, Array, Array], object]:
+    from uq_tracking.metrics.ranking import ause_rmse
+    from uq_tracking.settings import Settings
+    from uq_tracking.statistics.ranking import ranking_statistics
 
-    return lambda y, mu, s: uq.evaluate(y, mu, s, method="exact", metrics=["ause_rmse"])
-
-
-def ause_sketch() -> Callable[[Array, Array, Array], object]:
-    import uq_tracking as uq
-
-    return lambda y, mu, s: uq.evaluate(y, mu, s, method="sketch", metrics=["ause_rmse"])
+    return lambda y, mu, s: ause_rmse(ranking_statistics(y, mu, s), Settings())
 
 
 def stream() -> Callable[[Array, Array, Array], object]:

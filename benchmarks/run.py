@@ -33,9 +33,8 @@ LARGEST = {  # beyond this a job takes minutes or does not fit
     "np_argsort": 10**8,
     "np_sort": 10**8,
     "suite_exact": 10**7,
-    "ause_exact": 10**7,
     "suite_sketch": 10**8,
-    "ause_sketch": 10**8,
+    "ause_alone": 10**8,
     "stream": 10**8,
 }
 LABELS = {
@@ -44,8 +43,7 @@ LABELS = {
     "suite_exact": "uq_tracking, whole suite, exact",
     "suite_sketch": "uq_tracking, whole suite, sketch",
     "stream": "uq_tracking, Accumulator in blocks of 2^20",
-    "ause_exact": "uq_tracking, AUSE alone, exact",
-    "ause_sketch": "uq_tracking, AUSE alone, sketch",
+    "ause_alone": "uq_tracking, AUSE alone",
     "toolbox_all": "uncertainty-toolbox get_all_metrics",
     "toolbox_area": "uncertainty-toolbox miscalibration area",
     "torch_uncertainty_ause": "torch-uncertainty AUSE (transcribed)",

@@ -15,6 +15,7 @@ from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.parallel import inner
+from uq_tracking.statistics.ranking import RankingStatistics
 from uq_tracking.statistics.regression import RegressionStatistics
 
 FRACTIONS = np.arange(100) / 100
@@ -39,7 +40,7 @@ def kept_counts(n: int) -> FloatArray:
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
 
-def sparsification(statistics: RegressionStatistics, payload: str) -> Sparsification:
+def sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
     total = statistics.by_abs_error.sum(payload)
     if total == 0:
@@ -54,7 +55,7 @@ def sparsification(statistics: RegressionStatistics, payload: str) -> Sparsifica
     return Sparsification(FRACTIONS, curve(statistics.by_std), curve(statistics.by_abs_error))
 
 
-def ause_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+def ause_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
 
     Examples
@@ -67,7 +68,7 @@ def ause_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
-def aurg_rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+def aurg_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
     """Area between random removal and the RMSE sparsification curve.
 
     Examples
