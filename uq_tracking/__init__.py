@@ -14,35 +14,46 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.streams.blocks import evaluate_blocks
+    from uq_tracking.classification import evaluate_classification
+    from uq_tracking.comparison import Comparison, compare
     from uq_tracking.evaluation import evaluate
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.streams.blocks import evaluate_blocks
     from uq_tracking.tracking.log import log
+    from uq_tracking.tracking.log_classification import log_classification
 
 _HOME = {
     "Accumulator": "streams.accumulator",
+    "Comparison": "comparison",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
+    "compare": "comparison",
     "evaluate": "evaluation",
     "evaluate_blocks": "streams.blocks",
+    "evaluate_classification": "classification",
     "log": "tracking.log",
+    "log_classification": "tracking.log_classification",
     "recalibrate": "recalibration",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 
 __all__ = [
     "Accumulator",
+    "Comparison",
     "Predictions",
     "Recalibration",
     "Report",
     "__version__",
+    "compare",
     "evaluate",
     "evaluate_blocks",
+    "evaluate_classification",
     "log",
+    "log_classification",
     "recalibrate",
 ]
 

@@ -174,6 +174,55 @@ def recalibrate(
 
 
 @app.command()
+def compare(
+    uris: Annotated[
+        list[str],
+        typer.Argument(help="Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or single runs."),
+    ],
+    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
+    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
+    baseline: Annotated[Optional[str], typer.Option(help="Method the others are compared to.")] = None,  # noqa: UP045
+    metrics: Annotated[
+        str, typer.Option(help="Metrics to show: keys with commas, or all; a few of every kind by default.")
+    ] = "",
+    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, csv, latex, json or html.")] = "text",
+    output: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="File to write; by default the terminal, for html uq_comparison.html."),
+    ] = None,
+    log: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Run or experiment that the HTML page is stored in, e.g. mlflow:EXPERIMENT."),
+    ] = None,
+) -> None:
+    """Set the methods of logged runs beside each other: ranks, differences, agreement, curves and maps."""
+    from uq_tracking.comparison import compare as compare_runs
+    from uq_tracking.comparison.output import check_format, chosen, write
+
+    with _errors():
+        check_format(form)
+        drawn: Literal["auto", False] = "auto" if maps and (form in ("html", "json") or log) else False
+        with console.status("reading runs"):
+            comparison = compare_runs(
+                *uris,
+                where=where,
+                split=split,
+                baseline=baseline,
+                metrics=chosen(metrics),
+                level=level,
+                seed=seed,
+                maps=drawn,
+            )
+        write(comparison, form, output, metrics, console)
+        if log is not None:
+            comparison.log(log)
+            console.print(f"page logged to {log}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
 def metrics(
     keys: Annotated[
         Optional[list[str]],  # noqa: UP045
