@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from importlib import metadata
 from typing import Any
 
 from uq_tracking.errors import BackendError
@@ -13,8 +12,8 @@ from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.run import MLflowRun
 from uq_tracking_mlflow.store import MLflowStore, find_experiment
+from uq_tracking_mlflow.versions import OLDEST, installed, is_at_least
 
-OLDEST = (2, 14)
 _HINT = "pip install 'uq-tracking[mlflow]'"
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -26,11 +25,10 @@ class MLflowBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Tell which MLflow is installed, from its metadata."""
-        version = _installed()
+        version = installed()
         if version is None:
             return BackendStatus(self.name, usable=False, hint=_HINT)
-        numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-        if numbers < OLDEST:
+        if not is_at_least(version, OLDEST):
             hint = f"mlflow {version} is too old: {_HINT} --upgrade"
             return BackendStatus(self.name, usable=False, version=version, hint=hint)
         return BackendStatus(self.name, usable=True, version=version)
@@ -72,15 +70,6 @@ class MLflowBackend(Backend):
         if not _RUN_ID.fullmatch(run_id) or _is_experiment(client, address):
             return MLflowStore(client, address), None
         return MLflowStore(client, experiment or _experiment_of(client, run_id)), run_id
-
-
-def _installed() -> str | None:
-    for distribution in ("mlflow", "mlflow-skinny"):
-        try:
-            return metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
 
 
 def _client() -> Any:

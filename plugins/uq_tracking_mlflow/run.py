@@ -19,6 +19,7 @@ from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.links import run_link
 from uq_tracking_mlflow.quiet import no_progress_bar
+from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,20 +116,28 @@ class MLflowRun(Run):
 
         The grid keeps every image it ever got, so a panel that is stored already is not logged again.
         """
-        from uq_tracking.figures import to_png, to_rgb
+        from uq_tracking.figures import to_png
 
         file, png = f"{name.replace('/', '_')}.png", to_png(figure)
         if self._is_stored(file, png):
             return
-        image = to_rgb(figure)
         self._check_writable()
-        self._call(
-            f"storing {name}",
-            lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
-        )
+        self._add_to_grid(name, figure)
         with TemporaryDirectory(prefix="uq_tracking_") as folder:
             (Path(folder) / file).write_bytes(png)
             self.log_file(Path(folder) / file, file)
+
+    def _add_to_grid(self, name: str, figure: Figure) -> None:
+        from mlflow import __version__
+
+        from uq_tracking.figures import to_rgb
+
+        if is_at_least(__version__, IMAGE_GRID):
+            image = to_rgb(figure)  # uint8: MLflow would rescale floats of each image by itself
+            self._call(
+                f"storing {name}",
+                lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
+            )
 
     def link(self) -> str | None:
         """Return the address of the run's page, when a server is used and the experiment known."""

@@ -161,7 +161,7 @@ def test_the_status_tells_the_version_or_how_to_install(monkeypatch):
     backend = MLflowBackend()
     assert (backend.status().usable, backend.status().version) == (True, mlflow.__version__)
     for version, hint in ((None, "pip install 'uq-tracking"), ("2.9.1", "mlflow 2.9.1 is too old")):
-        monkeypatch.setattr("uq_tracking_mlflow.backend._installed", lambda version=version: version)
+        monkeypatch.setattr("uq_tracking_mlflow.backend.installed", lambda version=version: version)
         assert not backend.status().usable
         assert backend.status().hint.startswith(hint)
 

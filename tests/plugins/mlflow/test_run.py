@@ -150,6 +150,13 @@ def test_a_changed_map_is_added(client):
     assert [item.path for item in client.list_artifacts(run.info.run_id)] == ["images", "uq_map_test_3.png"]
 
 
+def test_an_mlflow_that_cannot_show_images_gets_files_only(client, monkeypatch):
+    monkeypatch.setattr(mlflow, "__version__", "3.10.1")
+    with mlflow.start_run() as run:
+        MLflowRun(run.info.run_id).log_map("uq_map/3", sample_figure())
+    assert [item.path for item in client.list_artifacts(run.info.run_id)] == ["uq_map_3.png"]
+
+
 def test_a_curve_with_other_values_gets_a_name_of_its_own(client):
     with mlflow.start_run() as run:
         ours = MLflowRun(run.info.run_id)
