@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.links import experiment_link
-from uq_tracking_mlflow.quiet import no_progress_bar
 from uq_tracking_mlflow.run import MLflowRun
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ class MLflowStore(RunStore):
         self.client = client
         self.experiment = experiment
         self._connection = Connection(client)
+        self._opened: dict[str, StoredArtifacts] = {}
+        """Of the runs that were listed: reading a run again costs more than its files."""
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List the runs by start time; ``where`` is MLflow's filter, such as ``metrics.`uq/nll` < 1``.
@@ -41,28 +43,28 @@ class MLflowStore(RunStore):
         while token is not None:
             page, token = self._page(experiment_id, where, token)
             runs.extend(page)
+        self._opened.update((run.info.run_id, StoredArtifacts(run.info, self._connection)) for run in runs)
         return (_stored_run(run) for run in runs)
 
     def files(self, run_id: str) -> list[str]:
         """List the run's artifacts; see `RunStore`."""
-        self._check_run(run_id)
-        return sorted(self._connection.call("listing files", lambda: list(self._walk(run_id, None))))
+        return sorted(self._artifacts(run_id).walk(""))
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Download one artifact; see `RunStore`."""
-        name_parts(name)
-        if name not in self.files(run_id):
+        if self.size(run_id, name) is None:
             raise FileNotFoundError(f"MLflow run {run_id} has no artifact {name!r}")
-        folder.mkdir(parents=True, exist_ok=True)
-        with no_progress_bar():
-            path = self._connection.call(
-                f"reading {name}", lambda: self.client.download_artifacts(run_id, name, str(folder))
-            )
-        return Path(path)
+        return self._artifacts(run_id).download(name, folder)
+
+    def size(self, run_id: str, name: str) -> int | None:
+        """Bytes of an artifact; None where there is none."""
+        parent = "/".join(name_parts(name)[:-1])
+        items = self._artifacts(run_id).list(parent)
+        return next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
 
     def reopen(self, run_id: str) -> Run:
         """Open the run of this id; see `RunStore`."""
-        return MLflowRun(run_id, self.client, self._check_run(run_id))
+        return MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id)
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Make a finished run, and the experiment if it is missing."""
@@ -94,17 +96,12 @@ class MLflowStore(RunStore):
         )
         return list(page), page.token or None
 
-    def _walk(self, run_id: str, folder: str | None) -> Iterator[str]:
-        for item in self.client.list_artifacts(run_id, folder):
-            if item.is_dir:
-                yield from self._walk(run_id, item.path)
-            else:
-                yield item.path
-
-    def _check_run(self, run_id: str) -> str:
-        """Return the id of the run's experiment; RunNotFoundError."""
-        run = self._connection.call(f"reading run {run_id}", lambda: self.client.get_run(run_id))
-        return str(run.info.experiment_id)
+    def _artifacts(self, run_id: str) -> StoredArtifacts:
+        """The run's artifacts; RunNotFoundError."""
+        if run_id not in self._opened:
+            run = self._connection.call(f"reading run {run_id}", lambda: self.client.get_run(run_id))
+            self._opened[run_id] = StoredArtifacts(run.info, self._connection)
+        return self._opened[run_id]
 
     def _find(self) -> Experiment | None:
         return find_experiment(self._connection, self.experiment)
