@@ -9,7 +9,7 @@ from uq_tracking.hooks import FigureSpec, MapSpec, hookimpl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from uq_tracking.metrics.registry import Metric
+    from uq_tracking.metrics.registry import Metric, Task
     from uq_tracking.recalibration import Recalibrator
     from uq_tracking.report import Report
     from uq_tracking.tracking.backend import Backend
@@ -46,26 +46,54 @@ def uq_backends() -> list[Backend]:
 
 @hookimpl
 def uq_figures() -> list[FigureSpec]:
-    """Figures of a regression report."""
+    """Figures of a report."""
     return [
         FigureSpec("reliability", _drawing("reliability"), ("reliability",)),
         FigureSpec("calibration", _drawing("calibration"), ("calibration",)),
         FigureSpec("sparsification", _drawing("sparsification"), ("sparsification_rmse",)),
         FigureSpec("error_vs_std", _drawing("error_vs_std"), ("error_vs_std",)),
         FigureSpec("recalibration", _before_after, ("reliability_recalibrated", "calibration_recalibrated")),
+        *_classification_figures(),
+    ]
+
+
+def _classification_figures() -> list[FigureSpec]:
+    """Figures of a classification report, under the names of their counterparts."""
+    task: Task = "classification"
+    return [
+        FigureSpec("reliability", _drawing("class_reliability"), ("reliability",), task),
+        FigureSpec("sparsification", _drawing("class_sparsification"), ("sparsification_brier",), task),
+        FigureSpec("risk_coverage", _drawing("risk_coverage"), ("risk_coverage",), task),
+        FigureSpec("recalibration", _class_before_after, ("reliability", "reliability_recalibrated"), task),
     ]
 
 
 @hookimpl
 def uq_maps() -> list[MapSpec]:
-    """The panel of target, prediction, error and rescaled uncertainty."""
-    return [MapSpec("uncertainty", _uncertainty_map)]
+    """The panel of target, prediction, error and uncertainty."""
+    return [
+        MapSpec("uncertainty", _uncertainty_map),
+        MapSpec("uncertainty", _class_map, task="classification"),
+    ]
 
 
 def _uncertainty_map(*arrays: Any, **options: Any) -> Figure:
     from uq_tracking.figures import uncertainty_map
 
     return uncertainty_map(*arrays, **options)
+
+
+def _class_map(*arrays: Any, **options: Any) -> Figure:
+    from uq_tracking.figures import class_map
+
+    return class_map(*arrays, **options)
+
+
+def _class_before_after(report: Report) -> Figure:
+    from uq_tracking.figures import class_before_after
+    from uq_tracking.recalibrated import after_report
+
+    return class_before_after(report, after_report(report))
 
 
 def _before_after(report: Report) -> Figure:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.figures import maps, to_png, uncertainty_map
+from uq_tracking.figures import panels, to_png, uncertainty_map
 
 from . import seen
 
@@ -123,7 +123,7 @@ def test_huge_maps_are_reduced_by_block_means():
     target[100:104, 200:208] = np.nan
     shown = images(uncertainty_map(target, mean, np.ones_like(target), scale=1.0))
     error = shown["absolute error"][0]
-    assert max(error.shape) <= maps.MAX_PIXELS
+    assert max(error.shape) <= panels.MAX_PIXELS
     exact = np.abs(mean.astype(np.float64) - target)[:4, :4].mean()
     np.testing.assert_allclose(error[0, 0], exact, rtol=1e-12)
     assert error.mask[25, 50]

@@ -4,6 +4,13 @@ Every function takes numbers and returns a ``matplotlib.figure.Figure`` made wit
 is never imported and the global settings (``rcParams``) never change, so that drawing in a thread is safe.
 """
 
+from uq_tracking.figures.class_maps import class_map
+from uq_tracking.figures.classification import (
+    class_before_after,
+    class_reliability,
+    class_sparsification,
+    risk_coverage,
+)
 from uq_tracking.figures.comparison import before_after
 from uq_tracking.figures.curves import calibration, coverage, pit_histogram, reliability
 from uq_tracking.figures.density import error_vs_std
@@ -14,11 +21,16 @@ from uq_tracking.figures.style import to_png, to_rgb
 __all__ = [
     "before_after",
     "calibration",
+    "class_before_after",
+    "class_map",
+    "class_reliability",
+    "class_sparsification",
     "coverage",
     "error_vs_std",
     "n_merci_by_alpha",
     "pit_histogram",
     "reliability",
+    "risk_coverage",
     "sparsification",
     "to_png",
     "to_rgb",

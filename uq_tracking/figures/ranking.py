@@ -38,20 +38,28 @@ def sparsification(report: Report) -> Figure:
     ----------
     .. [1] Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", 2018.
     """
+    figure = sparsified(report, "RMSE", "ause_rmse")
+    scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
+    titled(figure.axes[0], heading(report, "Sparsification"), scores)
+    return figure
+
+
+def sparsified(report: Report, error: str, score: str, *, label: str = "by uncertainty") -> Figure:
+    """Draw the curve ``sparsification_<error>`` with its oracle and the area between them, without a title."""
     keys = ("model", "oracle", "random")
-    curve = columns(report, "sparsification_rmse", ("fraction", *keys), score="ause_rmse")
+    curve = columns(report, f"sparsification_{error.lower()}", ("fraction", *keys), score=score)
     figure = new_figure()
-    ax = dress(figure.add_subplot(), "fraction of most uncertain removed", "RMSE of the rest / RMSE of all")
+    ax = dress(
+        figure.add_subplot(), "fraction of most uncertain removed", f"{error} of the rest / {error} of all"
+    )
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
     area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
     ax.fill_between(x, curve["oracle"], curve["model"], **area)
     points(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
-    points(ax, x, curve["model"], label="by uncertainty")
+    points(ax, x, curve["model"], label=label)
     points(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
     ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
     legend(ax, loc="best")
-    scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
-    titled(ax, heading(report, "Sparsification"), scores)
     return figure
 
 

@@ -1,0 +1,183 @@
+"""The panel of maps for one 2-D case of class predictions: labels, prediction, error and predictive entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Patch
+
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.figures import style
+from uq_tracking.figures.panels import (
+    MAX_PIXELS,
+    Layout,
+    Masked,
+    Panel,
+    colour_bar,
+    layout_for,
+    picture,
+    plain,
+    reduced,
+    show,
+    title_over,
+)
+from uq_tracking.figures.style import finished, new_figure
+from uq_tracking.figures.text import clipped, one_line, readable
+
+FloatArray = npt.NDArray[np.float64]
+MOST_NAMED = 9
+"""Classes in the legend; the largest ones are named."""
+BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
+"""Colours of the first classes: Okabe and Ito's, and two more."""
+
+
+def class_map(
+    labels: npt.ArrayLike,
+    probs: npt.ArrayLike,
+    *,
+    class_names: Sequence[str] | None = None,
+    image: npt.ArrayLike | None = None,
+    title: str | None = None,
+    origin: Literal["upper", "lower"] = "upper",
+) -> Figure:
+    """Draw one 2-D case: true classes, predicted classes, where they differ, and the predictive entropy.
+
+    A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
+    from 0 to its 99th percentile. Maps longer than 1000 pixels are reduced: classes by picking, the others by
+    block means.
+
+    Parameters
+    ----------
+    labels : int array, shape (height, width)
+        True classes; a negative one means that there is no label, and is drawn grey.
+    probs : array, shape (height, width, C)
+        Probabilities of the classes.
+    class_names : sequence of str, optional
+        Names of the classes, for the legend.
+    image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
+        The model's input, drawn first; of any resolution.
+    title : str, optional
+        Title of the whole figure, for instance the case's name.
+    origin : {"upper", "lower"}
+        Where the first row is drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ShapeError
+        When labels and probabilities do not belong together, or the image is no picture.
+    SettingsError
+        When the origin is unknown.
+    """
+    truth, p = np.asarray(labels), np.asarray(probs)
+    if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
+        raise ShapeError(
+            f"a map needs labels (height, width) and probs (height, width, C), got {truth.shape} and {p.shape}; "
+            "pass one case at a time"
+        )
+    if origin not in ("upper", "lower"):
+        raise SettingsError(f"origin is {origin!r}; pass 'upper' or 'lower'")
+    predicted = p.argmax(axis=-1)
+    panels = [] if image is None else [picture(plain(image))]
+    panels += _panels(truth, predicted, entropy_of(p), p.shape[-1])
+    layout = layout_for(truth.shape[0] / truth.shape[1], with_image=image is not None)
+    figure = _draw(panels, layout, origin)
+    _legend(figure, layout, _shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
+    title_over(figure, title)
+    return finished(figure)
+
+
+def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
+    """Predictive entropy in nats, row by row so that a large case needs little memory."""
+    made = np.empty(probs.shape[:-1])
+    for row, p in zip(made, probs, strict=True):
+        p = p.astype(np.float64)
+        row[:] = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    return np.maximum(made, 0.0)
+
+
+def class_colors(n_classes: int) -> FloatArray:
+    """Colour of each class, shape (C, 3)."""
+    first = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in BASE]
+    more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
+    table = np.asarray(first + more)
+    return np.asarray(table[np.arange(n_classes) % len(table)])
+
+
+def _panels(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], entropy: FloatArray, n_classes: int
+) -> list[Panel]:
+    wrong = np.where(truth >= 0, truth != predicted, np.nan)
+    error = reduced(lambda values: values, wrong)[0]
+    uncertain, mean = reduced(lambda values: values, entropy)
+    share = f"{readable(100 * float(np.nanmean(wrong)))} % wrong" if (truth >= 0).any() else "undefined"
+    return [
+        Panel("label", _coloured(truth, n_classes), "class"),
+        Panel("prediction", _coloured(predicted, n_classes), "class"),
+        Panel(f"error, {share}", error, "error"),
+        Panel(f"entropy, mean {mean}", uncertain, "value"),
+    ]
+
+
+def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
+    """Colours of the classes, masked where there is none, at reduced resolution."""
+    step = -(-max(classes.shape) // MAX_PIXELS)
+    picked = classes[::step, ::step]
+    missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
+    return np.ma.masked_array(class_colors(n_classes)[np.maximum(picked, 0)], mask=missing)
+
+
+def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "lower"]) -> Figure:
+    figure = new_figure(layout.size)
+    cells = figure.add_gridspec(layout.rows, layout.columns)
+    shown: list[tuple[Axes, AxesImage]] = []
+    for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):
+        ax = figure.add_subplot(cells[row, column])
+        limits = (0.0, _highest(panel.values)) if panel.scale == "value" else (0.0, 1.0)
+        shown.append((ax, show(ax, panel, limits, origin, layout.font)))
+        if panel.scale == "value":
+            shown[-1][1].set_cmap("magma")
+    colour_bar(figure, shown[-1:], "entropy [nats]", layout)
+    return figure
+
+
+def _highest(values: Masked) -> float:
+    seen = values.compressed()
+    return float(np.percentile(seen, 99) or seen.max() or 1.0)
+
+
+def _shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
+    """Classes that occur, the largest first."""
+    count = sum(np.bincount(m[m >= 0].ravel(), minlength=int(max(x.max() for x in maps)) + 1) for m in maps)
+    return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
+
+
+def _legend(
+    figure: Figure, layout: Layout, classes: Sequence[int], names: Sequence[str] | None, *, missing: bool
+) -> None:
+    colors = class_colors(max(classes) + 1)
+    label = [names[k] if names else f"class {k}" for k in classes]
+    kept = len(classes) if len(classes) <= MOST_NAMED + 1 else MOST_NAMED
+    handles = [
+        Patch(color=colors[k], label=clipped(one_line(text), 16))
+        for k, text in zip(classes[:kept], label[:kept], strict=True)
+    ]
+    if kept < len(classes):
+        handles.append(Patch(color="white", label=f"and {len(classes) - kept} more"))
+    if missing:
+        handles.append(Patch(color=style.NO_DATA, label="no label"))
+    beside = layout.bars == "right"
+    figure.legend(
+        handles=handles, loc="outside right upper" if beside else "outside lower center",
+        ncols=1 if beside else 4, fontsize=layout.font - 1, frameon=False, handlelength=1.2, labelcolor="black",
+    )  # fmt: skip

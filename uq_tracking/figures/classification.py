@@ -1,0 +1,218 @@
+"""Drawings of a classification report: reliability, sparsification, risk against coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from uq_tracking.figures import style
+from uq_tracking.figures.comparison import LOOKS, WIDE
+from uq_tracking.figures.ranking import sparsified
+from uq_tracking.figures.source import (
+    Columns,
+    NothingToDrawError,
+    columns,
+    drawn,
+    heading,
+    score_text,
+)
+from uq_tracking.figures.style import (
+    dress,
+    finished,
+    legend,
+    line,
+    new_figure,
+    points,
+    reference,
+    titled,
+    undefined_figure,
+)
+from uq_tracking.figures.text import counted
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+CORRECT = "#8FB8D8"
+MOST_LABELLED = 10
+"""Bins up to which each bar carries its count."""
+NAMES = ("low", "high", "confidence", "accuracy", "count")
+
+
+@drawn("Reliability")
+def class_reliability(report: Report) -> Figure:
+    """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
+
+    The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
+    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability``: columns ``low``, ``high``, ``confidence``, ``accuracy``, ``count``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Guo et al., "On Calibration of Modern Neural Networks", 2017, fig. 1.
+    .. [2] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+       2020, fig. 9.
+    """
+    bins = columns(report, "reliability", NAMES, score="ece")
+    figure = new_figure()
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
+    _accuracies(upper, bins)
+    _counts(lower, bins)
+    scores = [score_text(report, "ece", "ECE"), score_text(report, "mce", "MCE")]
+    titled(upper, heading(report, "Reliability"), scores)
+    return figure
+
+
+def _accuracies(ax: Axes, bins: Columns) -> None:
+    dress(ax, "", "accuracy")
+    ax.tick_params(labelbottom=False)
+    left, width = bins["low"], bins["high"] - bins["low"]
+    accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
+    look = {"width": width, "align": "edge", "edgecolor": "white", "linewidth": 0.8}
+    ax.bar(left, accuracy, color=CORRECT, zorder=1.6, **look)
+    handles = [Patch(color=CORRECT, label="accuracy")]
+    for over, color, name in (
+        (gap > 0, style.OVERCONFIDENT, "overconfident by"),
+        (gap < 0, style.UNDERCONFIDENT, "underconfident by"),
+    ):
+        if over.any():
+            parts = {name: value[over] for name, value in (("left", left), ("width", width))}
+            ax.bar(
+                parts["left"], gap[over], parts["width"], bottom=accuracy[over], align="edge", color=color,
+                alpha=0.55, edgecolor=color, linewidth=0.8, zorder=1.7,
+            )  # fmt: skip
+            handles.append(Patch(color=color, alpha=0.55, label=name))
+    reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
+    line(
+        ax, bins["confidence"], accuracy, linestyle="", marker="o", markersize=6, markeredgecolor="white",
+        clip_on=False,
+    )  # fmt: skip
+    ax.set(xlim=(0, 1), ylim=(0, 1), yticks=[0, 0.25, 0.5, 0.75, 1.0])
+    legend(ax, loc="upper left", handles=handles)
+
+
+def _counts(ax: Axes, bins: Columns) -> None:
+    count = bins["count"]
+    dress(ax, "confidence: top probability", "samples")
+    ax.grid(False)
+    width = bins["high"] - bins["low"]
+    ax.bar(
+        bins["low"], count, width=width, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.8
+    )
+    ax.set(ylim=(0, 1.45 * float(count.max())), yticks=[], xticks=[0, 0.25, 0.5, 0.75, 1.0])
+    if width.min() > 0.9 / MOST_LABELLED:
+        for x, height in zip(bins["low"] + width / 2, count, strict=True):
+            ax.text(x, height, short_count(height), fontsize=style.SMALL - 1.5, ha="center", va="bottom")
+    else:
+        total = f"{counted(count.sum())} samples"
+        ax.text(0.02, 0.95, total, fontsize=style.SMALL, va="top", transform=ax.transAxes)
+
+
+def short_count(value: float) -> str:
+    """Write a count in at most four letters.
+
+    >>> [short_count(n) for n in (7, 999, 1234, 45678, 999_600, 3.2e6, 1e9)]
+    ['7', '999', '1.2k', '46k', '1.0M', '3.2M', '1.0G']
+    """
+    if value < 999.5:
+        return f"{value:.0f}"
+    letter, unit = next(((one, of) for one, of in (("k", 1e3), ("M", 1e6)) if value < 999.5 * of), ("G", 1e9))
+    share = value / unit
+    return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
+
+
+@drawn("Sparsification")
+def class_sparsification(report: Report) -> Figure:
+    """Draw the Brier score that is left when the samples of highest entropy are removed, over that of all.
+
+    The oracle removes the samples of largest Brier score; the shaded area to it is AUSE.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``sparsification_brier``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+       2020, section 4.3.
+    """
+    figure = sparsified(report, "Brier", "ause_brier", label="by entropy")
+    scores = [score_text(report, "ause_brier", "AUSE"), score_text(report, "brier", "Brier score")]
+    titled(figure.axes[0], heading(report, "Sparsification"), scores)
+    return figure
+
+
+@drawn("Risk and coverage")
+def risk_coverage(report: Report) -> Figure:
+    """Draw the error rate of the samples decided, when only the most confident share is decided.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``risk_coverage``: columns ``coverage``, ``risk``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", 2017.
+    """
+    curve = columns(report, "risk_coverage", ("coverage", "risk"), score="aurc")
+    figure = new_figure()
+    ax = dress(figure.add_subplot(), "coverage: share decided, most confident first", "risk: error rate")
+    x, risk = curve["coverage"], curve["risk"]
+    ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
+    line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
+    points(ax, x, risk, label="by confidence")
+    top = float(risk.max())
+    ax.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
+    legend(ax, loc="best")
+    scores = [score_text(report, "aurc", "AURC"), score_text(report, "accuracy", "accuracy")]
+    titled(ax, heading(report, "Risk and coverage"), scores)
+    return figure
+
+
+def class_before_after(before: Report, after: Report) -> Figure:
+    """Draw the reliability before and after a recalibration, beside each other.
+
+    Parameters
+    ----------
+    before, after : Report
+        Both with the curve ``reliability``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    name = heading(before, "Before and after temperature scaling")
+    try:
+        tables = [columns(report, "reliability", NAMES, score="ece") for report in (before, after)]
+    except NothingToDrawError as nothing:
+        return undefined_figure(name, str(nothing), WIDE)
+    figure = new_figure(WIDE)
+    for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), LOOKS, strict=True):
+        _accuracies(ax, bins)
+        ax.tick_params(labelbottom=True)
+        ax.set(xlabel="confidence: top probability", xticks=[0, 0.25, 0.5, 0.75, 1.0])
+        ax.set_box_aspect(1)
+        scores = f"{score_text(report, 'ece', 'ECE')}, {score_text(report, 'nll', 'NLL')}"
+        ax.set_title(f"{look['label']}: {scores}", fontsize=style.TEXT, color="black", fontweight="normal")
+    figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
+    return finished(figure)

@@ -1,0 +1,193 @@
+"""What panels of maps have in common: how they are reduced, arranged, drawn and given a colour bar."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
+
+from uq_tracking.errors import ShapeError
+from uq_tracking.figures import style
+from uq_tracking.figures.text import clipped, one_line, readable
+
+FloatArray = npt.NDArray[np.float64]
+Masked = Any
+"""A masked float array; numpy has no good static type for one."""
+
+MAX_PIXELS = 1000
+"""Longest side of a drawn map; larger maps are reduced to this by block means."""
+COLORS = {
+    "value": "viridis",
+    "error": "magma",
+    "image": "gray",
+    "class": None,
+}  # classes bring their own colours
+LONGEST = 6.0
+"""Ratio of the sides above which a map is stretched, so that it does not become a line."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One map to draw; panels with the same ``scale`` share colours and colour bar."""
+
+    title: str
+    values: Masked
+    scale: Literal["value", "error", "image", "class"]
+
+
+def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return an array whose masked entries, if any, are NaN."""
+    if isinstance(array, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+    return np.asarray(array)
+
+
+def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, str]:
+    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean as text.
+
+    Non-finite pixels are left out. Bands of rows keep the memory small, however large the map is.
+    """
+    height, width = arrays[0].shape
+    block = max(least, -(-max(height, width) // MAX_PIXELS))
+    columns = np.arange(0, width, block)
+    total, count = np.empty((2, -(-height // block), len(columns)))
+    for row in range(len(total)):
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = of(*(array[row * block : (row + 1) * block].astype(np.float64) for array in arrays))
+        finite = np.isfinite(values)
+        total[row] = np.add.reduceat(np.where(finite, values, 0.0).sum(axis=0), columns)
+        count[row] = np.add.reduceat(finite.sum(axis=0), columns)
+    mean = readable(float(total.sum() / count.sum()), padded=True) if count.any() else "undefined"
+    return np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean
+
+
+def picture(image: npt.NDArray[Any]) -> Panel:
+    """Make a panel of grey values or colours in [0, 1], stretched between percentiles where needed."""
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[..., 0]
+    if image.ndim not in (2, 3) or image.size == 0 or (image.ndim == 3 and image.shape[2] not in (3, 4)):
+        raise ShapeError(
+            f"image has shape {image.shape}; pass (height, width) or (height, width, 1, 3 or 4), "
+            "channels last"
+        )
+    channels = [image] if image.ndim == 2 else [image[..., k] for k in range(3)]
+    means = [reduced(lambda c: c, channel, least=_sparse_block(channel))[0] for channel in channels]
+    stacked = np.ma.stack(means, axis=-1) if len(means) > 1 else means[0]
+    low, high = (0.0, 255.0) if image.dtype == np.uint8 else _stretch(stacked)
+    known = float(np.isfinite(image).mean())
+    title = "input" if known > 0.995 else f"input, {readable(100 * known, 2)} % known"
+    return Panel(title, np.ma.clip((stacked - low) / (high - low), 0.0, 1.0), "image")
+
+
+def _sparse_block(channel: npt.NDArray[Any]) -> int:
+    """Choose blocks that hold about one known pixel each, so that scattered measurements can be seen."""
+    known = float(np.isfinite(channel).mean())
+    return min(math.ceil(known**-0.5), max(1, max(channel.shape) // 40)) if known else 1
+
+
+def _stretch(values: Masked) -> tuple[float, float]:
+    seen = values.compressed()
+    if len(seen) == 0 or (seen.min() >= 0 and seen.max() <= 1):
+        return 0.0, 1.0
+    low, high = np.percentile(seen, [1, 99])
+    return apart(float(low), float(high))
+
+
+def apart(low: float, high: float) -> tuple[float, float]:
+    """Limits that differ, so that a constant map has a colour."""
+    if high > low:
+        return low, high
+    half = 0.01 * abs(low) or 0.5
+    return low - half, high + half
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the panels are arranged: 2 x 2 with the image at their left, or all in one row or column."""
+
+    rows: int
+    columns: int
+    size: tuple[float, float]
+    font: float
+    bars: Literal["right", "bottom"]
+
+    def places(self, panels: int) -> list[tuple[int | slice, int]]:
+        """Row and column of each panel."""
+        if self.rows == 1 or self.columns == 1:
+            return [(k, 0) if self.columns == 1 else (0, k) for k in range(panels)]
+        first = self.columns - 2
+        pairs: list[tuple[int | slice, int]] = [(0, first), (0, first + 1), (1, first), (1, first + 1)]
+        return [(slice(None), 0), *pairs] if panels == 5 else pairs
+
+
+def layout_for(ratio: float, *, with_image: bool) -> Layout:
+    """Arrangement for maps of this height over width."""
+    ratio, panels = min(max(ratio, 1 / LONGEST), LONGEST), 4 + with_image
+    if ratio < 0.45:
+        return Layout(panels, 1, (6.4, panels * (5.0 * ratio + 0.45) + 0.4), 11.5, "right")
+    if ratio > 2.2:
+        return Layout(1, panels, (panels * max(5.0 / ratio, 1.75) + 0.2, 6.4), 11.0, "bottom")
+    side = 2.7 / max(ratio, 1.0) ** 0.5
+    return Layout(
+        2, 2 + with_image, ((2 + with_image) * side + 1.2, 2 * (side * ratio + 0.4) + 0.3), 11.0, "right"
+    )
+
+
+def show(
+    ax: Axes, panel: Panel, limits: tuple[float, float], origin: Literal["upper", "lower"], font: float
+) -> AxesImage:
+    """Draw one panel."""
+    ax.set_facecolor(style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
+    height, width = panel.values.shape[:2]
+    stretched = not 1 / LONGEST <= height / width <= LONGEST
+    values = panel.values if panel.values.ndim == 2 else panel.values.filled(0.85)
+    shown = ax.imshow(
+        values, cmap=COLORS[panel.scale], vmin=limits[0], vmax=limits[1], origin=origin,
+        interpolation="antialiased",
+        aspect="auto" if stretched else "equal",
+    )  # fmt: skip
+    ax.set(xticks=[], yticks=[])
+    ax.grid(False)
+    ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
+    name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
+    ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", pad=4)
+    if np.ma.getmaskarray(panel.values).all():
+        ax.text(0.5, 0.5, "no ground truth", ha="center", va="center", fontsize=font, transform=ax.transAxes)
+    return shown
+
+
+def colour_bar(figure: Figure, drawn: Sequence[tuple[Axes, AxesImage]], label: str, layout: Layout) -> None:
+    """Draw one colour bar beside the panels that share it, pointed at the ends where values lie beyond."""
+    images = [image for _, image in drawn]
+    bar = figure.colorbar(
+        images[0], ax=[ax for ax, _ in drawn], location=layout.bars, extend=_extend(images), pad=0.02,
+        aspect=18,
+        shrink=0.95,
+    )  # fmt: skip
+    axis = bar.ax.yaxis if layout.bars == "right" else bar.ax.xaxis
+    axis.set_major_locator(MaxNLocator(5 if layout.bars == "right" else 4))
+    axis.set_major_formatter(style.TickNumbers())
+    style.dress_bar(bar, label, size=layout.font, ticks=layout.font - 1)
+
+
+def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "max"]:
+    low, high = images[0].get_clim()
+    seen = np.concatenate([np.ma.compressed(np.ma.asarray(image.get_array())) for image in images])
+    under, over = bool((seen < low).any()), bool((seen > high).any())
+    return "both" if under and over else "min" if under else "max" if over else "neither"
+
+
+def title_over(figure: Figure, title: str | None) -> None:
+    """Put a bold title over all panels, cut to the figure's width."""
+    if title:
+        letters = round(style.TITLE_WIDTH * 0.88 * figure.get_figwidth() / style.SIZE[0])
+        text = clipped(one_line(title), letters)
+        figure.suptitle(text, fontsize=style.TITLE, fontweight="bold", color="black")
