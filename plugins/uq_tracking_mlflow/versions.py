@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
-OLDEST = (2, 14)
-"""The suite passes from here on, but for filters and image grids that MLflow got later."""
+OLDEST = (2, 16)
+"""The first that works with numpy 2."""
 IMAGE_GRID = (3, 11)
 """Before, ``log_image`` with a slash in its key stores files that can neither be shown nor downloaded
 (mlflow issues 21085 and 22165)."""
