@@ -14,6 +14,7 @@ from uq_tracking.metrics.accuracy import mae
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
+from uq_tracking.statistics.joint import JOINT_BITS
 from uq_tracking.statistics.parallel import inner
 from uq_tracking.statistics.ranking import RankingStatistics
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -201,7 +202,8 @@ def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
     """
     if statistics.rank_correlation is None:
         std = statistics.moments["std"]
-        constant = "standard deviations" if std.low == std.high else "absolute errors"
+        alike = std.high <= std.low * (1 + 2.0**-JOINT_BITS)
+        constant = "standard deviations" if alike else "absolute errors"
         raise Undefined(
             f"all {constant} are equal (or closer than the statistics resolve), so they have no ranks"
         )

@@ -143,7 +143,7 @@ class Grouped(Groups):
         with np.errstate(invalid="ignore", over="ignore"):
             mean = self.sums[self.by] / self.count
             spread = np.sqrt(3 * np.maximum(self.sums[square] / self.count - mean**2, 0))
-        spread = np.where(spread <= 1e-7 * np.abs(mean), 0.0, spread)  # below what the sums resolve
+        spread = np.where(spread <= 1e-6 * np.abs(mean), 0.0, spread)  # below what the sums resolve
         mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
