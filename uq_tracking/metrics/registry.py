@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,46 @@ Task = Literal["regression", "classification"]
 
 class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the caller)
     """Raised by a metric that has no value for this input; its text is the reason, one sentence."""
+
+
+WANTED = {
+    "predictions": "the predictions themselves, not their statistics alone",
+    "samples": "raw samples of the predictive distribution (Predictions.from_samples without member_std)",
+    "reference": "the mean and std to compare with (reference=)",
+}
+"""What a metric may need beyond statistics, and how it is called in a reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Extra:
+    """What metrics with ``needs`` get in place of statistics alone.
+
+    Attributes
+    ----------
+    statistics : RegressionStatistics or ClassificationStatistics
+    predictions : Predictions or None
+        The samples one by one.
+    reference : (mean, std) or None
+        Arrays of the predictions' shape, to compare with.
+    seed : int
+        Of metrics that draw at random.
+    """
+
+    statistics: Any
+    predictions: Any = None
+    reference: tuple[Any, Any] | None = None
+    seed: int = 0
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Names of what is there, as in ``Metric.needs``."""
+        there = {
+            "predictions": self.predictions is not None,
+            "samples": getattr(self.predictions, "samples", None) is not None
+            and self.predictions.member_std is None,
+            "reference": self.reference is not None,
+        }
+        return frozenset(name for name, is_there in there.items() if is_there)
 
 
 @dataclass(frozen=True)
@@ -36,9 +77,12 @@ class Metric:
     summary, formula, source : str
         One line for people, the definition, and where it comes from.
     needs : tuple of str
-        Extra input beyond the statistics, such as ``samples`` or ``reference``; empty for most.
+        Input beyond the statistics: ``predictions``, ``samples``, ``reference``; empty for most. A function that
+        needs any gets an `Extra` in place of the statistics.
     default : bool
         Whether it is computed without being asked for.
+    bounds : (float, float)
+        Least and greatest value there can be; confidence intervals end there.
     """
 
     key: str
@@ -51,6 +95,7 @@ class Metric:
     task: Task = "regression"
     needs: tuple[str, ...] = ()
     default: bool = True
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     def better(self, one: float, other: float) -> bool:
         """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
@@ -97,3 +142,35 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
         return find(keys, task)
     have = set(given)
     return [m for m in registry(task).values() if m.default and have.issuperset(m.needs)]
+
+
+def compute(
+    statistics: Any, settings: Settings, metrics: Iterable[Metric], extra: Extra | None = None
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Scores, and the reasons of those that are undefined.
+
+    Metrics that need more than statistics get ``extra``, which holds these too.
+    """
+    scores: dict[str, float] = {}
+    undefined: dict[str, str] = {}
+    for metric in metrics:
+        try:
+            value = float(metric.function(_input(metric, statistics, extra), settings))
+        except Undefined as reason:
+            undefined[metric.key] = str(reason)
+            continue
+        if math.isfinite(value):
+            scores[metric.key] = value
+        else:
+            undefined[metric.key] = "the value overflows the range of 64-bit numbers"
+    return scores, undefined
+
+
+def _input(metric: Metric, statistics: Any, extra: Extra | None) -> Any:
+    if not metric.needs:
+        return statistics
+    have = frozenset() if extra is None else extra.given
+    lacking = [name for name in metric.needs if name not in have]
+    if lacking:
+        raise Undefined(f"it needs {' and '.join(WANTED.get(name, name) for name in lacking)}")
+    return extra

@@ -209,11 +209,16 @@ class Grouped(Groups):
     def folded(self) -> Grouped:  # noqa: D102
         low, high = self._range
         negative = high <= 0
-        small = np.where(negative, -high, low)
-        order = np.argsort(small, kind="stable")
+        near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one
+        edge, place = np.unique(near + 0.0, return_inverse=True)
+        least, greatest = np.full(len(edge), np.inf), np.full(len(edge), -np.inf)
+        count = np.zeros(len(edge), dtype=np.int64)
+        np.minimum.at(least, place, np.where(negative, -high, low))
+        np.maximum.at(greatest, place, np.where(negative, -low, high))
+        np.add.at(count, place, self.count)
         with np.errstate(invalid="ignore"):
-            width = np.nan_to_num(high - low)
-        return Grouped("abs_" + self.by, small[order], width[order], self.count[order], {})
+            width = np.nan_to_num(greatest - least)
+        return Grouped("abs_" + self.by, least, width, count, {})
 
     def merge(self, other: Grouped) -> Grouped:
         """Groups of both sets of samples."""
