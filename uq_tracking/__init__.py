@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
+    from uq_tracking.rescoring import pool, rescore, sync
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.streams.blocks import evaluate_blocks
     from uq_tracking.tracking.log import log
@@ -37,7 +38,10 @@ _HOME = {
     "evaluate_classification": "classification",
     "log": "tracking.log",
     "log_classification": "tracking.log_classification",
+    "pool": "rescoring",
     "recalibrate": "recalibration",
+    "rescore": "rescoring",
+    "sync": "rescoring",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 
@@ -54,7 +58,10 @@ __all__ = [
     "evaluate_classification",
     "log",
     "log_classification",
+    "pool",
     "recalibrate",
+    "rescore",
+    "sync",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, cast
 
 import typer
 from rich.console import Console
@@ -171,6 +171,132 @@ def recalibrate(
         if apply is not None:
             written = recalibrate_file(fitted, apply, output, **names)
             console.print(f"written to {written}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def rescore(
+    uri: Annotated[
+        str, typer.Argument(help="Runs: mlflow:EXPERIMENT[/RUN], wandb:ENTITY/PROJECT[/RUN], dir:PATH ...")
+    ],
+    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
+    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
+    metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
+    alpha: Annotated[Optional[float], typer.Option(help="Share of the errors that MeRCI covers.")] = None,  # noqa: UP045
+    n_bins: Annotated[Optional[int], typer.Option(help="Bins of ENCE and reliability.")] = None,  # noqa: UP045
+    family: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="gaussian, laplace, uniform or student_t."),
+    ] = None,
+    dof: Annotated[Optional[float], typer.Option(help="Degrees of freedom of student_t.")] = None,  # noqa: UP045
+    unit: Annotated[Optional[str], typer.Option(help="Unit of the target, e.g. m.")] = None,  # noqa: UP045
+    std_floor: Annotated[Optional[float], typer.Option(help="Raise smaller std to this.")] = None,  # noqa: UP045
+    calibration: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="JSON file of a fitted recalibration, or halves to cross-fit."),
+    ] = None,
+    calibration_split: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Split of each run that recalibrations are fitted on, e.g. val."),
+    ] = None,
+    recalibration: Annotated[str, typer.Option(help="Methods to fit, with commas.")] = "",
+    predictions: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="For runs logged without uq_tracking: a stored file, folder or quoted glob."),
+    ] = None,
+    columns: Annotated[str, typer.Option(help="Names in those files, e.g. target=y,mean=mu,std=sigma.")] = "",
+    prediction_from: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A run against whose means each run's std is scored, under uq/common/."),
+    ] = None,
+    figures: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--figures/--no-figures", help="Draw all, or none; by default those whose numbers changed."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and score, write nothing.")] = False,
+    workers: Annotated[int, typer.Option(help="Runs worked on at the same time.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Also runs that have these scores already.")] = False,
+) -> None:
+    """Score logged runs again: new metrics, other settings, recalibrations; also runs of strangers."""
+    from uq_tracking.rescoring import rescore as rescore_runs
+    from uq_tracking.rescoring.terminal import progress_bar, show_summary
+
+    with _errors():
+        with progress_bar(console, "rescoring") as progress:
+            summary = rescore_runs(
+                uri,
+                where=where,
+                split=split,
+                metrics=_listed(metrics),
+                alpha=alpha,
+                n_bins=n_bins,
+                family=cast(Any, family),
+                dof=dof,
+                unit=unit,
+                std_floor=std_floor,
+                calibration=True if calibration == "halves" else calibration,
+                calibration_split=calibration_split,
+                recalibration=_listed(recalibration),
+                predictions=predictions,
+                columns=parse_columns(columns),
+                prediction_from=prediction_from,
+                figures="auto" if figures is None else figures,
+                dry_run=dry_run,
+                workers=workers,
+                force=force,
+                progress=progress,
+            )
+        show_summary(summary, console)
+        if summary.failed:
+            raise typer.Exit(1)
+
+
+def _listed(text: str) -> list[str] | None:
+    """``a,b`` as a list; None for an empty text."""
+    return [item.strip() for item in text.split(",") if item.strip()] or None
+
+
+@app.command()
+def pool(
+    uris: Annotated[list[str], typer.Argument(help="Runs whose statistics are merged.")],
+    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
+    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
+    method: Annotated[Optional[str], typer.Option(help="Name of the uncertainty method.")] = None,  # noqa: UP045
+    log: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Run or experiment that the pooled report is logged to."),
+    ] = None,
+) -> None:
+    """Score the samples of several runs (seeds, folds, shards) as one set."""
+    from uq_tracking.rescoring import pool as pool_runs
+    from uq_tracking.tracking.log import log as log_run
+
+    with _errors():
+        report = pool_runs(uris, where=where, split=split)
+        console.print(str(report), markup=False, highlight=False, soft_wrap=True)
+        if log is not None:
+            log_run(report, run=log, method=method, split=split, strict=True)
+            console.print(f"logged to {log}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command()
+def sync(
+    source: Annotated[str, typer.Argument(help="Runs to copy, e.g. dir:uq_runs.")],
+    destination: Annotated[str, typer.Argument(help="Where to, e.g. mlflow:EXPERIMENT.")],
+    where: Annotated[Optional[str], typer.Option(help="Filter expression of the source.")] = None,  # noqa: UP045
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be copied.")] = False,
+) -> None:
+    """Copy runs into another tracker; what is there already is left alone."""
+    from uq_tracking.rescoring import sync as sync_runs
+    from uq_tracking.rescoring.terminal import progress_bar, show_summary
+
+    with _errors():
+        with progress_bar(console, "copying") as progress:
+            summary = sync_runs(source, destination, where=where, dry_run=dry_run, progress=progress)
+        show_summary(summary, console)
+        if summary.failed:
+            raise typer.Exit(1)
 
 
 @app.command()

@@ -60,15 +60,15 @@ class LoggedRun:
 
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
-        return self._read(REPORT_FILE, Report.from_json)
+        return self.read(REPORT_FILE, Report.from_json)
 
     def statistics(self) -> Statistics:
         """The stored statistics."""
-        return self._read(STATISTICS_FILE, read_statistics)
+        return self.read(STATISTICS_FILE, read_statistics)
 
     def predictions(self) -> Predictions:
         """The stored predictions."""
-        return self._read(PREDICTIONS_FILE, Predictions.load)
+        return self.read(PREDICTIONS_FILE, Predictions.load)
 
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""
@@ -82,7 +82,8 @@ class LoggedRun:
         _check_size(name, unpacked_size(path), self.limit)
         return path
 
-    def _read(self, file: str, read: Callable[[Path], T]) -> T:
+    def read(self, file: str, read: Callable[[Path], T]) -> T:
+        """Fetch one of our files for this split, and read it; FileNotFoundError, FileFormatError."""
         name = file_name(file, self.split)
         with TemporaryDirectory(prefix="uq_tracking_") as folder:
             path = self.fetch(name, Path(folder))

@@ -145,6 +145,35 @@ def _arrow_column(column: Any) -> Any:
     return np.stack(values) if is_list else values
 
 
+def _open_json(path: Path) -> Table:
+    """A table as ``{"columns": [...], "data": [[...], ...]}``, as MLflow's ``log_table`` and W&B write it."""
+    with path.open(encoding="utf-8") as file:
+        content = json.load(file)
+    if not isinstance(content, dict) or not {"columns", "data"} <= content.keys():
+        raise FileFormatError(
+            f'{path} is no table; one as {{"columns": [...], "data": [[...], ...]}} is read'
+        )
+    names = [str(name) for name in content["columns"]]
+    rows = content["data"]
+    if any(len(row) != len(names) for row in rows):
+        raise FileFormatError(f"{path}: its rows must be as long as its {len(names)} column names")
+
+    def load(wanted: Sequence[str]) -> dict[str, Any]:
+        return {name: _json_column(path, name, [row[names.index(name)] for row in rows]) for name in wanted}
+
+    return Table(path, names, load)
+
+
+def _json_column(path: Path, name: str, cells: list[Any]) -> Any:
+    """Numbers, or equally long lists of them; null is NaN."""
+    column = np.asarray(cells, dtype=None if all(cell is not None for cell in cells) else np.float64)
+    if column.dtype == object:
+        raise FileFormatError(
+            f"{path}: column {name!r} is neither of numbers nor of equally long lists of them"
+        )
+    return column
+
+
 def _open_zarr(path: Path) -> Table:
     zarr = _need("zarr", path)
     _refuse_pickle_codec(path)
@@ -191,5 +220,6 @@ _OPENERS: dict[tuple[str, ...], Callable[[Path], Table]] = {
     (".npy",): _open_npy,
     (".csv", ".tsv", ".csv.gz", ".tsv.gz"): _open_csv,
     (".parquet", ".pq"): _open_parquet,
+    (".json",): _open_json,
     (".zarr",): _open_zarr,
 }

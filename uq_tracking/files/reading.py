@@ -24,16 +24,16 @@ _OF_MEMBERS = ("samples", "member_std")
 
 
 def read_predictions(
-    path: str | Path, columns: Mapping[str, str] | None = None, **options: Unpack[Options]
+    path: str | Path | Sequence[Path], columns: Mapping[str, str] | None = None, **options: Unpack[Options]
 ) -> Predictions:
-    """Read predictions from npz, npy, csv (also tsv, gzipped), parquet or zarr.
+    """Read predictions from npz, npy, csv (also tsv, gzipped), parquet, zarr, or a table in JSON (split orientation).
 
     Parameters
     ----------
     path
         A file, or a glob such as ``"scenes/*.npz"``: files are read in the order of their names and joined.
         1-D columns and stacks are joined along the first axis, 2-D maps of one size become a stack, maps of several
-        sizes are flattened.
+        sizes are flattened. Or a list of files, which are read in this order.
     columns
         Names in the file by role: ``target``; ``mean``; one of ``std``, ``variance``, ``log_variance``, ``low`` and
         ``high`` with ``level`` (a number such as ``"0.9"``), or ``samples`` (members along the first or last axis,
@@ -70,10 +70,13 @@ def read_predictions(
     try:
         return _build(values, options)
     except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+        where = path if isinstance(path, str | Path) else f"{paths[0]} ... {paths[-1]}"
+        raise type(error)(f"{where}: {error}") from error
 
 
-def _matching(path: str | Path) -> list[Path]:
+def _matching(path: str | Path | Sequence[Path]) -> list[Path]:
+    if not isinstance(path, str | Path):
+        return list(path)
     if Path(path).exists():
         return [Path(path)]
     found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))

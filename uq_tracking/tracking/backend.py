@@ -125,6 +125,8 @@ class StoredRun:
     status: str
     tags: Mapping[str, str] = field(default_factory=dict)
     scalars: Mapping[str, float] = field(default_factory=dict)
+    created: str = ""
+    """When it was made, where run ids alone do not tell runs of different stores apart."""
 
 
 class RunStore(ABC):
@@ -141,6 +143,13 @@ class RunStore(ABC):
     @abstractmethod
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Bring one stored file into ``folder`` and return its path; RunNotFoundError, FileNotFoundError."""
+
+    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
+        """Scalars of a listed run by step and name; the step None holds the final ones.
+
+        By default these are all: most trackers tell more only scalar by scalar.
+        """
+        return {(None, name): value for name, value in run.scalars.items()}
 
     def size(self, run_id: str, name: str) -> int | None:
         """Bytes of a stored file, where the tracker tells it before the file is fetched."""

@@ -123,6 +123,10 @@ class DirectoryStore(RunStore):
         shutil.copyfile(source, target)
         return target
 
+    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
+        """Every scalar at every step; see `RunStore`."""
+        return Journal(self._folder(run.run_id) / LOG_FILE).scalars()
+
     def size(self, run_id: str, name: str) -> int | None:
         """Bytes of a stored file; None where there is none."""
         path = _stored_path(self._folder(run_id), name)
@@ -254,6 +258,7 @@ def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
         status=str(head.get("status", "finished")),
         tags=head["tags"] | journal.tags(),
         scalars=last | final,
+        created=head["created"],
     )
 
 

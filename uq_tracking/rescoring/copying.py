@@ -1,0 +1,207 @@
+"""Runs copied from one store into another, such as those that waited in ``./uq_runs`` for a tracker."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from uq_tracking.curves import Curve
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError
+from uq_tracking.reading import LoggedRun, logged_runs
+from uq_tracking.rescoring.summary import Outcome, Summary
+from uq_tracking.rescoring.verb import Progress, worked
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+from uq_tracking.tracking.delivery import redact
+from uq_tracking.tracking.names import REPORT_FILE, curve_name
+from uq_tracking.tracking.resolve import open_store
+
+SOURCE_TAG = "uq.synced"
+"""Which run a copy was made of."""
+CONTENT_TAG = "uq.synced.content"
+"""Digest of what was copied; set last."""
+
+
+def sync(
+    source: str,
+    destination: str,
+    *,
+    where: str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Summary:
+    """Copy runs, with scores, series, tags, curves and files, into another tracker.
+
+    A run is copied once: its copy is recognised by a tag, brought up to date when the run has changed, and left
+    alone when it has not. A call that was interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    source : str
+        Runs to copy, such as ``dir:uq_runs``. From another tracker, scalars come with their last values only.
+    destination : str
+        Where to, such as ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``.
+    where : str, optional
+        The filter expression of the source's tracker.
+    dry_run : bool
+        Tell what would be copied, write nothing.
+    progress : callable, optional
+        ``progress(outcome, total)`` is called after every run.
+
+    Returns
+    -------
+    Summary
+        What became of each run of the source.
+
+    Raises
+    ------
+    BackendError
+        No backend claims an address, the destination is a single run, or a tracker is not there.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> _ = uq.log([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3], run="dir:waiting", method="example")
+    >>> len(uq.sync("dir:waiting", "dir:shared").done), len(uq.sync("dir:waiting", "dir:shared").skipped)
+    (1, 1)
+    """
+    store, run_id = open_store(destination)
+    if run_id is not None:
+        raise BackendError(
+            f"{destination} is a single run; name the experiment or folder to copy the runs into"
+        )
+    runs = list(logged_runs(source, where=where))
+    work = _Sync(store, _copies(store), dry_run)
+    return Summary(list(worked(runs, work, 1, progress)), dry_run=dry_run)
+
+
+def _copies(store: RunStore) -> dict[str, StoredRun]:
+    """The copies that the store holds, by what they are copies of."""
+    try:
+        return {run.tags[SOURCE_TAG]: run for run in store.runs() if SOURCE_TAG in run.tags}
+    except RunNotFoundError:  # the experiment is made with its first run
+        return {}
+
+
+@dataclass(frozen=True)
+class _Sync:
+    """What is done to each run of the source."""
+
+    store: RunStore
+    copies: Mapping[str, StoredRun]
+    dry_run: bool
+
+    def __call__(self, run: LoggedRun) -> Outcome:
+        try:
+            return self._synced(run)
+        except Exception as error:  # trackers and damaged files may raise anything; the other runs go on
+            kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
+            return Outcome(run.stored.uri, run.name, "failed", redact(f"{kind}{error}"), error=error)
+
+    def _synced(self, run: LoggedRun) -> Outcome:
+        source, content = _identity(run.stored), _content_digest(run)
+        copy = self.copies.get(source)
+        if copy is not None and copy.tags.get(CONTENT_TAG) == content:
+            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is a copy already")
+        told = "copied" if copy is None else f"brought up to date in {copy.uri}"
+        if not self.dry_run:
+            left_out = self._write(run, copy, source, content)
+            told += f"; left out: {'; '.join(left_out)}" if left_out else ""
+        return Outcome(run.stored.uri, run.name, "done", told)
+
+    def _write(self, run: LoggedRun, copy: StoredRun | None, source: str, content: str) -> list[str]:
+        written = (
+            self.store.create(run.name, {SOURCE_TAG: source})
+            if copy is None
+            else self.store.reopen(copy.run_id)
+        )
+        try:
+            left_out = _copy(run, written)
+            written.set_tags({CONTENT_TAG: content})
+        finally:
+            self.store.close_run(written)
+        return left_out
+
+
+def _identity(stored: StoredRun) -> str:
+    """What tells the run from every other, wherever its store lies."""
+    created = f"@{stored.created}" if stored.created else ""
+    return f"{stored.uri.partition(':')[0]}:{stored.run_id}{created}"
+
+
+def _content_digest(run: LoggedRun) -> str:
+    """Digest of what the run holds; of files, names and sizes."""
+    sizes = {name: run.store.size(run.stored.run_id, name) for name in run.files}
+    series = [[step, name, value] for (step, name), value in run.store.series(run.stored).items()]
+    text = json.dumps([series, _tags(run.stored), sizes], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _tags(stored: StoredRun) -> dict[str, str]:
+    """The run's tags without those that a tracker or an earlier copy keeps for itself."""
+    return {
+        name: value
+        for name, value in stored.tags.items()
+        if not name.startswith(("mlflow.", SOURCE_TAG)) and value
+    }
+
+
+def _copy(run: LoggedRun, written: Run) -> list[str]:
+    """Write everything; what is damaged is left out and named."""
+    left_out: list[str] = []
+    series = run.store.series(run.stored)
+    with written.batch():
+        written.set_tags(_tags(run.stored))
+        for step in sorted({step for step, _ in series if step is not None}):
+            written.log_scalars(
+                {name: value for (at, name), value in series.items() if at == step}, step=step
+            )
+    with written.batch():
+        written.log_scalars(
+            {name: value for (at, name), value in series.items() if at is None and not _is_curve(name)}
+        )
+        for name, curve in _curves(run, left_out):
+            written.log_curve(name, curve)
+    with TemporaryDirectory(prefix="uq_tracking_") as folder, written.batch():
+        for name in run.files:
+            if not _is_curve(name):
+                _copy_file(run.fetch(name, Path(folder)), name, written)
+    return left_out
+
+
+def _is_curve(name: str) -> bool:
+    return name.startswith("uq_curve/")
+
+
+def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
+    """Curves of every split's report, by the names that charts have them under."""
+    for name in run.files:
+        parts = name.split("/")
+        if parts[0] != "uq" or parts[-1] != REPORT_FILE or len(parts) > 3:
+            continue
+        split = parts[1] if len(parts) == 3 else None
+        try:
+            report = replace(run, split=split).report()
+        except FileFormatError as error:
+            left_out.append(f"curves ({error})")
+            continue
+        for key, curve in report.curves.items():
+            yield curve_name(key, split, report.settings), curve
+
+
+def _copy_file(path: Path, name: str, written: Run) -> None:
+    """Store figures and maps as the tracker shows them, other files as they are."""
+    is_ours = name.startswith("uq_") and name.endswith(".png") and "/" not in name
+    if not is_ours:
+        written.log_file(path, name)
+        return
+    from uq_tracking.figures.picture import picture
+
+    stem = name.removesuffix(".png")
+    if stem.startswith("uq_map_"):
+        written.log_map(stem.replace("uq_map_", "uq_map/", 1), picture(path))
+    else:
+        written.log_figure(stem, picture(path))

@@ -1,0 +1,183 @@
+"""What a rescoring asks for, the same for every run, and the digest that tells whether a run has it already."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from uq_tracking import __version__
+from uq_tracking.errors import SettingsError
+from uq_tracking.metrics.registry import Task, find, registry
+from uq_tracking.reading import LIMIT
+from uq_tracking.recalibration import Recalibration, read_recalibrations
+from uq_tracking.report import SCHEMA, Report
+from uq_tracking.settings import Settings
+from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
+
+Figures = Literal["auto"] | bool
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done with each run.
+
+    Attributes
+    ----------
+    split
+        The split that is read.
+    metrics
+        Keys to compute besides the default suite and what the run's report holds.
+    given
+        Settings that replace those of the run's report.
+    std_floor
+        Smaller standard deviations are raised to it; None keeps the report's.
+    calibration, recalibration, calibration_split
+        As for ``rescore``.
+    predictions, columns
+        Stored files of runs that were not logged by this package, and the names in them.
+    figures
+        ``"auto"``: those that the run holds and whose numbers changed.
+    prefix
+        Name that the scores are put under in place of the split's.
+    source_digest
+        Of further input, such as a common predictor.
+    limit
+        Bytes above which a stored file is not read.
+    """
+
+    split: str | None = None
+    metrics: tuple[str, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    std_floor: float | None = None
+    calibration: Any = None
+    recalibration: tuple[str, ...] = ()
+    calibration_split: str | None = None
+    predictions: str | None = None
+    columns: Mapping[str, str] | None = None
+    figures: Figures = "auto"
+    prefix: str | None = None
+    source_digest: str | None = None
+    limit: int = LIMIT
+
+    @property
+    def written_split(self) -> str | None:
+        """The split that the scores are written under."""
+        return self.split if self.prefix is None else self.prefix
+
+    @property
+    def recalibrates(self) -> bool:
+        """Whether scores after a recalibration are asked for."""
+        return self.calibration not in (None, False) or self.calibration_split is not None
+
+    def settings(self, report: Report | None) -> Settings:
+        """Settings to score with: those given, else the report's, else the default ones."""
+        kept = {} if report is None else report.settings
+        return Settings.from_dict({**kept, **self.given})
+
+    def changes(self, report: Report) -> bool:
+        """Whether the settings differ from those of the report."""
+        floor = report.settings.get("std_floor")
+        new_floor = self.std_floor is not None and self.std_floor != floor
+        return new_floor or self.settings(report) != Settings.from_dict(report.settings)
+
+    def digest(self) -> str:
+        """Twelve hexadecimal digits of all that changes the numbers, with the metrics that are installed."""
+        skipped = ("calibration", "limit", "figures", "split")
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in skipped}
+        values["calibration"] = _described(self.calibration)
+        values["figures"] = self.figures is True
+        values["suite"] = [
+            __version__,
+            SCHEMA,
+            *sorted(_suite("regression")),
+            *sorted(_suite("classification")),
+        ]
+        text = json.dumps(values, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def seal(self, scores: str) -> dict[str, str]:
+        """The tag of a run that has been rescored as asked and shows the scores of this digest."""
+        return {tag_name(RESCORED_TAG, self.written_split): f"{SCHEMA}-{self.digest()}-{scores}"}
+
+    def is_done(self, tags: Mapping[str, str]) -> bool:
+        """Whether a run with these tags has been rescored as asked, and not logged again since."""
+        scores = tags.get(tag_name(SCORES_TAG, self.written_split))
+        sealed = {} if scores is None else self.seal(scores)
+        return bool(sealed) and all(tags.get(name) == value for name, value in sealed.items())
+
+
+def make_request(
+    split: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    std_floor: float | None = None,
+    calibration: Any = None,
+    recalibration: str | Iterable[str] | None = None,
+    calibration_split: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **rest: Any,
+) -> Request:
+    """Check what a user asks for.
+
+    Raises
+    ------
+    SettingsError
+        An option is out of range, options exclude each other, or a metric is not installed (UnknownMetricError).
+    """
+    given = {name: value for name, value in (settings or {}).items() if value is not None}
+    Settings.from_dict(given)
+    if std_floor is not None and not 0 <= std_floor < float("inf"):
+        raise SettingsError(f"std_floor is {std_floor}; it is a standard deviation, at least 0")
+    if calibration is not None and calibration_split is not None:
+        raise SettingsError("calibration and calibration_split both say what to fit on; give one of them")
+    names = (recalibration,) if isinstance(recalibration, str) else tuple(recalibration or ())
+    if names and calibration is None and calibration_split is None:
+        raise SettingsError(
+            "recalibration names methods, but not what to fit them on; pass calibration_split=, or calibration=True"
+        )
+    return Request(
+        split=check_split(split),
+        metrics=_known(metrics),
+        given=given,
+        std_floor=std_floor,
+        calibration=_loaded(calibration),
+        recalibration=names,
+        calibration_split=check_split(calibration_split),
+        **rest,
+    )
+
+
+def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The keys, each of which has to be a metric of some task."""
+    keys = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
+    strange = [key for key in keys if key not in registry("classification")]
+    find(strange)
+    return keys
+
+
+def _loaded(calibration: Any) -> Any:
+    """Fitted parameters from their file, anything else as it is."""
+    if isinstance(calibration, Path) or (isinstance(calibration, str) and calibration.endswith(".json")):
+        found = list(read_recalibrations(calibration).values())
+        return found[0] if len(found) == 1 else found
+    return calibration
+
+
+def _described(calibration: Any) -> Any:
+    if isinstance(calibration, Recalibration):
+        return hashlib.sha256(calibration.to_json().encode()).hexdigest()
+    if isinstance(calibration, list | tuple):
+        return [_described(item) for item in calibration]
+    if calibration is None or isinstance(calibration, bool | str):
+        return calibration
+    raise SettingsError(
+        f"calibration is a {type(calibration).__name__}; for logged runs pass True, names of methods, a fitted "
+        "recalibration or its file, or calibration_split= to fit on another split of each run"
+    )
+
+
+def _suite(task: Task) -> list[str]:
+    return [key for key, metric in registry(task).items() if metric.default]

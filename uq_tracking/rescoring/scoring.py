@@ -1,0 +1,140 @@
+"""A new report from what a run holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from uq_tracking.errors import RecalibrationError, SettingsError
+from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.recalibrated import FITTED_OBJECT, SECOND_SET
+from uq_tracking.recalibration import Recalibration
+from uq_tracking.report import Report
+from uq_tracking.rescoring.request import Request
+from uq_tracking.rescoring.source import Source, methods_of
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.regression import RegressionStatistics
+
+
+def scored(source: Source, settings: Settings, request: Request, old: Report | None) -> Report:
+    """Score the source; recalibrations are not among it."""
+    if source.predictions is not None:
+        report = _of_predictions(source.predictions, settings, request, old)
+    else:
+        report = _of_statistics(source.statistics, settings, request, old)
+    digest = report.provenance.get("digest") or (None if old is None else old.provenance.get("digest"))
+    return replace(report, provenance={**report.provenance, "digest": digest})
+
+
+def wanted(task: str, request: Request, old: Report | None, given: set[str]) -> list[Metric]:
+    """The default suite, what the run has and what is asked for; without those whose needs are not given."""
+    known = registry(task)
+    keys = {key for key, metric in known.items() if metric.default}
+    keys |= set(request.metrics) | (set() if old is None else {*old.scores, *old.undefined})
+    return [metric for key, metric in known.items() if key in keys and given.issuperset(metric.needs)]
+
+
+def _of_statistics(statistics: Any, settings: Settings, request: Request, old: Report | None) -> Report:
+    digest = None if old is None else old.provenance.get("digest")
+    if isinstance(statistics, RegressionStatistics):
+        from uq_tracking.evaluation import score
+
+        return score(statistics, settings, wanted("regression", request, old, set()), digest=digest)
+    from uq_tracking.classification import score_classification
+
+    own = {item.name for item in fields(Settings)}
+    facts = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
+    chosen = wanted("classification", request, old, set())
+    return score_classification(statistics, settings, chosen, digest=digest, facts=facts)
+
+
+def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
+    from uq_tracking.classification import evaluate_classification
+    from uq_tracking.evaluation import evaluate
+    from uq_tracking.inputs import Predictions
+
+    kind = None if old is None else old.provenance.get("statistics")
+    method: Any = kind if kind in ("exact", "sketch") else "auto"
+    if not isinstance(predictions, Predictions):
+        keys = [metric.key for metric in wanted("classification", request, old, set())]
+        return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, method=method)
+    keys = [metric.key for metric in wanted("regression", request, old, _given(predictions))]
+    return evaluate(predictions, metrics=keys, method=method, **settings.to_dict())
+
+
+def _given(predictions: Any) -> set[str]:
+    """What else the predictions hold that a metric may need."""
+    names = ("samples", "groups", "by", "aleatoric", "epistemic")
+    return {name for name in names if getattr(predictions, name, None) is not None}
+
+
+def recalibrated_as_before(report: Report, source: Source, settings: Settings, old: Report) -> Report:
+    """Scores after the run's recalibrations, under the new settings.
+
+    Raises
+    ------
+    RecalibrationError
+        The source does not hold what that takes.
+    """
+    entries = methods_of(old)
+    if all(entry.get("how") in (FITTED_OBJECT, SECOND_SET) for entry in entries.values()):
+        fits = [
+            Recalibration.from_dict(e["recalibration"]) for e in entries.values() if e.get("recalibration")
+        ]
+        if not fits:
+            return report
+        new = _recalibrated(report, source, settings, fits, None)
+    else:
+        if source.predictions is None:
+            raise RecalibrationError(
+                "the halves of a cross-fit are made of predictions, and only statistics are read"
+            )
+        new = _recalibrated(report, source, settings, True, list(entries))
+    redone = {name: {**entry, "how": entries[name]["how"]} for name, entry in methods_of(new).items()}
+    return _with_methods(new, {**entries, **redone})
+
+
+def recalibrated_anew(
+    report: Report, source: Source, settings: Settings, request: Request, calibration: Any
+) -> Report:
+    """The report with the recalibrations that are asked for beside those it has."""
+    before = methods_of(report)
+    new = _recalibrated(report, source, settings, calibration, request.recalibration or None)
+    return _with_methods(new, {**before, **methods_of(new)})
+
+
+def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:
+    return replace(report, recalibration={**(report.recalibration or {}), "methods": dict(methods)})
+
+
+def _recalibrated(report: Report, source: Source, settings: Settings, calibration: Any, names: Any) -> Report:
+    if isinstance(report.statistics, ClassificationStatistics):
+        return _at_temperature(report, source, settings, calibration)
+    from uq_tracking.evaluation import score
+    from uq_tracking.recalibrated import add_recalibration
+
+    chosen = [registry()[key] for key in (*report.scores, *report.undefined) if key in registry()]
+    chosen = [metric for metric in chosen if not metric.needs]
+    return add_recalibration(
+        report,
+        calibration,
+        names,
+        score=lambda statistics, settings: score(statistics, settings, chosen),
+        settings=settings,
+        predictions=source.predictions,
+    )
+
+
+def _at_temperature(report: Report, source: Source, settings: Settings, calibration: Any) -> Report:
+    from uq_tracking.classification import evaluate_classification
+
+    if source.predictions is None:
+        raise RecalibrationError("temperature scaling changes probabilities; statistics do not hold them")
+    fitted = calibration[0] if isinstance(calibration, list) and len(calibration) == 1 else calibration
+    if not isinstance(fitted, Recalibration):
+        raise SettingsError("for classifications pass a fitted temperature, or its file, as calibration")
+    new = evaluate_classification(source.predictions, n_bins=settings.n_bins, calibration=fitted)
+    curves = {name: curve for name, curve in new.curves.items() if name not in report.curves}
+    return replace(report, recalibration=new.recalibration, curves={**report.curves, **curves})

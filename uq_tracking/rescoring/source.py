@@ -1,0 +1,174 @@
+"""What the scores of a run are computed from: its statistics where they suffice, else its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uq_tracking.errors import BackendError, FileFormatError, SettingsError
+from uq_tracking.inputs import Predictions
+from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.reading import LoggedRun
+from uq_tracking.recalibrated import AT_RANDOM, BY_GROUPS
+from uq_tracking.report import Report
+from uq_tracking.rescoring.request import Request
+from uq_tracking.statistics.store import Statistics
+from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS_FILE
+
+PREDICTIONS = "predictions"
+
+
+class NothingStoredError(BackendError):
+    """A run holds nothing to score."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Statistics or predictions; ``name`` says which, and of what kind."""
+
+    name: str
+    statistics: Statistics | None = None
+    predictions: Any = None
+    """``Predictions`` or ``ClassPredictions``."""
+    stored_digest: str | None = None
+    """Of the stored predictions, which a std floor of a rescoring leaves as they are."""
+
+
+def stored_report(run: LoggedRun) -> Report | None:
+    """The report that the run holds, or None; FileFormatError when it is damaged."""
+    try:
+        return run.report()
+    except FileNotFoundError:
+        return None
+
+
+def read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
+    """Read what the run is to be scored from.
+
+    Statistics come first, unless the predictions would give more; what is missing or damaged is replaced by the
+    other where that suffices.
+
+    Raises
+    ------
+    NothingStoredError
+        The run holds neither.
+    FileFormatError
+        What it holds is damaged, foreign, too large, or does not belong to its report.
+    SettingsError
+        The request needs predictions that the run does not hold.
+    """
+    reason, is_needed = needs_predictions(request, old)
+    order: list[Callable[[LoggedRun, Request, Report | None], Source]]
+    order = [_from_predictions] if is_needed else [_from_statistics, _from_predictions]
+    problems: list[str] = []
+    for read in order if is_needed or not reason else order[::-1]:
+        try:
+            return read(run, request, old)
+        except FileNotFoundError:
+            continue
+        except FileFormatError as error:
+            problems.append(str(error))
+    if problems:
+        raise FileFormatError("; ".join(problems))
+    if is_needed and run.has(STATISTICS_FILE):
+        raise SettingsError(f"{reason}, and the run stores none")
+    raise NothingStoredError(_nothing(run))
+
+
+def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
+    """Why predictions are better than statistics, "" if they are not, and whether nothing else will do."""
+    floor = None if old is None else old.settings.get("std_floor")
+    if request.std_floor is not None and request.std_floor != floor:
+        return "a std floor is applied to predictions", True
+    wanting = [key for key in request.metrics if _needs(key, old)]
+    if wanting:
+        return f"{', '.join(wanting)} cannot be computed from statistics, only from predictions", True
+    if request.calibration is True or isinstance(request.calibration, str):
+        return "the halves of a cross-fit are made of predictions", False
+    if old is None or not request.changes(old):
+        return "", False
+    if any(_needs(key, old) for key in old.scores):
+        return "some of the run's scores cannot be computed from statistics", False
+    if old.intervals:
+        return "confidence intervals are made of predictions", False
+    crossed = [entry for entry in methods_of(old).values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
+    return ("the halves of a cross-fit are made of predictions" if crossed else ""), False
+
+
+def methods_of(report: Report | None) -> Mapping[str, Any]:
+    """Entries of a report's recalibrations by method."""
+    found: Mapping[str, Any] = {} if report is None else (report.recalibration or {}).get("methods", {})
+    return found
+
+
+def _needs(key: str, old: Report | None) -> bool:
+    metric: Metric | None = registry("regression" if old is None else old.task).get(key)
+    return metric is not None and bool(metric.needs)
+
+
+def _from_statistics(run: LoggedRun, request: Request, old: Report | None) -> Source:
+    statistics = run.statistics()
+    if old is not None and dict(statistics.counts) != dict(old.counts):
+        raise FileFormatError(
+            f"{STATISTICS_FILE} counts {statistics.n} samples and {REPORT_FILE} {old.counts.get('n')}: "
+            "they are not of the same predictions; log the run again"
+        )
+    return Source("exact statistics" if statistics.kind == "exact" else "sketch", statistics)
+
+
+def _from_predictions(run: LoggedRun, request: Request, old: Report | None) -> Source:
+    predictions = read_predictions_of(run, old)
+    digest = predictions.digest()
+    known = None if old is None else stored_predictions_digest(old)
+    if known is not None and digest != known:
+        raise FileFormatError(
+            f"{PREDICTIONS_FILE} is not what {REPORT_FILE} was made of (digests {digest} and {known}); log the run "
+            "again with predictions=True"
+        )
+    return Source(PREDICTIONS, predictions=floored(predictions, request, old), stored_digest=digest)
+
+
+def read_predictions_of(run: LoggedRun, old: Report | None) -> Any:
+    """The stored predictions, of the report's task."""
+    if old is None or old.task == "regression":
+        return run.predictions()
+    from uq_tracking.inputs.classification import ClassPredictions
+
+    return run.read(PREDICTIONS_FILE, ClassPredictions.load)
+
+
+def stored_predictions_digest(report: Report) -> str | None:
+    """Digest of the predictions behind a report as they are stored, where the report knows it."""
+    rescored = report.provenance.get("rescored") or {}
+    digest = rescored.get("predictions") or report.provenance.get("digest")
+    return digest if isinstance(digest, str) and len(digest) == len("0123456789abcdef") else None
+
+
+def floored(predictions: Any, request: Request, old: Report | None) -> Any:
+    """The predictions with the std floor that is asked for, else that of the report."""
+    floor = request.std_floor
+    if floor is None and old is not None:
+        floor = old.settings.get("std_floor")
+    if floor is None or not isinstance(predictions, Predictions) or floor == predictions.std_floor:
+        return predictions
+    if predictions.std_floor is not None and floor < predictions.std_floor:
+        raise SettingsError(
+            f"std was raised to {predictions.std_floor:g} before it was stored; a floor of {floor:g} needs the "
+            "predictions as the model made them"
+        )
+    return predictions.replace(std_floor=floor)
+
+
+def _nothing(run: LoggedRun) -> str:
+    splits = sorted(
+        {
+            name.split("/")[1]
+            for name in run.files
+            if name.startswith("uq/") and name.endswith(f"/{REPORT_FILE}")
+        }
+        - {REPORT_FILE}
+    )
+    if splits and run.split not in splits:
+        return f"nothing was logged under this split; there are {', '.join(splits)}: pass split="
+    return "it holds neither statistics nor predictions of uq_tracking; name its own files with predictions="

@@ -1,0 +1,47 @@
+"""Progress and outcome of a rescoring or copying, in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from uq_tracking.rescoring.summary import Outcome, Summary
+from uq_tracking.rescoring.verb import Progress as Report
+
+STYLE = {"done": "green", "skipped": "dim", "failed": "red"}
+MOST = 20
+"""Rows of runs that are alike, in the table."""
+
+
+@contextmanager
+def progress_bar(console: Console, what: str) -> Iterator[Report]:
+    """A bar on a terminal; what it yields is called with every outcome."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+
+        def advance(outcome: Outcome, total: int) -> None:
+            bar.update(task, total=total, advance=1)
+
+        yield advance
+
+
+def show_summary(summary: Summary, console: Console) -> None:
+    """Print one line per run, the failed ones last and all of them, and the numbers of each kind."""
+    table = Table("run", "status", "from", "what", show_edge=False, pad_edge=False)
+    for status in ("done", "skipped", "failed"):
+        found = [outcome for outcome in summary.outcomes if outcome.status == status]
+        shown = found if status == "failed" else found[:MOST]
+        for outcome in shown:
+            cells = (escape(outcome.name), status, outcome.source or "", escape(outcome.reason))
+            table.add_row(*cells, style=STYLE[status])
+        if len(found) > len(shown):
+            table.add_row("...", f"{len(found) - len(shown)} more {status}", style=STYLE[status])
+    if summary.outcomes:
+        console.print(table)
+    console.print(str(summary).partition("\n")[0], markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,191 @@
+"""The verb: rescore logged runs, on any tracker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from uq_tracking.errors import SettingsError, TrackerUnreachableError
+from uq_tracking.reading import LIMIT, LoggedRun, logged_runs
+from uq_tracking.rescoring.common import CommonPredictor, common_predictor, prefix_of
+from uq_tracking.rescoring.request import Figures, make_request
+from uq_tracking.rescoring.summary import Outcome, Summary
+from uq_tracking.rescoring.work import Work
+from uq_tracking.settings import Family
+
+Progress = Callable[[Outcome, int], object]
+"""Called with every outcome, as soon as it is there, and the number of runs."""
+
+
+def rescore(
+    uri: str,
+    *,
+    where: str | None = None,
+    split: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    alpha: float | None = None,
+    n_bins: int | None = None,
+    family: Family | None = None,
+    dof: float | None = None,
+    unit: str | None = None,
+    std_floor: float | None = None,
+    calibration: Any = None,
+    recalibration: str | Iterable[str] | None = None,
+    calibration_split: str | None = None,
+    predictions: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    prediction_from: str | None = None,
+    figures: Figures = "auto",
+    dry_run: bool = False,
+    workers: int = 1,
+    force: bool = False,
+    limit: int = LIMIT,
+    progress: Progress | None = None,
+) -> Summary:
+    """Score logged runs again: new metrics, other settings, recalibrations, figures.
+
+    What a run is scored from is its stored statistics where they suffice, else its stored predictions; its report
+    says which (``provenance["rescored"]["from"]``). Settings that are not given stay those of the run's own report.
+    The scores are written into the same run, whose status and end time stay as they are; nothing is replaced by
+    less. A run that has been rescored as asked, with the same version and metrics, is skipped: a call that was
+    interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    uri : str
+        Runs: ``mlflow:EXPERIMENT[/RUN_ID]``, ``wandb:ENTITY/PROJECT[/RUN_ID]``, ``wandb-offline:DIR``,
+        ``dir:PATH`` ...
+    where : str, optional
+        The tracker's own filter expression; for MLflow ``tags.`uq.rescored` IS NULL``, for example.
+    split : str, optional
+        The split that is rescored.
+    metrics : str or iterable of str, optional
+        Keys to compute besides the default suite and what the run has.
+    alpha, n_bins, family, dof, unit : optional
+        As for ``Settings``.
+    std_floor : float, optional
+        Smaller standard deviations are raised to it; needs the predictions.
+    calibration : optional
+        Adds scores after recalibration: fitted parameters, or the path of their JSON file; True or names of methods
+        to cross-fit.
+    recalibration : str or iterable of str, optional
+        Methods to fit; by default ``std_scaling``.
+    calibration_split : str, optional
+        Fit on the statistics that each run stores of this split, such as ``val``.
+    predictions : str, optional
+        For runs that this package did not log: a stored file, a folder of files or a glob such as ``out/*.npz``;
+        npz, npy, csv, parquet, zarr, and tables of MLflow's ``log_table`` or of W&B (json).
+    columns : mapping, optional
+        Names in those files by role, such as ``{"target": "y", "mean": "mu", "std": "sigma"}``; see
+        ``uq_tracking.files.read_predictions``.
+    prediction_from : str, optional
+        A run: score each run's standard deviations against this run's means, under ``uq/common/<key>``. The targets
+        must be the same, in the same order.
+    figures : "auto" or bool
+        "auto" draws the figures that a run has and whose numbers changed; True draws all; False none.
+    dry_run : bool
+        Read and score, write nothing.
+    workers : int
+        Runs that are worked on at the same time.
+    force : bool
+        Also rescore runs that have been rescored as asked, and write everything anew.
+    limit : int
+        Bytes above which a stored file is not read.
+    progress : callable, optional
+        ``progress(outcome, total)`` is called after every run.
+
+    Returns
+    -------
+    Summary
+        ``done``, ``skipped`` and ``failed``, each with reasons. A run that fails keeps what it has.
+
+    Raises
+    ------
+    SettingsError
+        An option is out of range, or a metric is unknown (UnknownMetricError).
+    BackendError
+        No backend claims the URI, or its tracker is not there; RunNotFoundError when there is no such run.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> _ = uq.log([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3], run="dir:rescored", method="example")
+    >>> summary = uq.rescore("dir:rescored", alpha=0.9)
+    >>> [(outcome.status, outcome.source) for outcome in summary.outcomes]
+    [('done', 'exact statistics')]
+    >>> len(uq.rescore("dir:rescored", alpha=0.9).skipped)
+    1
+    """
+    if workers < 1:
+        raise SettingsError(f"workers is {workers}; at least one run is worked on at a time")
+    if columns is not None and predictions is None:
+        raise SettingsError("columns name parts of the files that predictions= names; pass both")
+    common = None if prediction_from is None else common_predictor(prediction_from, split, limit)
+    request = make_request(
+        split,
+        metrics,
+        std_floor,
+        calibration,
+        recalibration,
+        calibration_split,
+        {"alpha": alpha, "n_bins": n_bins, "family": family, "dof": dof, "unit": unit},
+        predictions=predictions,
+        columns=columns,
+        figures=figures,
+        limit=limit,
+        **_other_means(common, split, predictions),
+    )
+    runs = list(logged_runs(uri, where=where, split=split))
+    return Summary(
+        list(worked(runs, Work(request, common, force, dry_run), workers, progress)), dry_run=dry_run
+    )
+
+
+def _other_means(
+    common: CommonPredictor | None, split: str | None, predictions: str | None
+) -> dict[str, Any]:
+    """What a common predictor adds to the request."""
+    if common is None:
+        return {}
+    if predictions is not None:
+        raise SettingsError("prediction_from reads the stored predictions; leave predictions out")
+    return {"prefix": prefix_of(split), "source_digest": common.predictions.digest()}
+
+
+def worked(
+    runs: Sequence[LoggedRun], work: Callable[[LoggedRun], Outcome], workers: int, progress: Progress | None
+) -> Iterator[Outcome]:
+    """Outcomes in the order of the runs; once the tracker is gone, the remaining runs are not tried."""
+    gone = threading.Event()
+
+    def one(run: LoggedRun) -> Outcome:
+        if gone.is_set():
+            return Outcome(run.stored.uri, run.name, "failed", "not tried: the tracker stopped answering")
+        outcome = work(run)
+        if _is_unreachable(outcome.error):
+            gone.set()
+        return outcome
+
+    def told(outcome: Outcome) -> Outcome:
+        if progress is not None:
+            progress(outcome, len(runs))
+        return outcome
+
+    if workers == 1:
+        yield from (told(one(run)) for run in runs)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="uq-rescore")
+    try:
+        yield from (told(outcome) for outcome in pool.map(one, runs))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, TrackerUnreachableError):
+            return True
+        error = error.__cause__
+    return False

@@ -1,0 +1,199 @@
+"""One run rescored: read, score, keep what still holds, write, and mark it done last."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from uq_tracking import hooks
+from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError
+from uq_tracking.metrics.registry import registry
+from uq_tracking.reading import LoggedRun
+from uq_tracking.report import Report
+from uq_tracking.rescoring.common import CommonPredictor
+from uq_tracking.rescoring.foreign import foreign_source
+from uq_tracking.rescoring.keeping import same_curve, with_kept
+from uq_tracking.rescoring.request import Request
+from uq_tracking.rescoring.scoring import recalibrated_anew, recalibrated_as_before, scored
+from uq_tracking.rescoring.source import NothingStoredError, Source, read_source, stored_report
+from uq_tracking.rescoring.summary import Outcome
+from uq_tracking.settings import Settings
+from uq_tracking.tracking.delivery import Delivery, redact
+from uq_tracking.tracking.names import (
+    RECALIBRATION_FILE,
+    REPORT_FILE,
+    STATISTICS_FILE,
+    curve_name,
+    figure_name,
+)
+from uq_tracking.tracking.publish import Content, publish, scores_digest
+from uq_tracking.tracking.resolve import Opened, Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done to each run; may be called from several threads, a run at a time each."""
+
+    request: Request
+    common: CommonPredictor | None = None
+    force: bool = False
+    dry_run: bool = False
+    _drawing: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, run: LoggedRun) -> Outcome:
+        """Rescore the run; whatever is wrong with it becomes its outcome."""
+        run = replace(run, split=self.request.split, limit=self.request.limit)
+        if not self.force and self.request.is_done(run.stored.tags):
+            return _outcome(run, "skipped", "it has these scores already")
+        try:
+            return self._rescored(run)
+        except NothingStoredError as nothing:
+            return _outcome(run, "skipped", str(nothing))
+        except Exception as error:  # files of strangers and trackers may raise anything; the other runs go on
+            kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
+            return _outcome(run, "failed", redact(f"{kind}{error}"), error=error)
+
+    def _rescored(self, run: LoggedRun) -> Outcome:
+        request, written = self.request, replace(run, split=self.request.written_split)
+        logged = stored_report(run)
+        shown = logged if request.prefix is None else stored_report(written)
+        source = self._source(run, logged)
+        report = new_report(run, source, request, logged, is_other=self.common is not None)
+        if not self.dry_run:
+            content = self._content(written, report, shown, source)
+            with self._lock(content):
+                write(run, content)
+        kept = len(report.provenance.get("kept", {}))
+        told = f"{len(report.scores)} scores" + (f", {kept} of them kept as they were" if kept else "")
+        return _outcome(run, "done", told, source=source.name)
+
+    def _source(self, run: LoggedRun, logged: Report | None) -> Source:
+        if self.common is not None:
+            return self.common.source(run, self.request, logged)
+        if self.request.predictions is not None:
+            return foreign_source(run, self.request, logged)
+        return read_source(run, self.request, logged)
+
+    def _content(self, written: LoggedRun, report: Report, shown: Report | None, source: Source) -> Content:
+        """What has to be written: whatever differs from what the run shows."""
+        shown = None if self.force else shown
+        curves = changed_curves(report, shown)
+        return Content(
+            report,
+            split=written.split,
+            curves=curves,
+            figures=self._figures(written, report, shown, curves),
+            files=_files(report, shown, source),
+            keep_predictions=False,
+            seal=self.request.seal(scores_digest(report)),
+        )
+
+    def _figures(
+        self, written: LoggedRun, report: Report, shown: Report | None, curves: Collection[str]
+    ) -> bool | list[str]:
+        if self.request.figures != "auto":
+            return self.request.figures
+        stale = [
+            spec.name for spec in hooks.figures().values() if _is_stale(spec.needs, report, shown, curves)
+        ]
+        return [name for name in stale if f"{figure_name(name, written.split)}.png" in written.files]
+
+    def _lock(self, content: Content) -> AbstractContextManager[Any]:
+        """Matplotlib draws in one thread at a time."""
+        return self._drawing if content.figures else nullcontext()
+
+
+def new_report(
+    run: LoggedRun, source: Source, request: Request, logged: Report | None, *, is_other: bool = False
+) -> Report:
+    """The report of a source, with what still holds of the logged one unless it is about other predictions."""
+    settings = request.settings(logged)
+    report = scored(source, settings, request, logged)
+    is_new = logged is None or is_other or request.predictions is not None
+    changed = logged is not None and request.changes(logged)
+    if logged is not None and logged.recalibration and changed and not is_new:
+        with suppress(RecalibrationError):  # what it showed is kept, marked with the settings of then
+            report = recalibrated_as_before(report, source, settings, logged)
+    if logged is not None and not is_new:
+        before = Settings.from_dict(logged.settings)
+        report = with_kept(
+            report, logged, (lambda: scored(source, before, request, logged)) if changed else None
+        )
+    if request.recalibrates:
+        calibration = _calibration(run, request)
+        report = recalibrated_anew(report, source, settings, request, calibration)
+    return replace(report, provenance={**report.provenance, "rescored": _about(source)})
+
+
+def _about(source: Source) -> dict[str, Any]:
+    about: dict[str, Any] = {"from": source.name}
+    return about if source.stored_digest is None else {**about, "predictions": source.stored_digest}
+
+
+def _calibration(run: LoggedRun, request: Request) -> Any:
+    """What to fit on, or what was fitted."""
+    if request.calibration_split is None:
+        return request.calibration
+    try:
+        return replace(run, split=request.calibration_split).scored()
+    except FileNotFoundError:
+        raise RecalibrationError(
+            f"nothing was logged under the split {request.calibration_split!r} to fit on; log it with split="
+        ) from None
+
+
+def changed_curves(report: Report, shown: Report | None) -> list[str]:
+    """Names of the curves that the run does not show yet."""
+    return [name for name in report.curves if shown is None or not _shows(shown, report, name)]
+
+
+def _shows(shown: Report, report: Report, name: str) -> bool:
+    """Whether the run shows a curve of the new report, under the same name."""
+    if name not in shown.curves or not same_curve(shown.curves[name], report.curves[name]):
+        return False
+    return curve_name(name, None, shown.settings) == curve_name(name, None, report.settings)
+
+
+def _is_stale(needs: Collection[str], report: Report, shown: Report | None, curves: Collection[str]) -> bool:
+    """Whether a figure's curves, or the scores that are written into it, changed."""
+    if shown is None:
+        return True
+    known = registry(report.task)
+    if not needs:
+        return shown.scores != report.scores
+    keys = [report.curves[name].score for name in needs if name in report.curves]
+    changed = any(key in known and shown.scores.get(key) != report.scores.get(key) for key in keys if key)
+    return changed or any(name in curves for name in needs)
+
+
+def _files(report: Report, shown: Report | None, source: Source) -> list[str]:
+    """Files to write: statistics only where the run holds none of these predictions."""
+    files = [REPORT_FILE]
+    is_same = shown is not None and shown.provenance.get("digest") == report.provenance.get("digest")
+    if source.statistics is None and not is_same:
+        files.append(STATISTICS_FILE)
+    if shown is None or shown.recalibration != report.recalibration:
+        files.append(RECALIBRATION_FILE)
+    return files
+
+
+def write(run: LoggedRun, content: Content) -> None:
+    """Write into the run; BackendError when something did not arrive, and then the run is not marked done."""
+    store, stored = run.store, run.stored
+
+    def opened() -> Opened:
+        reopened = store.reopen(stored.run_id)
+        return Opened(reopened, lambda: store.close_run(reopened))
+
+    delivery = Delivery(Target(stored.uri.partition(":")[0], stored.uri, opened))
+    unmade = publish(content, [delivery])
+    problem = delivery.problem()
+    if problem or unmade:
+        raise BackendError(" ".join([*unmade, *([problem] if problem else [])])) from delivery.error
+
+
+def _outcome(run: LoggedRun, status: Any, reason: str, **more: Any) -> Outcome:
+    return Outcome(run.stored.uri, run.name, status, reason, **more)
