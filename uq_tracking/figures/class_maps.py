@@ -20,7 +20,7 @@ from uq_tracking.figures.panels import (
     Layout,
     Masked,
     Panel,
-    colour_bar,
+    close_colour_bar,
     layout_for,
     picture,
     plain,
@@ -138,7 +138,8 @@ def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
 
 
 def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "lower"]) -> Figure:
-    figure = new_figure(layout.size)
+    width, height = layout.size
+    figure = new_figure((width + 0.5, height) if _legend_beside(layout) else (width, height + 0.6))
     cells = figure.add_gridspec(layout.rows, layout.columns)
     shown: list[tuple[Axes, AxesImage]] = []
     for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):
@@ -147,7 +148,7 @@ def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "low
         shown.append((ax, show(ax, panel, limits, origin, layout.font)))
         if panel.scale == "value":
             shown[-1][1].set_cmap("magma")
-    colour_bar(figure, shown[-1:], "entropy [nats]", layout)
+    close_colour_bar(figure, *shown[-1], "entropy [nats]", layout)
     return figure
 
 
@@ -176,8 +177,15 @@ def _legend(
         handles.append(Patch(color="white", label=f"and {len(classes) - kept} more"))
     if missing:
         handles.append(Patch(color=style.NO_DATA, label="no label"))
-    beside = layout.bars == "right"
-    figure.legend(
-        handles=handles, loc="outside right upper" if beside else "outside lower center",
-        ncols=1 if beside else 4, fontsize=layout.font - 1, frameon=False, handlelength=1.2, labelcolor="black",
-    )  # fmt: skip
+    look: dict[str, Any] = {"fontsize": layout.font - 1, "frameon": False, "labelcolor": "black"}
+    look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
+    if _legend_beside(layout):
+        prediction = figure.axes[[ax.get_title() for ax in figure.axes].index("prediction")]
+        prediction.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.04, 1.0), **look)
+    else:
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, **look)
+
+
+def _legend_beside(layout: Layout) -> bool:
+    """Whether there is room for the legend at the right of the prediction."""
+    return layout.rows == 2

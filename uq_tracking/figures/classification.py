@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -78,12 +78,12 @@ def _accuracies(ax: Axes, bins: Columns) -> None:
     ax.tick_params(labelbottom=False)
     left, width = bins["low"], bins["high"] - bins["low"]
     accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
-    look = {"width": width, "align": "edge", "edgecolor": "white", "linewidth": 0.8}
+    look: dict[str, Any] = {"width": width, "align": "edge", "edgecolor": "white", "linewidth": 0.8}
     ax.bar(left, accuracy, color=CORRECT, zorder=1.6, **look)
     handles = [Patch(color=CORRECT, label="accuracy")]
     for over, color, name in (
-        (gap > 0, style.OVERCONFIDENT, "overconfident by"),
-        (gap < 0, style.UNDERCONFIDENT, "underconfident by"),
+        (gap > 0, style.OVERCONFIDENT, "gap: overconfident"),
+        (gap < 0, style.UNDERCONFIDENT, "gap: underconfident"),
     ):
         if over.any():
             parts = {name: value[over] for name, value in (("left", left), ("width", width))}

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
@@ -172,6 +173,22 @@ def colour_bar(figure: Figure, drawn: Sequence[tuple[Axes, AxesImage]], label: s
         aspect=18,
         shrink=0.95,
     )  # fmt: skip
+    _dress_bar(bar, label, layout)
+
+
+def close_colour_bar(figure: Figure, ax: Axes, shown: AxesImage, label: str, layout: Layout) -> None:
+    """Draw the colour bar of one panel at its edge, which leaves the other panels where they are."""
+    width, height = figure.get_size_inches() / (layout.columns, layout.rows)
+    right = layout.bars == "right"
+    place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
+    bar = figure.colorbar(
+        shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
+        extend=_extend([shown]),
+    )  # fmt: skip
+    _dress_bar(bar, label, layout)
+
+
+def _dress_bar(bar: Colorbar, label: str, layout: Layout) -> None:
     axis = bar.ax.yaxis if layout.bars == "right" else bar.ax.xaxis
     axis.set_major_locator(MaxNLocator(5 if layout.bars == "right" else 4))
     axis.set_major_formatter(style.TickNumbers())
