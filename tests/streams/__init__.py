@@ -1,0 +1,1 @@
+"""Scoring streams: batches, blocks, devices, processes, dask chunks."""

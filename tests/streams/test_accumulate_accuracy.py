@@ -1,0 +1,120 @@
+"""The documented accuracy of the sketch, against the exact route."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import uq_tracking as uq
+
+from .made import LAWS, predictions
+
+SUMS = [
+    "nll",
+    "nll_laplace",
+    "crps",
+    "crps_laplace",
+    "sharpness",
+    "mean_std",
+    "cv",
+    "mae",
+    "rmse",
+    "bias",
+    "r2",
+    "z_mean",
+    "z_std",
+    "interval_score",
+    "pinball",
+]
+AREAS = [
+    "ause_rmse",
+    "ause_mae",
+    "aurg_rmse",
+    "auce",
+    "auce_over",
+    "auce_under",
+    "calibration_error",
+    "mace",
+    "rmsce",
+    "pit_ks",
+]
+QUANTILES = ["medae", "merci"]
+
+
+def reports(law, n, seed=0):
+    data = predictions(law, n, seed)
+    if law not in ("tiny", "huge"):  # whose products leave float32's range
+        data = tuple(column.astype(np.float32) for column in data)
+    return uq.evaluate(*data, method="exact"), uq.evaluate(*data, method="sketch")
+
+
+def bin_noise(n):
+    """Bound of ENCE's error, a fraction of its sampling error: documented from 1e5 samples on, looser below."""
+    return (0.05 if n >= 100_000 else 0.3) / math.sqrt(n)
+
+
+def check(exact, sketch, n):
+    assert set(exact.scores) == set(sketch.scores)
+    one, other = exact.scores, sketch.scores
+    scale = max(one["rmse"], one["sharpness"])
+    for key in SUMS:
+        if key in one:
+            unit = scale if key in ("bias", "mae", "crps", "pinball") else 1.0
+            assert abs(other[key] - one[key]) <= 1e-6 * max(abs(one[key]), 1e-3 * unit), key
+    for key in AREAS:
+        if key in one:
+            assert abs(other[key] - one[key]) <= (1e-4 if n >= 10_000 else 1e-3), key
+    for key in QUANTILES:
+        assert abs(other[key] - one[key]) <= 1e-3 * one[key], key
+    if "n_merci" in one:
+        assert abs(other["n_merci"] - one["n_merci"]) <= 1e-3 * max(abs(one["n_merci"]), 1)
+    if "ence" in one:
+        assert abs(other["ence"] - one["ence"]) <= max(1e-3 * one["ence"], bin_noise(n))
+        assert abs(other["uce"] - one["uce"]) <= max(1e-3 * one["uce"], bin_noise(n) * scale**2)
+    if "spearman" in one:
+        assert abs(other["spearman"] - one["spearman"]) <= 2e-3
+
+
+@pytest.mark.parametrize("n", [1000, 10_000, 100_000])
+@pytest.mark.parametrize("law", LAWS)
+def test_the_sketch_keeps_its_word(law, n):
+    check(*reports(law, n), n)
+
+
+@pytest.mark.parametrize("law", ["gamma", "heavy"])
+def test_also_for_a_million(law):
+    check(*reports(law, 1_000_000), 1_000_000)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)  # rare outliers in a bin's last bucket exist
+@given(st.sampled_from(LAWS), st.integers(1000, 3000), st.integers(0, 1000))
+def test_the_bound_holds_whatever_the_data(law, n, seed):
+    check(*reports(law, n, seed), n)
+
+
+def test_stds_within_one_bucket_count_as_tied():
+    y, mean, _ = predictions("gamma", 20_000)
+    std = np.random.default_rng(0).uniform(1.0001, 1.0004, 20_000)
+    sketch = uq.evaluate(y, mean, std, method="sketch")
+    assert sketch.undefined["spearman"].startswith("all standard deviations are equal (or closer")
+    constant = uq.evaluate(y, mean, np.ones(20_000), method="exact")
+    assert abs(sketch.scores["ause_rmse"] - constant.scores["ause_rmse"]) < 1e-4
+
+
+def test_the_report_states_its_accuracy():
+    data = predictions(n=100)
+    assert "2^-11" in uq.evaluate(*data, method="sketch").provenance["accuracy"]
+    assert uq.evaluate(*data, method="exact").provenance["accuracy"].startswith("exact")
+
+
+def test_more_bits_are_finer():
+    data = predictions("independent", 50_000)
+    exact = uq.evaluate(*data, method="exact").scores["merci"]
+    errors = []
+    for bits in (6, 11, 14):
+        accumulator = uq.Accumulator(bits=bits)
+        accumulator.update(*data)
+        errors.append(abs(accumulator.compute().scores["merci"] - exact))
+    assert errors[0] > errors[1] > errors[2]
