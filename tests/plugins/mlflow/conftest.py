@@ -24,7 +24,12 @@ with warnings.catch_warnings():  # MLflow's own imports warn of what its depende
 def sqlite_uri(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mlflow_sqlite")
     uri = f"sqlite:///{folder}/mlflow.db"
-    mlflow.MlflowClient(uri).search_experiments()  # makes the tables once
+    before = os.getcwd()
+    os.chdir(folder)  # MLflow keeps the artifacts of a sqlite store in the folder where it was first opened
+    try:
+        mlflow.MlflowClient(uri).search_experiments()
+    finally:
+        os.chdir(before)
     return uri
 
 
