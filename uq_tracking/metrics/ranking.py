@@ -15,7 +15,6 @@ from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.joint import JOINT_BITS
-from uq_tracking.statistics.parallel import inner
 from uq_tracking.statistics.ranking import RankingStatistics
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -111,27 +110,33 @@ def sum_of_prefix_means(groups: Groups, payload: str) -> float:
     before = dict(zip(starts, groups.cumulative(payload, starts).tolist(), strict=True))
 
     def block_sum(block: Block) -> float:
-        count, total = block.count, block.sums[payload]
+        count, error = block.count, block.sums[payload]
         ends = block.start + np.cumsum(count)
-        harmonic = _harmonic_gaps(block.start, ends, count)
-        prefix = before[block.start] + np.concatenate([[0.0], np.cumsum(total)[:-1]])
-        inside = 1 - ends * harmonic / count + harmonic  # (c - p h) / c, p = end - c
-        return inner(prefix, harmonic) + inner(total, inside)
+        including = before[block.start] + np.cumsum(error)
+        at_ends = float((including / ends).sum())  # all there is to groups of one sample
+        tied = np.flatnonzero(count > 1)
+        return at_ends + _tied_sum(
+            ends[tied], count[tied], including[tied], error[tied], far=block.start >= FAR
+        )
 
     return math.fsum(groups.map_blocks(block_sum, (payload,)))
 
 
-def _harmonic_gaps(start: int, ends: FloatArray, count: FloatArray) -> FloatArray:
-    """``H(end) - H(end - count)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
-    if (count == 1).all():
-        return 1 / ends
-    begins = ends - count
-    if start < FAR:
-        gaps = special.digamma(ends + 1) - special.digamma(begins + 1)
-    else:
-        x, y = begins + 0.5, ends + 0.5
-        gaps = np.log1p(count / x) + (1 / x**2 - 1 / y**2) / 24
-    return np.where(count == 1, 1 / ends, gaps)
+def _tied_sum(
+    ends: FloatArray, count: FloatArray, including: FloatArray, error: FloatArray, *, far: bool
+) -> float:
+    """What groups of several samples add to their prefix mean at the end."""
+    harmonic = _harmonic_gaps(ends - count, ends, far=far)
+    inside = 1 - (ends - count) * harmonic / count
+    return float(np.sum((including - error) * harmonic + error * inside - including / ends))
+
+
+def _harmonic_gaps(start: FloatArray, end: FloatArray, *, far: bool) -> FloatArray:
+    """``H(end) - H(start)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
+    if not far:
+        return np.asarray(special.digamma(end + 1) - special.digamma(start + 1))
+    x, y = start + 0.5, end + 0.5
+    return np.log1p((end - start) / x) + (1 / x**2 - 1 / y**2) / 24
 
 
 def order_of(share: float, n: int) -> int:
@@ -219,6 +224,7 @@ METRICS = [
         "Area under the sparsification error, RMSE",
         "trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
         "Ilg 2018; Gustafsson 2020 section 4.1",
+        bounds=(0, math.inf),
     ),
     Metric(
         "ause_mae",
@@ -228,6 +234,7 @@ METRICS = [
         "Area under the sparsification error, MAE",
         "(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
         "Xiong 2024 eq. 4",
+        bounds=(0, math.inf),
     ),
     Metric(
         "aurg_rmse",
@@ -237,6 +244,7 @@ METRICS = [
         "Area under the random gain, RMSE",
         "trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
         "Poggi 2020",
+        bounds=(-math.inf, 1),
     ),
     Metric(
         "merci",
@@ -246,6 +254,7 @@ METRICS = [
         "Mean uncertainty once scaled to cover alpha of the errors",
         "lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
         "MeRCI 2018 eq. 8",
+        bounds=(0, math.inf),
     ),
     Metric(
         "n_merci",
@@ -264,5 +273,6 @@ METRICS = [
         "Rank correlation of uncertainty and absolute error",
         "Pearson correlation of the average ranks of s and |e|",
         "Xiong 2024 eq. 10",
+        bounds=(-1, 1),
     ),
 ]
