@@ -18,16 +18,20 @@ if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison, compare
     from uq_tracking.evaluation import evaluate
     from uq_tracking.inputs import Predictions
+    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
     from uq_tracking.rescoring import pool, rescore, sync
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.streams.blocks import evaluate_blocks
+    from uq_tracking.streams.classification import ClassificationAccumulator
     from uq_tracking.tracking.log import log
     from uq_tracking.tracking.log_classification import log_classification
 
 _HOME = {
     "Accumulator": "streams.accumulator",
+    "ClassPredictions": "inputs.classification",
+    "ClassificationAccumulator": "streams.classification",
     "Comparison": "comparison",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
@@ -47,6 +51,8 @@ _HOME = {
 
 __all__ = [
     "Accumulator",
+    "ClassPredictions",
+    "ClassificationAccumulator",
     "Comparison",
     "Predictions",
     "Recalibration",

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import Statistics, read_statistics
 from uq_tracking.tracking.backend import RunStore, StoredRun
@@ -69,6 +70,10 @@ class LoggedRun:
     def predictions(self) -> Predictions:
         """The stored predictions."""
         return self.read(PREDICTIONS_FILE, Predictions.load)
+
+    def class_predictions(self) -> ClassPredictions:
+        """The stored labels and probabilities of a classification."""
+        return self._read(PREDICTIONS_FILE, ClassPredictions.load)
 
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""

@@ -127,7 +127,7 @@ def check_class_scan(result: ClassScan, scores: ClassScores, labels: AnyArray, o
     if result.n_invalid and on_invalid == "raise":
         raise InvalidValueError(_bad_values(result, scores))
     if result.counts["n"] == 0:
-        raise EmptyInputError(_nothing_left(result))
+        raise EmptyInputError(_nothing_left(result), result.counts)
 
 
 def _outside(result: ClassScan, scores: ClassScores, labels: AnyArray) -> str:

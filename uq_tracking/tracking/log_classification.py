@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from uq_tracking.classification import as_class_predictions, evaluate_classification
+from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
 from uq_tracking.settings import Method
+from uq_tracking.streams.classification import ClassificationAccumulator
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
 from uq_tracking.tracking.names import check_split
 from uq_tracking.tracking.publish import Content
@@ -44,8 +46,8 @@ def log_classification(
 
     Parameters
     ----------
-    labels : integer array of any shape, or `ClassPredictions`
-        True classes 0 ... C - 1; or predictions made before, then without ``probs``.
+    labels : integer array of any shape, `ClassPredictions` or `ClassificationAccumulator`
+        True classes 0 ... C - 1; or predictions or an accumulator, then without ``probs``.
     probs : array of the labels' shape and an axis of classes, or of the labels' shape
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
     run, to, method, split, step, figures, tags, strict
@@ -62,8 +64,8 @@ def log_classification(
     statistics : {"auto", "exact", "sketch"}
         How the statistics are made: ``method`` of `evaluate_classification`.
     **options
-        Options of `evaluate_classification`: ``logits``, ``class_axis``, ``members_axis``, ``ignore_label``, ``mask``,
-        ``on_invalid``, ``class_names``, ``metrics``, ``n_bins``.
+        Options of `evaluate_classification`: ``logits``, ``class_axis``, ``members_axis``, ``ignore_label``,
+        ``mask``, ``on_invalid``, ``class_names``, ``metrics``, ``n_bins``.
 
     Returns
     -------
@@ -84,6 +86,11 @@ def log_classification(
     check_split(split)
     step = checked_step(step)
     targets = targets_of(run, to, name=method or "uq", tags=tags)
+    if isinstance(labels, ClassificationAccumulator):
+        if probs is not None or calibration is not None or options:
+            raise SettingsError("an accumulator has its samples and settings already; pass it alone")
+        content = Content(labels.compute(), None, split, step, method, tags or {}, figures)
+        return send(content, targets, to, strict=strict)
     given = {name: options.pop(name) for name in INPUT if name in options}
     data: ClassPredictions = as_class_predictions(labels, probs, **given)
     chosen = choose_cases(data.shape, maps)
