@@ -73,7 +73,7 @@ class LoggedRun:
 
     def class_predictions(self) -> ClassPredictions:
         """The stored labels and probabilities of a classification."""
-        return self._read(PREDICTIONS_FILE, ClassPredictions.load)
+        return self.read(PREDICTIONS_FILE, ClassPredictions.load)
 
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""
