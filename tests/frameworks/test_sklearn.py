@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import json
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_matrix
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingRegressor,
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+    VotingRegressor,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, QuantileRegressor, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import uq_tracking as uq
+from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
+from uq_tracking.frameworks.sklearn import evaluate_estimator, log_estimator, predict
+from uq_tracking.inputs import split_outputs
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(-2, 2, (200, 3))
+Y = X @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=200)
+Y2 = np.stack([Y, 100 * Y + 20], axis=1)
+NEW = RNG.uniform(-2, 2, (50, 3))
+TRUTH = NEW @ [1.0, -2.0, 0.5] + 0.3 * RNG.normal(size=50)
+GP = GaussianProcessRegressor(RBF(2.0) + WhiteKernel(0.1), optimizer=None)
+
+
+@pytest.mark.parametrize("estimator", [GP, BayesianRidge(), ARDRegression()], ids=lambda e: type(e).__name__)
+def test_an_estimator_that_returns_its_std_is_taken_at_its_word(estimator):
+    estimator.fit(X, Y)
+    assert_allclose(predict(estimator, NEW), estimator.predict(NEW, return_std=True), rtol=0)
+
+
+@pytest.mark.parametrize("features", [np.asarray, csr_matrix, pd.DataFrame], ids=["array", "sparse", "frame"])
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        RandomForestRegressor(8, random_state=0),
+        ExtraTreesRegressor(8, random_state=0),
+        BaggingRegressor(DecisionTreeRegressor(), 8, max_features=2, random_state=0),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_the_std_of_an_ensemble_is_the_spread_of_its_members(ensemble, features):
+    ensemble.fit(features(X).rename(columns=str) if features is pd.DataFrame else features(X), Y)
+    new = features(NEW).rename(columns=str) if features is pd.DataFrame else features(NEW)
+    mean, std = predict(ensemble, new)
+    seen = getattr(ensemble, "estimators_features_", [slice(None)] * 8)
+    members = [m.predict(NEW[:, f]) for m, f in zip(ensemble.estimators_, seen, strict=True)]
+    assert_allclose(mean, ensemble.predict(new), rtol=1e-12)
+    assert_allclose(std, np.std(members, axis=0), rtol=1e-9, atol=1e-12)
+
+
+def test_members_that_know_their_own_std_add_it():
+    voting = VotingRegressor(
+        [("a", BayesianRidge()), ("b", BayesianRidge(tol=1e-1)), ("c", GP)], weights=[2, 0, 1]
+    )
+    mean, std = predict(voting.fit(X, Y), NEW)
+    (m1, s1), (m2, s2) = (voting.estimators_[k].predict(NEW, return_std=True) for k in (0, 2))
+    assert_allclose(mean, voting.predict(NEW), rtol=1e-12)
+    assert_allclose(
+        std**2, (2 * s1**2 + s2**2) / 3 + (2 * (m1 - mean) ** 2 + (m2 - mean) ** 2) / 3, rtol=1e-9
+    )
+
+
+def test_an_ensemble_is_the_mixture_that_predictions_from_samples_are():
+    bagging = BaggingRegressor(BayesianRidge(), 6, random_state=0).fit(X, Y)
+    means, stds = zip(*(member.predict(NEW, return_std=True) for member in bagging.estimators_), strict=True)
+    mixture = uq.Predictions.from_samples(TRUTH, means, stds)
+    assert_allclose(predict(bagging, NEW), [mixture.mean, mixture.std], rtol=1e-9)
+
+
+def test_a_dropped_voter_has_no_weight():
+    voting = VotingRegressor(
+        [("a", LinearRegression()), ("b", "drop"), ("c", Ridge(50.0))], weights=[1, 9, 3]
+    )
+    mean, std = predict(voting.fit(X, Y), NEW)
+    members = np.array([member.predict(NEW) for member in voting.estimators_])
+    assert_allclose(mean, voting.predict(NEW), rtol=1e-12)
+    assert_allclose(std**2, np.average((members - mean) ** 2, axis=0, weights=[1, 3]), rtol=1e-9)
+
+
+def test_pipelines_and_searches_are_seen_through():
+    pipeline = make_pipeline(StandardScaler(), RandomForestRegressor(5, random_state=0)).fit(X, Y)
+    expected = predict(pipeline[-1], pipeline[0].transform(NEW))
+    assert_allclose(predict(pipeline, NEW), expected, rtol=0)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), BayesianRidge()), {"bayesianridge__tol": [1e-3]}, cv=2
+    )
+    search.fit(X, Y)
+    assert_allclose(predict(search, NEW)[1], search.best_estimator_.predict(NEW, return_std=True)[1], rtol=0)
+
+
+def test_outputs_become_columns():
+    both = predict(MultiOutputRegressor(BayesianRidge()).fit(X, Y2), NEW)
+    one = predict(BayesianRidge().fit(X, Y), NEW)
+    assert both.mean.shape == both.std.shape == (50, 2)
+    assert_allclose(both.mean[:, 0], one.mean, rtol=0)
+    assert_allclose(both.std[:, 0], one.std, rtol=0)
+    forest = RandomForestRegressor(5, random_state=0).fit(X, Y2)
+    assert predict(forest, NEW).std.shape == (50, 2)
+
+
+def test_outputs_are_scored_one_by_one():
+    mean, std = predict(RandomForestRegressor(5, random_state=0).fit(X, Y2), NEW)
+    truth = np.stack([TRUTH, 100 * TRUTH + 20], axis=1)
+    parts = split_outputs(truth, mean, std, outputs=["x", "y"])
+    scores = {name: uq.evaluate(part).scores["rmse"] for name, part in parts.items()}
+    assert_allclose(scores["y"], 100 * scores["x"], rtol=1e-9)
+
+
+def test_an_affine_transformation_of_the_target_is_undone():
+    plain = BayesianRidge().fit(X, (Y - Y.mean()) / Y.std()).predict(NEW, return_std=True)
+    scaled = TransformedTargetRegressor(BayesianRidge(), transformer=StandardScaler()).fit(X, Y)
+    mean, std = predict(scaled, NEW)
+    assert_allclose(mean, plain[0] * Y.std() + Y.mean(), rtol=1e-9)
+    assert_allclose(std, plain[1] * Y.std(), rtol=1e-9)
+
+
+def test_a_decreasing_transformation_leaves_the_std_positive():
+    mirrored = TransformedTargetRegressor(
+        BayesianRidge(), transformer=FunctionTransformer(np.negative, np.negative)
+    )
+    assert_allclose(predict(mirrored.fit(X, Y), NEW), predict(BayesianRidge().fit(X, Y), NEW), rtol=1e-6)
+
+
+def test_another_transformation_of_the_target_is_refused():
+    logs = TransformedTargetRegressor(BayesianRidge(), func=np.log, inverse_func=np.exp).fit(X, np.exp(Y))
+    with pytest.raises(SettingsError, match=r"not affine.*untransformed target"):
+        predict(logs, NEW)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (
+            GradientBoostingRegressor(loss="quantile", alpha=0.1, n_estimators=10),
+            GradientBoostingRegressor(loss="quantile", alpha=0.9, n_estimators=10),
+        ),
+        (
+            HistGradientBoostingRegressor(loss="quantile", quantile=0.1, max_iter=10),
+            HistGradientBoostingRegressor(loss="quantile", quantile=0.9, max_iter=10),
+        ),
+        (
+            make_pipeline(StandardScaler(), QuantileRegressor(quantile=0.1, alpha=0)),
+            make_pipeline(StandardScaler(), QuantileRegressor(quantile=0.9, alpha=0)),
+        ),
+    ],
+    ids=["boosting", "histogram boosting", "linear"],
+)
+def test_a_pair_of_quantiles_is_the_interval_of_a_gaussian(low, high):
+    low.fit(X, Y), high.fit(X, Y)
+    expected = uq.Predictions.from_interval(TRUTH, low.predict(NEW), high.predict(NEW), 0.8)
+    assert_allclose(predict((low, high), NEW), [expected.mean, expected.std], rtol=1e-9)
+
+
+def test_a_pair_need_not_be_central():
+    low, high = (QuantileRegressor(quantile=q, alpha=0).fit(X, Y) for q in (0.5, 0.9))
+    mean, std = predict((low, high), NEW)
+    assert_allclose(mean, low.predict(NEW), rtol=1e-12)
+    assert_allclose(std, (high.predict(NEW) - mean) / NormalDist().inv_cdf(0.9), rtol=1e-9)
+
+
+def test_bad_pairs_are_refused():
+    low, high = (QuantileRegressor(quantile=q, alpha=0).fit(X, Y) for q in (0.1, 0.9))
+    with pytest.raises(SettingsError, match=r"quantiles 0.9 and 0.1; pass \(low, high\)"):
+        predict((high, low), NEW)
+    with pytest.raises(SettingsError, match="3 estimators; pass a pair"):
+        predict((low, low, high), NEW)
+    with pytest.raises(SettingsError, match="Ridge predicts no quantile"):
+        predict((low, Ridge().fit(X, Y)), NEW)
+    with pytest.raises(SettingsError, match="GradientBoostingRegressor predicts no quantile"):
+        predict((low, GradientBoostingRegressor(n_estimators=2).fit(X, Y)), NEW)
+    crossed = QuantileRegressor(quantile=0.9, alpha=0).fit(X, Y - 20)
+    with pytest.raises(InvalidValueError, match=r"cross at 50 of 50 places.*from_interval"):
+        predict((low, crossed), NEW)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LinearRegression(), AdaBoostRegressor(n_estimators=2), GradientBoostingRegressor(n_estimators=2)],
+)
+def test_an_estimator_without_uncertainty_is_refused(estimator):
+    name = type(estimator).__name__
+    with pytest.raises(
+        SettingsError, match=f"{name} predicts no uncertainty; use an estimator whose predict"
+    ):
+        predict(make_pipeline(StandardScaler(), estimator).fit(X, Y), NEW)
+
+
+def test_outputs_without_uncertainty_are_refused():
+    with pytest.raises(SettingsError, match="Ridge predicts no uncertainty"):
+        predict(MultiOutputRegressor(Ridge()).fit(X, Y2), NEW)
+
+
+def test_an_ensemble_has_to_be_fitted():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        predict(RandomForestRegressor(), NEW)
+
+
+def test_evaluating_is_evaluating_what_is_predicted():
+    model = BayesianRidge().fit(X, Y)
+    report = evaluate_estimator(model, NEW, TRUTH, unit="m", n_bins=5)
+    assert report == uq.evaluate(TRUTH, *model.predict(NEW, return_std=True), unit="m", n_bins=5)
+    assert report.scores["nll"] < 0.5  # about .5 ln(2 pi e .09) = .21 for the true model
+    with pytest.raises(ShapeError, match=r"\(50, 2\)"):
+        evaluate_estimator(model, NEW, np.stack([TRUTH, TRUTH], axis=1))
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "BayesianRidge"), ("bayes", "bayes")])
+def test_logging_names_the_method_after_the_estimator(tmp_path, given, expected):
+    model = make_pipeline(StandardScaler(), BayesianRidge()).fit(X, Y)
+    options = {} if given is None else {"method": given}
+    report = log_estimator(model, NEW, TRUTH, run=tmp_path / "run", split="test", **options)
+    (stored,) = uq.tracking.resolve.open_store(f"dir:{tmp_path}")[0].runs()
+    assert stored.tags["uq.method"] == expected
+    assert stored.scalars["uq/test/nll"] == report.scores["nll"]
+    assert json.loads((tmp_path / "run/uq/test/report.json").read_text())["counts"]["n"] == 50

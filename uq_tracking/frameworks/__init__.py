@@ -1,0 +1,5 @@
+"""Shorter ways from the frameworks that train models to this package; each module needs its framework only when used.
+
+`uq_tracking.frameworks.lightning` has a callback, `uq_tracking.frameworks.sklearn` asks estimators for their
+uncertainty.
+"""

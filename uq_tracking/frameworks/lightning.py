@@ -1,0 +1,354 @@
+"""A Lightning callback that scores the uncertainty of every validation and test epoch, and logs it.
+
+Works with ``lightning.pytorch`` and with ``pytorch_lightning``, which are looked for when a callback is made.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from uq_tracking import Accumulator
+from uq_tracking.errors import (
+    EmptyInputError,
+    InputTypeError,
+    InvalidValueError,
+    MissingPackageError,
+    SettingsError,
+    TrackingWarning,
+)
+from uq_tracking.inputs import Predictions
+from uq_tracking.report import Report
+from uq_tracking.tracking.log import log
+from uq_tracking.tracking.names import check_split, scalar_name
+from uq_tracking.tracking.resolve import targets_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Stage = Literal["validate", "test"]
+OnInvalid = Literal["skip", "drop", "raise"]
+
+_PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+_STEPS = {"validate": "validation_step", "test": "test_step"}
+_ARGUMENTS = ("y_true", "y_pred", "y_std")
+
+
+class UncertaintyCallback:
+    """Collects the predictions of validation and test steps, and logs their scores.
+
+    During ``fit``, the scores of every validation epoch are logged at ``step``, and after training the last epoch
+    with curves, figures, maps and files. ``trainer.validate`` and ``trainer.test`` log everything at once. Batches
+    are counted where they live and in constant memory; of several processes rank zero logs the union. The sanity
+    check before training is used to check that steps return what is expected, and is not logged.
+
+    The scores are also Lightning metrics under their logged names, so that ``EarlyStopping(monitor="uq/val/nll")``
+    and ``ModelCheckpoint`` can watch them.
+
+    **Where to**: every logger of the trainer that is a tracker known here (`MLFlowLogger`, `WandbLogger`). Any other
+    logger gets the scores by ``log_metrics``, and the final report goes into the folder ``uq`` of its ``log_dir``.
+    Without a logger it goes where `log` goes. Trackers that fail cost a warning, never the training.
+
+    Parameters
+    ----------
+    read : callable, optional
+        Takes what the step returned and the batch, and returns ``(target, mean, std)``, a `Predictions`, or a dict of
+        the arguments of ``Accumulator.update``: ``y_true``, ``y_pred``, ``y_std``, ``mask``, ``groups`` ...
+    keys : three str
+        Without ``read``: the entries for target, mean and std of the dict that the step returns.
+    splits : mapping
+        Which of the stages ``"validate"`` and ``"test"`` are scored, and their split in names. With several data
+        loaders ``_0``, ``_1`` ... is added.
+    step : {"epoch", "global_step"}
+        What a validation epoch's scores are logged at.
+    on_invalid : {"skip", "drop", "raise"}
+        When predictions are not finite or a std is negative: leave the epoch out, with a warning; score the rest; or
+        stop with an error.
+    method, run, figures, tags, strict
+        As for `log`; ``run`` replaces the trainer's loggers.
+    statistics : {"sketch", "exact"}
+        `Accumulator`'s ``method``, a word that here names the uncertainty method.
+    **options
+        As for `Accumulator`: ``unit``, ``alpha``, ``n_bins``, ``maps`` ...
+
+    Raises
+    ------
+    SettingsError
+        An option is out of range.
+    MissingPackageError
+        Lightning is not installed.
+
+    Examples
+    --------
+    >>> callback = UncertaintyCallback(method="mean-variance network", unit="m")
+    >>> # trainer = Trainer(logger=MLFlowLogger(), callbacks=[callback])
+
+    Notes
+    -----
+    A distributed sampler repeats samples until all ranks have equally many, and repeated samples count twice. Make
+    the number of samples a multiple of the ranks, or ``Trainer(use_distributed_sampler=False)`` with a sampler that
+    repeats none.
+    """
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Make it a callback of the Lightning packages in use: neither takes the other's for one."""
+        kind: Any = cls
+        made: Self = object.__new__(_with_bases(kind, _callback_classes()))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (getattr(self, "_written_as", type(self)), vars(self))
+
+    def __init__(
+        self,
+        *,
+        read: Callable[[Any, Any], Any] | None = None,
+        keys: Sequence[str] = ("target", "mean", "std"),
+        splits: Mapping[Stage, str] | None = None,
+        step: Literal["epoch", "global_step"] = "epoch",
+        on_invalid: OnInvalid = "skip",
+        method: str | None = None,
+        run: Any = None,
+        figures: bool = True,
+        tags: Mapping[str, str] | None = None,
+        strict: bool = False,
+        statistics: Literal["sketch", "exact"] = "sketch",
+        **options: Any,
+    ) -> None:
+        self.splits = {"validate": "val", "test": "test"} if splits is None else dict(splits)
+        _check(keys, self.splits, step, on_invalid)
+        options["method"] = statistics
+        Accumulator(**options)  # checks them
+        self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
+        self.run, self.options = run, options
+        self.logging: dict[str, Any] = {"method": method, "tags": tags, "strict": strict, "figures": figures}
+        self._counting: list[Accumulator] = []
+        self._last: dict[str, Accumulator] = {}
+        """The last epoch of every split of a fit."""
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin to count."""
+        self._begin("validate", trainer.num_val_batches)
+
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Count a batch."""
+        self._count("validate", outputs, batch, dataloader_idx)
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score, and log the scores; everything if there is no training."""
+        self._end("validate", trainer, pl_module)
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin to count."""
+        self._begin("test", trainer.num_test_batches)
+
+    def on_test_batch_end(
+        self,
+        trainer: Any,
+        pl_module: Any,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Count a batch."""
+        self._count("test", outputs, batch, dataloader_idx)
+
+    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score and log everything."""
+        self._end("test", trainer, pl_module)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Log everything about the last validation epoch."""
+        self._finish(trainer)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Log everything about the last validation epoch when training is interrupted."""
+        self._finish(trainer, strict=False)  # nothing shall hide the exception
+
+    def _begin(self, stage: Stage, batches: Any) -> None:
+        count = len(batches) if isinstance(batches, Sequence) else 1
+        self._counting = [self._accumulator() for _ in range(count)] if stage in self.splits else []
+
+    def _accumulator(self) -> Accumulator:
+        """Bad values are left out and counted, so that all ranks learn of those of one."""
+        return Accumulator(**self.options, on_invalid="drop")
+
+    def _count(self, stage: Stage, outputs: Any, batch: Any, dataloader: int) -> None:
+        if stage not in self.splits:
+            return
+        found = _by_keys(outputs, self.keys, stage) if self.read is None else self.read(outputs, batch)
+        self._counting[dataloader].update(**_arguments(found))
+
+    def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
+        counted, self._counting = self._counting, []
+        if trainer.sanity_checking:
+            return
+        for place, accumulator in enumerate(counted):
+            split = self.splits[stage] + (f"_{place}" if len(counted) > 1 else "")
+            if trainer.world_size > 1:
+                accumulator.all_reduce()
+            report = self._scored(accumulator, split, trainer)
+            if report is not None:
+                self._publish(report, accumulator, split, trainer, pl_module)
+
+    def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
+        """The report, or None and a warning when there is nothing to score; the same on all ranks."""
+        try:
+            report = accumulator.compute()
+            bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
+            if bad:
+                raise InvalidValueError(
+                    f"{bad} of {bad + report.counts['n']} samples have a non-finite prediction or a bad std; "
+                    "on_invalid='drop' scores the rest"
+                )
+        except (EmptyInputError, InvalidValueError) as error:
+            if self.on_invalid == "raise":
+                raise
+            self._warn(trainer, f"epoch {trainer.current_epoch} of {split} is not logged: {error}")
+            return None
+        return report
+
+    def _publish(
+        self, report: Report, accumulator: Accumulator, split: str, trainer: Any, pl_module: Any
+    ) -> None:
+        scores = {scalar_name(key, split): value for key, value in report.scores.items()}
+        pl_module.log_dict(scores, logger=False, sync_dist=trainer.world_size > 1)
+        if trainer.state.fn == "fit":
+            self._last[split] = accumulator
+            self._log_step(report, scores, split, trainer)
+        else:
+            self._log_all(accumulator, split, trainer, **self.logging)
+
+    def _log_step(self, report: Report, scores: dict[str, float], split: str, trainer: Any) -> None:
+        if not _logs(trainer):
+            return
+        step = trainer.current_epoch if self.step == "epoch" else trainer.global_step
+        known, others = self._destinations(trainer)
+        if known or not others:
+            log(report, run=known or None, split=split, step=step, **self.logging)
+        for logger in others:
+            try:
+                logger.log_metrics(scores, step=step)
+            except Exception as error:  # loggers raise whatever their libraries raise
+                if self.logging["strict"]:
+                    raise
+                name = type(logger).__name__
+                self._warn(trainer, f"{name} did not take the scores. {type(error).__name__}: {error}")
+
+    def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **logging: Any) -> None:
+        if not _logs(trainer):
+            return
+        known, others = self._destinations(trainer)
+        folders = [Path(folder) / "uq" for logger in others if (folder := getattr(logger, "log_dir", None))]
+        log(accumulator, run=[*known, *folders] or None, split=split, **logging)
+
+    def _finish(self, trainer: Any, **changes: Any) -> None:
+        last, self._last = self._last, {}
+        for split, accumulator in last.items():
+            self._log_all(accumulator, split, trainer, **{**self.logging, **changes})
+
+    def _destinations(self, trainer: Any) -> tuple[list[Any], list[Any]]:
+        """Runs and loggers that `log` takes, and the other loggers."""
+        if self.run is not None:
+            return (list(self.run) if isinstance(self.run, list | tuple) else [self.run]), []
+        known = [logger for logger in trainer.loggers if _is_known(logger)]
+        return known, [logger for logger in trainer.loggers if logger not in known]
+
+    def _warn(self, trainer: Any, message: str) -> None:
+        if trainer.is_global_zero:
+            warnings.warn(message, TrackingWarning, stacklevel=2)
+
+
+def _check(keys: Sequence[str], splits: Mapping[Any, str], step: str, on_invalid: str) -> None:
+    if isinstance(keys, str) or len(keys) != 3:
+        raise SettingsError(f"keys is {keys!r}; name three entries: target, mean and std")
+    if set(splits) - {"validate", "test"}:
+        raise SettingsError(f"splits is {splits!r}; its keys are the stages 'validate' and 'test'")
+    for split in splits.values():
+        check_split(split)
+    if step not in ("epoch", "global_step"):
+        raise SettingsError(f"step is {step!r}; choose 'epoch' or 'global_step'")
+    if on_invalid not in ("skip", "drop", "raise"):
+        raise SettingsError(f"on_invalid is {on_invalid!r}; choose 'skip', 'drop' or 'raise'")
+
+
+def _by_keys(outputs: Any, keys: tuple[str, ...], stage: Stage) -> tuple[Any, ...]:
+    if isinstance(outputs, Mapping) and all(key in outputs for key in keys):
+        return tuple(outputs[key] for key in keys)
+    found = (
+        f"a dict of {sorted(map(str, outputs))}" if isinstance(outputs, Mapping) else type(outputs).__name__
+    )
+    raise InputTypeError(
+        f"{_STEPS[stage]} returned {found}, which lacks target, mean and std under {', '.join(map(repr, keys))}; "
+        "return a dict with them, name its entries with keys=, or pass read="
+    )
+
+
+def _arguments(found: Any) -> dict[str, Any]:
+    if isinstance(found, Predictions):
+        return {"y_true": found}
+    if isinstance(found, Mapping):
+        return dict(found)
+    if isinstance(found, tuple | list) and len(found) == 3:
+        return dict(zip(_ARGUMENTS, found, strict=True))
+    raise InputTypeError(
+        f"read returned {type(found).__name__}; return (target, mean, std), a Predictions, or a dict of arguments of "
+        "Accumulator.update"
+    )
+
+
+def _logs(trainer: Any) -> bool:
+    """Only rank zero logs, and nobody in a trial of a few batches."""
+    return bool(trainer.is_global_zero and not trainer.fast_dev_run)
+
+
+def _is_known(logger: Any) -> bool:
+    try:
+        targets_of(logger, None, name="")
+    except SettingsError:
+        return False
+    return True
+
+
+def _callback_classes() -> tuple[type, ...]:
+    """``Callback`` of the Lightning packages that are loaded, else of the first that is installed."""
+    loaded = [sys.modules[name] for name in _PACKAGES if hasattr(sys.modules.get(name), "Callback")]
+    return tuple(module.Callback for module in loaded or [_first_installed()])
+
+
+def _first_installed() -> Any:
+    for name in _PACKAGES:
+        try:
+            return import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise MissingPackageError("Lightning is not installed; pip install lightning")
+
+
+@lru_cache(maxsize=64)
+def _with_bases(cls: Any, bases: tuple[type, ...]) -> Any:
+    if issubclass(cls, bases):
+        return cls
+    names = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return type(cls.__name__, (cls, *bases), {**names, "_written_as": cls})
+
+
+def _restored(cls: type[UncertaintyCallback], state: dict[str, Any]) -> UncertaintyCallback:
+    """Undo pickling, with the Lightning packages of this process."""
+    made = cls.__new__(cls)
+    vars(made).update(state)
+    return made

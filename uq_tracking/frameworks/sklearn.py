@@ -1,0 +1,295 @@
+"""Ask scikit-learn estimators for a mean and a standard deviation, and score or log these."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import InvalidValueError, SettingsError
+from uq_tracking.evaluation import evaluate
+from uq_tracking.report import Report
+from uq_tracking.tracking.log import log
+
+Array = npt.NDArray[np.floating[Any]]
+
+_CURE = (
+    "use an estimator whose predict takes return_std=True (GaussianProcessRegressor, BayesianRidge, ARDRegression), "
+    "an ensemble (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor) or a pair of "
+    "quantile regressors; or pass means and standard deviations of your own to uq.evaluate or uq.log"
+)
+
+
+class Prediction(NamedTuple):
+    """Predictive mean and standard deviation, in the target's unit: shape (n,), or (n, outputs)."""
+
+    mean: Array
+    std: Array
+
+
+class _Member(NamedTuple):
+    weight: float
+    mean: Array
+    std: Array | None
+
+
+def predict(estimator: Any, X: Any) -> Prediction:  # noqa: N803  (scikit-learn's own name)
+    r"""Predictive mean and standard deviation of a fitted estimator.
+
+    ======================================  ===========================================================
+    estimator                               standard deviation
+    ======================================  ===========================================================
+    ``predict(X, return_std=True)``         its own (Gaussian processes, Bayesian linear models)
+    random forest, extra trees, bagging,    spread of the members: :math:`\sigma^2 = \sum_i w_i (m_i -
+    voting                                  \bar m)^2`, plus the mean of the members' own variances where
+                                            every member tells its own
+    pair ``(low, high)`` of quantile        that of the Gaussian through both quantiles
+    regressors
+    ``MultiOutputRegressor``                one column per output
+    ``Pipeline``, ``GridSearchCV`` ...      that of the final or best estimator
+    ``TransformedTargetRegressor``          transformed back, if the transformation is affine
+    ======================================  ===========================================================
+
+    The spread of trees or of bagged members shows what the model does not know; it leaves out the noise of the
+    target, and is too small a predictive standard deviation wherever there is noise. Recalibrate it, or compare
+    ``ause_rmse`` and ``ence``.
+
+    Parameters
+    ----------
+    estimator : fitted regressor, or a pair of fitted quantile regressors
+    X : array or DataFrame, shape (n, features)
+
+    Returns
+    -------
+    mean, std : arrays, shape (n,) or (n, outputs)
+
+    Raises
+    ------
+    SettingsError
+        The estimator knows no uncertainty.
+    InvalidValueError
+        The quantiles of a pair cross.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import BayesianRidge
+    >>> model = BayesianRidge().fit([[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.1, 2.9])
+    >>> mean, std = predict(model, [[1.5]])
+    >>> mean.round(2)
+    array([1.5])
+    """
+    if isinstance(estimator, tuple | list):
+        return _of_quantiles(estimator, X)
+    inner, X = _unwrapped(estimator, X)  # noqa: N806
+    if _returns_std(inner):
+        return Prediction(*inner.predict(X, return_std=True))
+    kind = _kind(inner)
+    if kind == "target":
+        return _of_transformed_target(inner, X)
+    if kind == "outputs":
+        return _of_outputs([predict(output, X) for output in inner.estimators_])
+    if kind == "members":
+        return _of_members(_members(inner, X))
+    raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
+
+
+def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report:  # noqa: N803
+    """Score an estimator's uncertainty on data it was not fitted to.
+
+    Parameters
+    ----------
+    estimator, X
+        As for `predict`.
+    y : array, shape (n,) or (n, outputs)
+        Truth. Several outputs are pooled, which makes sense in one unit only; else score each by itself, with
+        `split_outputs`.
+    **options
+        As for `evaluate`.
+
+    Returns
+    -------
+    Report
+    """
+    return evaluate(y, *predict(estimator, X), **options)
+
+
+def log_estimator(
+    estimator: Any,
+    X: Any,  # noqa: N803
+    y: Any,
+    *,
+    method: str | None = None,
+    **options: Any,
+) -> Report:
+    """Score an estimator's uncertainty and log it to the run that is open.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As for `evaluate_estimator`.
+    method : str, optional
+        Name of the uncertainty method; by default the class of the estimator.
+    **options
+        As for `log`.
+
+    Returns
+    -------
+    Report
+    """
+    return log(y, *predict(estimator, X), method=method or type(_final(estimator)).__name__, **options)
+
+
+def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:  # noqa: N803
+    """The estimator that predicts inside searches and pipelines, and what it gets to see."""
+    if hasattr(estimator, "best_estimator_"):
+        return _unwrapped(estimator.best_estimator_, X)
+    if hasattr(estimator, "named_steps"):
+        return _unwrapped(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
+    return estimator, X
+
+
+def _final(estimator: Any) -> Any:
+    """The estimator that predicts inside searches and pipelines; of a pair the first."""
+    if isinstance(estimator, tuple | list):
+        return _final(estimator[0])
+    if hasattr(estimator, "best_estimator_"):
+        return _final(estimator.best_estimator_)
+    return _final(estimator[-1]) if hasattr(estimator, "named_steps") else estimator
+
+
+def _returns_std(estimator: Any) -> bool:
+    predict = getattr(estimator, "predict", None)
+    return callable(predict) and "return_std" in inspect.signature(predict).parameters
+
+
+def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
+    """What a fitted estimator is made of, if that tells an uncertainty."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
+    from sklearn.multioutput import MultiOutputRegressor
+    from sklearn.utils.validation import check_is_fitted
+
+    kinds: dict[Literal["target", "outputs", "members"], tuple[type, ...]] = {
+        "target": (TransformedTargetRegressor,),
+        "outputs": (MultiOutputRegressor,),
+        "members": (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor),
+    }
+    kind = next((kind for kind, classes in kinds.items() if isinstance(estimator, classes)), None)
+    if kind is not None:
+        check_is_fitted(estimator)
+    return kind
+
+
+def _knows_std(estimator: Any) -> bool:
+    inner = _final(estimator)
+    if _returns_std(inner):
+        return True
+    kind = _kind(inner)
+    if kind == "target":
+        return _knows_std(inner.regressor_)
+    return kind == "members" or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
+
+
+def _members(ensemble: Any, X: Any) -> Iterator[_Member]:  # noqa: N803
+    """Predictions of the members, one at a time, so that a big ensemble needs no memory."""
+    members = ensemble.estimators_
+    weights = _weights(ensemble)
+    if not hasattr(ensemble, "named_estimators_"):
+        X = _plain(X)  # noqa: N806  (members of forests and of bagging were fitted to arrays without names)
+    features = getattr(ensemble, "estimators_features_", None)
+    with_std = all(_knows_std(member) for member in members)
+    for place, (weight, member) in enumerate(zip(weights, members, strict=True)):
+        seen = X if features is None else X[:, features[place]]
+        mean, std = predict(member, seen) if with_std else (np.asarray(member.predict(seen)), None)
+        yield _Member(weight, mean, std)
+
+
+def _weights(ensemble: Any) -> list[float]:
+    """Weights of the members; only voting has unequal ones, given for all estimators, dropped ones included."""
+    given = getattr(ensemble, "weights", None)
+    if given is None:
+        return [1.0] * len(ensemble.estimators_)
+    named = zip(ensemble.estimators, given, strict=True)
+    return [float(weight) for (_, estimator), weight in named if not isinstance(estimator, str)]
+
+
+def _plain(X: Any) -> Any:  # noqa: N803
+    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def _of_members(members: Iterator[_Member]) -> Prediction:
+    """Moments of the mixture, by Welford's update with weights (West 1979)."""
+    total, mean, scatter = 0.0, np.zeros(()), np.zeros(())
+    for member in members:
+        if not member.weight:
+            continue
+        total += member.weight
+        away = member.mean - mean
+        mean = mean + away * (member.weight / total)
+        scatter = scatter + member.weight * away * (member.mean - mean)
+        if member.std is not None:
+            scatter = scatter + member.weight * member.std**2
+    return Prediction(mean, np.sqrt(scatter / total))
+
+
+def _of_outputs(outputs: list[Prediction]) -> Prediction:
+    means, stds = zip(*outputs, strict=True)
+    return Prediction(np.stack(means, axis=-1), np.stack(stds, axis=-1))
+
+
+def _of_transformed_target(estimator: Any, X: Any) -> Prediction:  # noqa: N803
+    """Transform mean and standard deviation back; an affine transformation maps both exactly."""
+    mean, std = predict(estimator.regressor_, X)
+    centre, up, down = (_inverse(estimator, value) for value in (mean, mean + std, mean - std))
+    if not np.allclose(
+        up - centre, centre - down, rtol=1e-6, atol=1e-9 * float(np.abs(centre).max(initial=0.0))
+    ):
+        raise SettingsError(
+            f"the target's transformation {estimator.transformer_} is not affine, so a standard deviation does not "
+            "survive it; fit to the untransformed target, or evaluate in the transformed unit with "
+            "predict(estimator.regressor_, X)"
+        )
+    return Prediction(centre, np.abs(up - down) / 2)
+
+
+def _inverse(estimator: Any, values: Array) -> Array:
+    columns = values[:, None] if values.ndim == 1 else values
+    found = np.asarray(estimator.transformer_.inverse_transform(columns))
+    return found[:, 0] if values.ndim == 1 else found
+
+
+def _of_quantiles(pair: Any, X: Any) -> Prediction:  # noqa: N803
+    if len(pair) != 2:
+        raise SettingsError(f"got {len(pair)} estimators; pass a pair (low, high) of quantile regressors")
+    quantiles = [_quantile(estimator) for estimator in pair]
+    if not quantiles[0] < quantiles[1]:
+        raise SettingsError(
+            f"the pair predicts quantiles {quantiles[0]} and {quantiles[1]}; pass (low, high)"
+        )
+    low, high = (np.asarray(estimator.predict(X), dtype=np.float64) for estimator in pair)
+    crossed = int((high < low).sum())
+    if crossed:
+        raise InvalidValueError(
+            f"the quantiles cross at {crossed} of {low.size} places (first at index {int((high < low).argmax())}): "
+            "sort them with np.minimum and np.maximum and use Predictions.from_interval, or fit them better"
+        )
+    z_low, z_high = (NormalDist().inv_cdf(quantile) for quantile in quantiles)
+    std = (high - low) / (z_high - z_low)
+    return Prediction(low - z_low * std, std)
+
+
+def _quantile(estimator: Any) -> float:
+    """The quantile that a regressor was fitted to predict."""
+    final = _final(estimator)
+    options = final.get_params(deep=False) if hasattr(final, "get_params") else {}
+    found = options.get("quantile", options.get("alpha") if "loss" in options else None)
+    if options.get("loss", "quantile") != "quantile" or found is None:
+        raise SettingsError(
+            f"{type(final).__name__} predicts no quantile; make the pair of GradientBoostingRegressor or "
+            "HistGradientBoostingRegressor with loss='quantile', or of QuantileRegressor"
+        )
+    return float(found)
