@@ -5,10 +5,12 @@ Samples of one image resemble each other, so drawing samples one by one would ma
 every group counts a multinomial number of times, its statistics are weighted with that number and added up, and
 every metric is computed on the sum as on any other statistics.
 
-The statistics of a group are a coarse sketch, whose scores lie a little beside the exact ones. The offset is common
-to all resamples, so an interval is made of *differences*: the percentiles of (resample - coarse score) around the
-exact score. These are widened by ``t(G - 1) / normal * sqrt(G / (G - 1))`` for G groups, without which intervals
-from few groups are too narrow (Hesterberg 2015, section 4.4), and end at the limits of the metric's range.
+The statistics of a group are a coarse sketch, whose scores lie a little beside the exact ones; and the scores of
+resamples lie, on average, beside the score they are resampled from: for error measures above it, because a resample
+is noisier than the data. Both offsets are left out: an interval is the percentiles of (resample - mean of the
+resamples) around the exact score. These are widened by ``t(G - 1) / normal * sqrt(G / (G - 1))`` for G groups, without
+which intervals from few groups are too narrow (Hesterberg 2015, section 4.4), and end at the limits of the metric's
+range.
 """
 
 from __future__ import annotations
@@ -23,9 +25,18 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables, Label
+from uq_tracking.statistics.group_tables import (
+    MOST_GROUPS,
+    GroupTables,
+    Label,
+    digest_of,
+    label_order,
+    pool_chain,
+)
+from uq_tracking.statistics.labelled import LabelledSketches, plain_labels
 from uq_tracking.statistics.regression import RegressionStatistics
 
 if TYPE_CHECKING:
@@ -189,7 +200,11 @@ def resample(
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)
     coarse = _scores(tables, np.ones((1, size)), settings, metrics)[0]
     starts = range(0, n_boot, AT_ONCE)
-    rows = [row for start in starts for row in _scores(tables, weights[start : start + AT_ONCE], settings, metrics)]
+    rows = [
+        row
+        for start in starts
+        for row in _scores(tables, weights[start : start + AT_ONCE], settings, metrics)
+    ]
     found = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows]) for m in metrics}
     return Resamples(coarse, found, size)
 
@@ -203,11 +218,11 @@ def _scores(
 
 
 def deviation_range(deviations: FloatArray, level: float, n_groups: int) -> Range:
-    """Percentiles of deviations from the coarse score, widened for few groups."""
+    """Percentiles of deviations around their mean, widened for few groups."""
     tail = (1 - level) / 2
     wide = float(special.stdtrit(n_groups - 1, 1 - tail) / special.ndtri(1 - tail))
     wide *= math.sqrt(n_groups / (n_groups - 1))
-    low, high = np.quantile(deviations, [tail, 1 - tail])
+    low, high = np.quantile(deviations - deviations.mean(), [tail, 1 - tail])
     return wide * float(low), wide * float(high)
 
 
@@ -215,6 +230,40 @@ def _within(metric: Metric, centre: float, low: float, high: float) -> Range:
     """The interval inside the metric's range; it always holds the score itself."""
     least, greatest = metric.bounds
     return min(max(low, least), centre), max(min(high, greatest), centre)
+
+
+def group_tables(predictions: Predictions, wanted: bool | None = None) -> GroupTables | None:
+    """Statistics of the predictions' groups.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    wanted : bool, optional
+        None makes them where there are groups; True takes samples for groups where there are none.
+    """
+    if wanted is False or (wanted is None and predictions.groups is None):
+        return None
+    if predictions.groups is None:
+        labels, codes = np.arange(predictions.n), np.arange(predictions.n)
+    else:
+        labels, codes = predictions.label_codes("groups")
+        used, codes = np.unique(codes, return_inverse=True)
+        labels = labels[used]
+    names = plain_labels(labels)
+    order = np.asarray(sorted(range(len(names)), key=lambda i: label_order(names[i])))
+    place = np.empty(len(names), dtype=np.int64)
+    place[order] = pool_chain(len(names), MOST_GROUPS)
+    sketches = LabelledSketches()
+    sketches.add(np.arange(place.max() + 1), place[codes], *predictions.flat())
+    ordered = [names[i] for i in order.tolist()]
+    members = predictions.target_digest() if predictions.groups is None else digest_of(ordered)
+    pooled = GroupTables.of(sketches.statistics)
+    return replace(
+        pooled,
+        labels=tuple(ordered) if len(ordered) == len(pooled) else pooled.labels,
+        members=members,
+        n_groups=len(names),
+    )
 
 
 def with_intervals(
@@ -347,7 +396,9 @@ def _paired(
     """The difference of losses; turned back into scores for a metric that is better when higher."""
     turn = metric.loss
     value = turn(mine) - turn(theirs)
-    first, second = (_losses(metric, drawn, exact) for drawn, exact in zip(draws, (mine, theirs), strict=True))
+    first, second = (
+        _losses(metric, drawn, exact) for drawn, exact in zip(draws, (mine, theirs), strict=True)
+    )
     gaps = first - second
     gaps = gaps[np.isfinite(gaps)]
     if len(gaps) < DEFINED_SHARE * len(first):

@@ -18,9 +18,17 @@ if TYPE_CHECKING:
 @hookimpl
 def uq_metrics() -> list[Metric]:
     """The default suites."""
-    from uq_tracking.metrics import accuracy, calibration, classification, ranking, scoring, sharpness
+    from uq_tracking.metrics import (
+        accuracy,
+        calibration,
+        classification,
+        ranking,
+        reference,
+        scoring,
+        sharpness,
+    )
 
-    modules = (accuracy, scoring, calibration, ranking, sharpness, classification)
+    modules = (accuracy, scoring, calibration, ranking, sharpness, classification, reference)
     return [metric for module in modules for metric in module.METRICS]
 
 

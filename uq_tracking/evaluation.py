@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from uq_tracking import __version__
+from uq_tracking.bootstrap import group_tables, with_intervals
 from uq_tracking.curves import regression_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.lazy import is_lazy
-from uq_tracking.metrics.registry import Metric, Undefined, select
+from uq_tracking.metrics.reference import as_reference
+from uq_tracking.metrics.registry import Extra, Metric, select
+from uq_tracking.metrics.registry import compute as compute
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
 from uq_tracking.statistics.make import make_statistics
@@ -39,6 +44,11 @@ def evaluate(
     unit: str | None = None,
     calibration: Any = None,
     recalibration: str | Iterable[str] | None = None,
+    intervals: bool | None = None,
+    level: float = 0.95,
+    n_boot: int = 400,
+    seed: int = 0,
+    reference: Any = None,
 ) -> Report:
     """Score predicted means and standard deviations against targets.
 
@@ -67,6 +77,14 @@ def evaluate(
           with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
         Methods to fit to a second set or to the halves; by default ``std_scaling``.
+    intervals : bool, optional
+        Whether to make confidence intervals, ``report.intervals``. By default where ``groups`` are given, which are
+        then resampled. True without groups resamples the samples as if they were independent: neighbouring pixels
+        are not, and their intervals come out much too narrow.
+    level, n_boot, seed
+        Confidence level of the intervals, number of bootstrap resamples, and seed of all that is drawn at random.
+    reference : (mean, std), optional
+        Arrays of the target's shape that ``kl_to_reference`` compares with, such as those of a long MCMC run.
 
     Returns
     -------
@@ -105,9 +123,13 @@ def evaluate(
     )
     if settings.unit is None and predictions.unit is not None:
         settings = Settings(**{**settings.to_dict(), "unit": predictions.unit})
-    chosen = select("regression", metrics)
+    extra = Extra(None, predictions, as_reference(reference, predictions), seed)
+    chosen = select("regression", metrics, given=extra.given)
     statistics = make_statistics(predictions, method)
-    report = score(statistics, settings, chosen, digest=predictions.digest())
+    report = score(statistics, settings, chosen, digest=predictions.digest(), extra=extra)
+    tables = group_tables(predictions, intervals)
+    if tables is not None:
+        report = with_intervals(report, tables, settings, chosen, level=level, n_boot=n_boot, seed=seed)
     if calibration is None or calibration is False:
         if recalibration is not None:
             raise SettingsError(
@@ -147,12 +169,15 @@ def score(
     metrics: Iterable[Metric] | None = None,
     *,
     digest: Any = None,
+    extra: Extra | None = None,
 ) -> Report:
     """Every score and curve of statistics: the pure function behind ``evaluate``, rescoring and pooling."""
     settings = settings or Settings()
     chosen = list(select("regression") if metrics is None else metrics)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
-        scores, undefined = compute(statistics, settings, chosen)
+        scores, undefined = compute(
+            statistics, settings, chosen, extra and replace(extra, statistics=statistics)
+        )
         curves = regression_curves(statistics, settings)
     return Report(
         task="regression",
@@ -161,28 +186,17 @@ def score(
         curves=curves,
         counts=statistics.counts,
         settings={**settings.to_dict(), "std_floor": statistics.std_floor},
-        provenance=provenance(statistics, digest),
+        provenance={**provenance(statistics, digest), "targets": target_summary(statistics)},
         statistics=statistics,
     )
 
 
-def compute(
-    statistics: Any, settings: Settings, metrics: Iterable[Metric]
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Scores, and the reasons of those that are undefined."""
-    scores: dict[str, float] = {}
-    undefined: dict[str, str] = {}
-    for metric in metrics:
-        try:
-            value = float(metric.function(statistics, settings))
-        except Undefined as reason:
-            undefined[metric.key] = str(reason)
-            continue
-        if np.isfinite(value):
-            scores[metric.key] = value
-        else:
-            undefined[metric.key] = "the value overflows the range of 64-bit numbers"
-    return scores, undefined
+def target_summary(statistics: RegressionStatistics) -> dict[str, float]:
+    """What tells whether two runs were scored on the same targets, whatever their order, dtype or batches."""
+    moments = statistics.moments["target"]
+    spread = math.sqrt(max(moments.m2, 0.0) / statistics.n) if statistics.n else 0.0
+    summary = {"mean": moments.mean, "std": spread, "low": moments.low, "high": moments.high}
+    return {name: float(value) for name, value in summary.items() if math.isfinite(value)}
 
 
 def provenance(statistics: Statistics, digest: Any) -> dict[str, Any]:

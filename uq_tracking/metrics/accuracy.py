@@ -75,7 +75,16 @@ def r2(statistics: RegressionStatistics, settings: Settings) -> float:
 
 
 METRICS = [
-    Metric("mae", mae, "lower", "target", "Mean absolute error", "mean |y - mu|", "Standard definition"),
+    Metric(
+        "mae",
+        mae,
+        "lower",
+        "target",
+        "Mean absolute error",
+        "mean |y - mu|",
+        "Standard definition",
+        bounds=(0, math.inf),
+    ),
     Metric(
         "rmse",
         rmse,
@@ -84,9 +93,17 @@ METRICS = [
         "Root mean squared error",
         "sqrt(mean (y - mu)^2)",
         "Standard definition",
+        bounds=(0, math.inf),
     ),
     Metric(
-        "medae", medae, "lower", "target", "Median absolute error", "median |y - mu|", "Standard definition"
+        "medae",
+        medae,
+        "lower",
+        "target",
+        "Median absolute error",
+        "median |y - mu|",
+        "Standard definition",
+        bounds=(0, math.inf),
     ),
     Metric(
         "bias", bias, 0.0, "target", "Mean of prediction minus target", "mean(mu - y)", "Standard definition"
@@ -99,5 +116,6 @@ METRICS = [
         "Share of the target's variance explained",
         "1 - sum (y - mu)^2 / sum (y - mean y)^2",
         "Standard definition",
+        bounds=(-math.inf, 1),
     ),
 ]

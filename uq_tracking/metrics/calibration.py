@@ -272,6 +272,7 @@ METRICS = [
             f"Share of the targets inside the central {level} % interval",
             f"share of |z| <= Q({(1 + level / 100) / 2:g})",
             "MeRCI 2018 eq. 2",
+            bounds=(0, 1),
         )
         for level in (50, 90, 95)
     ),
@@ -283,6 +284,7 @@ METRICS = [
         "Mean width of the central 95 % interval",
         "mean 2 Q(.975) s",
         "Gustafsson 2020, released scripts (length)",
+        bounds=(0, math.inf),
     ),
     Metric(
         "auce",
@@ -292,6 +294,7 @@ METRICS = [
         "Area under the coverage error",
         "trapezoid of |coverage(p) - p| over p = .01 ... .99",
         "Gustafsson 2020 section 4.2",
+        bounds=(0, 1),
     ),
     Metric(
         "auce_over",
@@ -301,6 +304,7 @@ METRICS = [
         "Part of AUCE from intervals that cover too little (overconfident)",
         "trapezoid of (p - coverage(p))+",
         "Gustafsson 2020, released scripts (negative error)",
+        bounds=(0, 1),
     ),
     Metric(
         "auce_under",
@@ -310,6 +314,7 @@ METRICS = [
         "Part of AUCE from intervals that cover too much (underconfident)",
         "trapezoid of (coverage(p) - p)+",
         "Gustafsson 2020, released scripts (positive error)",
+        bounds=(0, 1),
     ),
     Metric(
         "calibration_error",
@@ -319,6 +324,7 @@ METRICS = [
         "Mean squared gap of quantile calibration",
         "mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
         "Xiong 2024 eq. 7; Kuleshov 2018",
+        bounds=(0, 1),
     ),
     Metric(
         "mace",
@@ -328,6 +334,7 @@ METRICS = [
         "Mean absolute calibration error of intervals",
         "mean over linspace(0, 1, 100) of |coverage(p) - p|",
         "uncertainty-toolbox, interval proportions",
+        bounds=(0, 1),
     ),
     Metric(
         "rmsce",
@@ -337,6 +344,7 @@ METRICS = [
         "Root mean squared calibration error of intervals",
         "sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
         "uncertainty-toolbox, interval proportions",
+        bounds=(0, 1),
     ),
     Metric(
         "miscalibration_area",
@@ -346,6 +354,7 @@ METRICS = [
         "Area between coverage and the diagonal",
         "integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
         "uncertainty-toolbox, interval proportions",
+        bounds=(0, 1),
     ),
     Metric(
         "pit_ks",
@@ -355,6 +364,7 @@ METRICS = [
         "Kolmogorov-Smirnov distance of the PIT from uniform",
         "sup over u of |share of F(y) <= u - u|",
         "Dawid 1984; Kolmogorov-Smirnov statistic",
+        bounds=(0, 1),
     ),
     Metric(
         "ence",
@@ -364,6 +374,7 @@ METRICS = [
         "Expected normalised calibration error",
         "mean over equal-count bins by s of |RMV - RMSE| / RMV",
         "Levi 2019 eq. 6-8",
+        bounds=(0, math.inf),
     ),
     Metric(
         "uce",
@@ -373,6 +384,7 @@ METRICS = [
         "Uncertainty calibration error",
         "sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
         "Laves 2020 eq. 10",
+        bounds=(0, math.inf),
     ),
     Metric("z_mean", z_mean, 0.0, "", "Mean of the standardised errors", "mean z", "Standard definition"),
     Metric(
@@ -383,5 +395,6 @@ METRICS = [
         "Spread of the standardised errors",
         "population std of z",
         "Standard definition",
+        bounds=(0, math.inf),
     ),
 ]

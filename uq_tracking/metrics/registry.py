@@ -24,6 +24,7 @@ WANTED = {
     "predictions": "the predictions themselves, not their statistics alone",
     "samples": "raw samples of the predictive distribution (Predictions.from_samples without member_std)",
     "reference": "the mean and std to compare with (reference=)",
+    "seed": "a seed (uq_tracking.evaluate has one)",
 }
 """What a metric may need beyond statistics, and how it is called in a reason."""
 
@@ -56,6 +57,7 @@ class Extra:
             "samples": getattr(self.predictions, "samples", None) is not None
             and self.predictions.member_std is None,
             "reference": self.reference is not None,
+            "seed": True,
         }
         return frozenset(name for name, is_there in there.items() if is_there)
 
@@ -77,8 +79,8 @@ class Metric:
     summary, formula, source : str
         One line for people, the definition, and where it comes from.
     needs : tuple of str
-        Input beyond the statistics: ``predictions``, ``samples``, ``reference``; empty for most. A function that
-        needs any gets an `Extra` in place of the statistics.
+        Input beyond the statistics: ``predictions``, ``samples``, ``reference``, ``seed``; empty for most. A
+        function that needs any gets an `Extra` in place of the statistics.
     default : bool
         Whether it is computed without being asked for.
     bounds : (float, float)

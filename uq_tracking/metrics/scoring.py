@@ -219,6 +219,7 @@ def _families(
     summary: str,
     formula: str,
     source: str,
+    least: float = -math.inf,
 ) -> list[Metric]:
     names = {"": "Gaussian", "_laplace": "Laplace", "_uniform": "uniform"}
     return [
@@ -230,6 +231,7 @@ def _families(
             f"{summary} under a {name} distribution",
             formula,
             source,
+            bounds=(least, math.inf),
         )
         for suffix, name in names.items()
     ]
@@ -253,6 +255,7 @@ METRICS = [
         "Continuous ranked probability score",
         "mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
         "MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
+        least=0,
     ),
     *_families(
         "quadratic_score",
@@ -271,6 +274,7 @@ METRICS = [
         "Spherical score",
         "mean p(y) / sqrt(integral p^2)",
         "MeRCI 2018 eq. 6",
+        least=0,
     ),
     Metric(
         "interval_score",
@@ -280,6 +284,7 @@ METRICS = [
         "Winkler score of the central intervals .01 ... .99",
         "mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
         "Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
+        bounds=(0, math.inf),
     ),
     Metric(
         "pinball",
@@ -289,5 +294,6 @@ METRICS = [
         "Pinball loss of the quantiles .01 ... .99",
         "mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
         "Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
+        bounds=(0, math.inf),
     ),
 ]

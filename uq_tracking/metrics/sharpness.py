@@ -59,8 +59,18 @@ METRICS = [
         "Root mean variance; smaller is sharper, which counts only among calibrated methods",
         "sqrt(mean s^2)",
         "Gneiting 2007; uncertainty-toolbox",
+        bounds=(0, math.inf),
     ),
-    Metric("mean_std", mean_std, None, "target", "Mean standard deviation", "mean s", "Standard definition"),
+    Metric(
+        "mean_std",
+        mean_std,
+        None,
+        "target",
+        "Mean standard deviation",
+        "mean s",
+        "Standard definition",
+        bounds=(0, math.inf),
+    ),
     Metric(
         "cv",
         cv,
@@ -69,5 +79,6 @@ METRICS = [
         "Dispersion of the uncertainties; higher means more varied, not better",
         "std(s, ddof=1) / mean(s)",
         "Levi 2019 eq. 9",
+        bounds=(0, math.inf),
     ),
 ]

@@ -27,14 +27,14 @@ class Table:
     """What is known of each cell's samples, ``count`` among it."""
 
     @classmethod
-    def of(
-        cls, row: IntArray, bucket: npt.NDArray[Any], sums: Mapping[str, npt.NDArray[Any]]
-    ) -> Table:
+    def of(cls, row: IntArray, bucket: npt.NDArray[Any], sums: Mapping[str, npt.NDArray[Any]]) -> Table:
         """Add up the cells that share a row and a bucket."""
         used, column = np.unique(bucket, return_inverse=True)
         rows = int(row.max(initial=0)) + 1
         cell, place = np.unique(column * rows + row, return_inverse=True)
-        return cls(used, cell % rows, cell // rows, {name: _added(v, place, len(cell)) for name, v in sums.items()})
+        return cls(
+            used, cell % rows, cell // rows, {name: _added(v, place, len(cell)) for name, v in sums.items()}
+        )
 
     def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
         """Every sum of each resample and bucket, shape (resamples, buckets); ``weights`` (resamples, groups)."""

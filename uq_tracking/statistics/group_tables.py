@@ -78,7 +78,7 @@ class GroupTables:
     @classmethod
     def of(cls, groups: Mapping[Label, Any], most: int = MOST_GROUPS) -> GroupTables:
         """Tables of sketches by label, all of the same bits; see ``LabelledSketches``."""
-        labels = sorted((label for label in groups if groups[label].n), key=_order)
+        labels = sorted((label for label in groups if groups[label].n), key=label_order)
         sketches = [groups[label] for label in labels]
         if not sketches:
             raise ValueError("no group holds a sample")
@@ -165,10 +165,7 @@ class GroupTables:
 
     def pooled_to(self, size: int) -> GroupTables:
         """The groups in at most ``size`` pools: halved until they are, so that equal groups pool alike."""
-        made = self
-        while len(made) > size:
-            made = made.pooled(pools(len(made), (len(made) + 1) // 2))
-        return made
+        return self if len(self) <= size else self.pooled(pool_chain(len(self), size))
 
     def merge(self, other: GroupTables) -> GroupTables | None:
         """Groups of both; None where one holds pooled groups, which no longer tell their labels."""
@@ -176,7 +173,7 @@ class GroupTables:
             return None
         bits = min(self.bits, other.bits)
         parts = [tables.coarsened(bits) for tables in (self, other)]
-        labels = sorted({*self.labels, *other.labels}, key=_order)
+        labels = sorted({*self.labels, *other.labels}, key=label_order)
         place = {(type(label), label): i for i, label in enumerate(labels)}
         pool = np.asarray([place[type(label), label] for part in parts for label in part.labels])
         made = replace(
@@ -282,11 +279,18 @@ def _joined(parts: Sequence[GroupTables]) -> GroupTables:
     )
 
 
-def pools(groups: int, size: int) -> IntArray:
-    """Which of ``size`` pools each group falls into: at random, always alike, of nearly equal numbers."""
-    order = np.random.default_rng(20_240_229).permutation(groups)
-    pool = np.empty(groups, dtype=np.int64)
-    pool[order] = np.arange(groups) % size
+def pool_chain(groups: int, size: int) -> IntArray:
+    """Which pool each group falls into when they are halved until there are at most ``size``.
+
+    Halved and not cut to size, so that equal groups share pools whichever size they were brought to before.
+    """
+    pool = np.arange(groups)
+    while groups > size:
+        order = np.random.default_rng(groups).permutation(groups)
+        groups = (groups + 1) // 2
+        half = np.empty(len(order), dtype=np.int64)
+        half[order] = np.arange(len(order)) % groups
+        pool = half[pool]
     return pool
 
 
@@ -295,8 +299,9 @@ def digest_of(labels: Sequence[Label]) -> str:
     return hashlib.sha256(json.dumps(list(labels)).encode()).hexdigest()[:16]
 
 
-def _order(label: Label) -> tuple[str, str]:
-    return type(label).__name__, str(label)
+def label_order(label: Label) -> tuple[str, Any]:
+    """Sort key of labels, which may be of several types."""
+    return type(label).__name__, label
 
 
 def _table(parts: Sequence[Grouped]) -> Table:
@@ -324,9 +329,7 @@ def _coarse_cells(key: IntArray, drop: int) -> IntArray:
     return Joint.keys(std, error)
 
 
-def _grouped(
-    name: str, bucket: FloatArray, sums: Mapping[str, FloatArray], i: int, bits: int
-) -> Grouped:
+def _grouped(name: str, bucket: FloatArray, sums: Mapping[str, FloatArray], i: int, bits: int) -> Grouped:
     used = np.flatnonzero(sums["count"][i])
     key = bucket[used]
     width = bucket_edges(_bucket_of(key, bits), bits)[1]
@@ -346,7 +349,9 @@ def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) ->
     least = np.where(drawn, low, np.inf).min(axis=1)
     greatest = np.where(drawn, high, -np.inf).max(axis=1)
     spread = np.where(least == greatest, 0.0, np.maximum(spread, 0.0))
-    columns = zip(n.tolist(), centre.tolist(), spread.tolist(), least.tolist(), greatest.tolist(), strict=True)
+    columns = zip(
+        n.tolist(), centre.tolist(), spread.tolist(), least.tolist(), greatest.tolist(), strict=True
+    )
     return [Moments(round(size), *rest) for size, *rest in columns]
 
 
@@ -381,7 +386,9 @@ def _lean(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
     with np.errstate(over="ignore", under="ignore"):
         small = values.astype(np.float32)
-    lossless = np.array_equal(np.isfinite(small), np.isfinite(values)) and not np.any((small == 0) & (values != 0))
+    lossless = np.array_equal(np.isfinite(small), np.isfinite(values)) and not np.any(
+        (small == 0) & (values != 0)
+    )
     return small if lossless else values
 
 

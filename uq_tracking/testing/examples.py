@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import uq_tracking as uq
+from uq_tracking.metrics.registry import find
 
 TARGET = np.array([2.1, 3.4, 1.9, 5.0, 4.2, 2.8, 3.9, 1.2, 4.8, 3.1, 2.6, 4.4])
 MEAN = np.array([2.0, 3.0, 2.1, 4.2, 4.5, 2.6, 3.3, 1.3, 4.6, 3.7, 2.7, 4.9])
 STD = np.array([0.2, 0.4, 0.3, 0.6, 0.5, 0.2, 0.4, 0.1, 0.3, 0.5, 0.2, 0.5])
+
+SAMPLES = MEAN + STD * np.array([-1.2, -0.4, 0.1, 0.5, 1.3])[:, None]
+REFERENCE = (MEAN + 0.1, 0.9 * STD)
 
 LABELS = np.array([0, 1, 2, 1, 0, 2, 2, 1, 0, 0, 1, 2])
 PROBS = np.array(
@@ -20,6 +24,12 @@ PROBS = np.array(
 )  # fmt: skip
 
 
+def _regression(key: str) -> uq.Report:
+    if "samples" in find([key])[0].needs:
+        return uq.evaluate(uq.Predictions.from_samples(TARGET, SAMPLES), metrics=[key])
+    return uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
+
+
 def example_score(key: str, task: str = "regression") -> float:
     """The value of a metric on the example data, to six digits.
 
@@ -29,5 +39,5 @@ def example_score(key: str, task: str = "regression") -> float:
     if task == "classification":
         report = uq.evaluate_classification(LABELS, PROBS, metrics=[key])
     else:
-        report = uq.evaluate(TARGET, MEAN, STD, metrics=[key])
+        report = _regression(key)
     return float(f"{report.scores[key]:.6g}")

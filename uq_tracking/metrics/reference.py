@@ -1,0 +1,220 @@
+"""Scores that need more than statistics: a reference distribution, raw samples, or random groups."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
+from uq_tracking.metrics.registry import Extra, Metric, Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import BLOCK, FloatArray, IntArray
+
+Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+
+GROUP_SIZES = np.linspace(0, 1, 10)
+"""Shares of the samples that random groups hold."""
+TRIALS = 10
+GROUPS_PER_TRIAL = 10
+SMALLEST_GROUP = 2
+
+
+def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
+    """Check a pair (mean, std) of arrays of the predictions' shape.
+
+    Raises
+    ------
+    SettingsError
+        It is no pair.
+    ShapeError
+        Shapes differ.
+    """
+    if reference is None:
+        return None
+    if not isinstance(reference, tuple | list) or len(reference) != 2:
+        raise SettingsError("reference is no pair; pass reference=(mean, std), arrays of the target's shape")
+    mean, std = (
+        read_floats(part, f"reference {name}") for part, name in zip(reference, ("mean", "std"), strict=True)
+    )
+    shapes = [("y_true", predictions.shape), *((source.name, source.values.shape) for source in (mean, std))]
+    check_shapes(*shapes)
+    return mean.values, std.values
+
+
+def kl_to_reference(given: Extra, settings: Settings) -> float:
+    """Mean Kullback-Leibler divergence of N(mu, s^2) from a Gaussian reference.
+
+    ``log(s_r / s) + (s^2 + (mu - mu_r)^2) / (2 s_r^2) - 1/2``, zero where both are equal.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("kl_to_reference")
+    0.127407
+    """
+    predictions: Predictions = given.predictions
+    _, mean, std = predictions.flat()
+    mean_r, std_r = (predictions.select(part) for part in given.reference or ())
+    bad = int(np.count_nonzero(~np.isfinite(mean_r) | ~(std_r > 0) | ~np.isfinite(std_r)))
+    if bad:
+        raise Undefined(
+            f"the reference is no distribution at {bad} samples (non-finite, or a std not above 0)"
+        )
+    if np.any(std == 0):
+        raise Undefined("a standard deviation of 0 is infinitely far from any reference; set std_floor")
+    total = 0.0
+    for start in range(0, len(std), BLOCK):
+        part = slice(start, start + BLOCK)
+        m, s, mr, sr = (column[part].astype(np.float64) for column in (mean, std, mean_r, std_r))
+        ratio = s / sr
+        total += float((-np.log(ratio) + 0.5 * (ratio * ratio + np.square((m - mr) / sr) - 1)).sum())
+    return total / len(std)
+
+
+def crps_ensemble(given: Extra, settings: Settings) -> float:
+    """Mean CRPS of the empirical distribution of M samples.
+
+    ``mean |x - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|``: the double sum is
+    ``2 sum over i of (2 i - M - 1) x_(i)`` of the sorted samples.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("crps_ensemble")
+    0.218133
+    """
+    distance, spread, members = _ensemble_sums(given.predictions)
+    return distance - spread / members**2
+
+
+def crps_ensemble_fair(given: Extra, settings: Settings) -> float:
+    """Mean CRPS of the distribution that M samples were drawn from, estimated without bias.
+
+    As ``crps_ensemble``, with ``1/(2 M (M - 1))``: it does not depend on M but for noise, and ensembles of
+    different sizes can be compared.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("crps_ensemble_fair")
+    0.176833
+    """
+    distance, spread, members = _ensemble_sums(given.predictions)
+    if members < 2:
+        raise Undefined("a single sample has no spread; the fair estimator takes two")
+    return distance - spread / (members * (members - 1))
+
+
+def _ensemble_sums(predictions: Predictions) -> tuple[float, float, int]:
+    """Mean of |x - y| over members and samples, mean of sum over i < j of |x_i - x_j|, and M."""
+    if predictions.samples is None:
+        raise Undefined("there are no samples")
+    draws = predictions.samples.reshape(len(predictions.samples), -1)
+    target = predictions.target.reshape(-1)
+    valid = None if predictions.valid is None else predictions.valid.reshape(-1)
+    members = len(draws)
+    weight = (2 * np.arange(1, members + 1) - members - 1).astype(float)
+    distance = spread = 0.0
+    step = max(1, BLOCK // members)
+    for start in range(0, len(target), step):
+        part = slice(start, start + step)
+        gap = draws[:, part].astype(np.float64) - target[part]
+        gap = np.sort(gap if valid is None else gap[:, valid[part]], axis=0)
+        distance += float(np.abs(gap).sum())
+        spread += float((weight @ gap).sum())
+    return distance / members / predictions.n, spread / predictions.n, members
+
+
+def group_calibration(given: Extra, settings: Settings) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Calibration error of the worst of ten random groups, by the share of the samples that a group holds.
+
+    Only the numbers of samples between the levels' intervals matter, so a group drawn without replacement is a draw
+    from the multivariate hypergeometric distribution of these, at no cost per sample.
+
+    Returns
+    -------
+    share, mean, error : arrays, shape (10,)
+        Share of the samples, mean over ten trials of the worst group's ``mace``, and its standard error.
+    """
+    n, rng = given.statistics.n, np.random.default_rng(given.seed)
+    if n < SMALLEST_GROUP:
+        raise Undefined("one sample forms no group")
+    inside = np.rint(coverage_at(given.statistics, settings, PROPORTIONS) * n).astype(np.int64)
+    cells = np.diff(np.concatenate([[0], np.maximum.accumulate(inside)]))
+    worst = np.asarray([_worst(cells, max(round(n * share), SMALLEST_GROUP), rng) for share in GROUP_SIZES])
+    return GROUP_SIZES, worst.mean(axis=1), worst.std(axis=1, ddof=1) / math.sqrt(TRIALS)
+
+
+def _worst(cells: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
+    """Error of the worst group of each trial."""
+    draws = rng.multivariate_hypergeometric(cells, size, TRIALS * GROUPS_PER_TRIAL, method="marginals")
+    gap = np.cumsum(draws, axis=1) / size - PROPORTIONS
+    error = np.abs(gap).mean(axis=1).reshape(TRIALS, GROUPS_PER_TRIAL)
+    return np.asarray(error.max(axis=1))
+
+
+def adversarial_group_calibration(given: Extra, settings: Settings) -> float:
+    """Mean over group sizes of the worst random group's calibration error.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("adversarial_group_calibration")
+    0.225054
+    """
+    return float(group_calibration(given, settings)[1].mean())
+
+
+METRICS = [
+    Metric(
+        "kl_to_reference",
+        kl_to_reference,
+        "lower",
+        "nats",
+        "Divergence of the predictions from a reference distribution",
+        "mean of log(s_r/s) + (s^2 + (mu - mu_r)^2)/(2 s_r^2) - 1/2",
+        "Gustafsson 2020 section 4.1",
+        needs=("predictions", "reference"),
+        bounds=(0, math.inf),
+    ),
+    Metric(
+        "crps_ensemble",
+        crps_ensemble,
+        "lower",
+        "target",
+        "Continuous ranked probability score of the samples' empirical distribution",
+        "mean over i of |x_i - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|, averaged",
+        "Hersbach 2000; Zamo and Naveau 2018",
+        needs=("predictions", "samples"),
+        bounds=(0, math.inf),
+    ),
+    Metric(
+        "crps_ensemble_fair",
+        crps_ensemble_fair,
+        "lower",
+        "target",
+        "The same without the bias of a finite number of samples",
+        "mean over i of |x_i - y| - 1/(2 M (M - 1)) sum over i, j of |x_i - x_j|, averaged",
+        "Ferro 2014; Zamo and Naveau 2018",
+        needs=("predictions", "samples"),
+    ),
+    Metric(
+        "adversarial_group_calibration",
+        adversarial_group_calibration,
+        "lower",
+        "",
+        "Calibration error of the worst of random groups",
+        "mean over group sizes linspace(0, 1, 10) N and 10 trials of the largest mace of 10 random groups",
+        "Zhao 2020; grid as uncertainty-toolbox",
+        needs=("seed",),
+        default=False,
+        bounds=(0, 1),
+    ),
+]
