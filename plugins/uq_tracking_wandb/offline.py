@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ class OfflineStore(RunStore):
                 f"{OFFLINE}: offline runs cannot be filtered; sync them, or choose by tag in Python"
             )
         for run_id, paths in self._paths().items():
-            yield self._stored(run_id, _read(paths, history=False))
+            yield self._stored(run_id, _read(paths))
 
     def files(self, run_id: str) -> list[str]:
         """Names of the files of the run's artifact, its images and the tables of its curves."""
@@ -74,7 +75,7 @@ class OfflineStore(RunStore):
         files that exist stay as they are.
         """
         _wait_for(lambda: self._read(run_id).exit_code is not None)
-        content = self._read(run_id)
+        content = self._read(run_id, history=True)
         if content.exit_code is None:
             raise BackendError(
                 f"{self._uri(run_id)} has no exit record: it is still being written, or its process was killed. "
@@ -109,21 +110,21 @@ class OfflineStore(RunStore):
         """Folders that may hold run folders: ``wandb.init(dir=X)`` makes them in ``X/wandb``."""
         return [self._folder, self._folder / "wandb"]
 
-    def _paths(self) -> dict[str, list[Path]]:
-        """Files of each run by its id, oldest first."""
+    def _paths(self, name: str = "*") -> dict[str, list[Path]]:
+        """Files of the runs whose id matches, by the id; oldest first."""
+        pattern = f"offline-run-*/run-{name}.wandb"
         found: dict[str, list[Path]] = {}
-        paths = [path for root in self._roots() for path in root.glob("offline-run-*/run-*.wandb")]
-        for path in sorted(paths, key=started):
+        for path in sorted((path for root in self._roots() for path in root.glob(pattern)), key=started):
             found.setdefault(path.stem.removeprefix("run-"), []).append(path)
         return found
 
-    def _read(self, run_id: str) -> Fragment:
-        paths = self._paths()
-        if run_id not in paths:
+    def _read(self, run_id: str, *, history: bool = False) -> Fragment:
+        paths = self._paths(glob.escape(run_id)).get(run_id)
+        if paths is None:
             raise RunNotFoundError(
-                f"{self._folder} has no offline run {run_id!r}; it holds {len(paths)} others"
+                f"{self._folder} has no offline run {run_id!r}; list them with ls {self._folder}"
             )
-        return _read(paths[run_id])
+        return _read(paths, history=history)
 
     def _open(self, identity: Identity, config: Mapping[str, Any]) -> Any:
         """Open an offline run in this directory."""
@@ -158,7 +159,7 @@ def _wait_for(is_written: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _read(paths: list[Path], *, history: bool = True) -> Fragment:
+def _read(paths: list[Path], *, history: bool = False) -> Fragment:
     return joined([read_fragment(path, history=history) for path in paths])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,11 @@ class OnlineStore(RunStore):
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """Runs of the project, oldest first; ``where`` is W&B's filter as JSON, e.g. ``{"state": "finished"}``."""
-        found = self._api().runs(
-            self._address.path, filters=_filter(where), order="+created_at", per_page=PAGE, lazy=False
+        api = self._api()
+        # Releases that load runs lazily would ask for each run's summary on its own.
+        whole = {"lazy": False} if "lazy" in signature(api.runs).parameters else {}
+        found = api.runs(
+            self._address.path, filters=_filter(where), order="+created_at", per_page=PAGE, **whole
         )
         try:
             yield from (self._stored(run) for run in found)

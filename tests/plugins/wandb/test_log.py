@@ -107,3 +107,28 @@ def test_an_address_makes_a_run_and_a_run_address_extends_it(opened: Opened, wan
     assert stored.run_id == created.run_id
     assert stored.scalars["uq/nll"] == stored.scalars["uq/test/nll"]
     assert stored.tags["uq.method"] == "m"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, workers: int) -> None:
+    store_of, _ = opened
+    offline = os.environ["WANDB_MODE"] == "offline"
+    address = f"wandb-offline:{wandb_home / 'dir'}" if offline else "wandb:tester/p"
+    for number, method in enumerate("ab"):
+        with wandb.init(project="p", name=method) as sdk_run:
+            train(sdk_run, range(3))
+            uq.log(sample_predictions(seed=number), method=method, strict=True, figures=False, maps=False)
+    ids = [run.run_id for run in store_of("").runs()]
+    summary = uq.rescore(address, alpha=0.8, figures=False, workers=workers)
+    assert [outcome.status for outcome in summary.outcomes] == ["done", "done"]
+    store = store_of("")
+    assert [run.run_id for run in store.runs()] == ids
+    for run in store.runs():
+        report = uq.Report.from_json(store.fetch(run.run_id, "uq/report.json", wandb_home / run.run_id))
+        assert report.settings["alpha"] == 0.8
+        assert run.scalars["uq/merci"] == report.scores["merci"]
+        assert "uq.rescored" in run.tags
+        assert run.scalars["loss"] == 1 / 3
+    assert len(uq.rescore(address, alpha=0.8, figures=False).skipped) == 2
+    comparison = uq.compare(address, maps=False)
+    assert {"a", "b"} == set(comparison.methods)
