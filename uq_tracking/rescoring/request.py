@@ -34,7 +34,7 @@ class Request:
     given
         Settings that replace those of the run's report.
     std_floor
-        Smaller standard deviations are raised to it; None keeps the report's.
+        Smaller standard deviations are raised to it; 0 takes a floor back, None keeps the report's.
     calibration, recalibration, calibration_split
         As for ``rescore``.
     predictions, columns
@@ -80,9 +80,12 @@ class Request:
 
     def changes(self, report: Report) -> bool:
         """Whether the settings differ from those of the report."""
-        floor = report.settings.get("std_floor")
-        new_floor = self.std_floor is not None and self.std_floor != floor
-        return new_floor or self.settings(report) != Settings.from_dict(report.settings)
+        return self.changes_floor(report) or self.settings(report) != Settings.from_dict(report.settings)
+
+    def changes_floor(self, report: Report | None) -> bool:
+        """Whether the std floor differs from that of the report; 0 is none."""
+        known = None if report is None else report.settings.get("std_floor")
+        return self.std_floor is not None and (self.std_floor or None) != known
 
     def digest(self) -> str:
         """Twelve hexadecimal digits of all that changes the numbers, with the metrics that are installed."""

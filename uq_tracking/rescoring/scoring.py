@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.metrics.registry import Extra, Metric, registry
 from uq_tracking.recalibrated import FITTED_OBJECT, SECOND_SET
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
@@ -28,12 +28,21 @@ def scored(source: Source, settings: Settings, request: Request, old: Report | N
     return replace(report, provenance={**report.provenance, "digest": digest})
 
 
-def wanted(task: str, request: Request, old: Report | None, given: set[str]) -> list[Metric]:
-    """The default suite, what the run has and what is asked for; without those whose needs are not given."""
+def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> list[Metric]:
+    """The default suite, what the run has and what is asked for.
+
+    A metric whose needs are not given is among them only if it is asked for and the run has no value of it: then the
+    report says why there is none.
+    """
     known = registry(task)
-    keys = {key for key, metric in known.items() if metric.default}
-    keys |= set(request.metrics) | (set() if old is None else {*old.scores, *old.undefined})
-    return [metric for key, metric in known.items() if key in keys and given.issuperset(metric.needs)]
+    had = {} if old is None else {**old.scores, **old.undefined}
+    keys = {key for key, metric in known.items() if metric.default or key in had}
+    asked = set(request.metrics) - had.keys()
+    return [
+        metric
+        for key, metric in known.items()
+        if key in asked or ((key in keys or key in request.metrics) and given >= set(metric.needs))
+    ]
 
 
 def _of_statistics(statistics: Any, settings: Settings, request: Request, old: Report | None) -> Report:
@@ -41,13 +50,31 @@ def _of_statistics(statistics: Any, settings: Settings, request: Request, old: R
     if isinstance(statistics, RegressionStatistics):
         from uq_tracking.evaluation import score
 
-        return score(statistics, settings, wanted("regression", request, old, set()), digest=digest)
+        chosen = wanted("regression", request, old, frozenset())
+        report = score(statistics, settings, chosen, digest=digest)
+        return _with_intervals(report, settings, chosen, old)
     from uq_tracking.classification import score_classification
 
     own = {item.name for item in fields(Settings)}
     facts = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
-    chosen = wanted("classification", request, old, set())
+    chosen = wanted("classification", request, old, frozenset())
     return score_classification(statistics, settings, chosen, digest=digest, facts=facts)
+
+
+def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], old: Report | None) -> Report:
+    """Intervals from the statistics of the groups, where they are stored."""
+    tables = getattr(report.statistics, "groups", None)
+    if tables is None or old is None or not old.intervals:
+        return report
+    from uq_tracking.bootstrap import with_intervals
+
+    return with_intervals(report, tables, settings, chosen, **_of_intervals(old))
+
+
+def _of_intervals(old: Report | None) -> dict[str, Any]:
+    """How the intervals of a report were made."""
+    about = {} if old is None else old.provenance.get("intervals")
+    return {name: about[name] for name in ("level", "n_boot", "seed") if about and name in about}
 
 
 def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
@@ -58,16 +85,18 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
     kind = None if old is None else old.provenance.get("statistics")
     method: Any = kind if kind in ("exact", "sketch") else "auto"
     if not isinstance(predictions, Predictions):
-        keys = [metric.key for metric in wanted("classification", request, old, set())]
+        keys = [metric.key for metric in wanted("classification", request, old, frozenset())]
         return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, method=method)
-    keys = [metric.key for metric in wanted("regression", request, old, _given(predictions))]
-    return evaluate(predictions, metrics=keys, method=method, **settings.to_dict())
-
-
-def _given(predictions: Any) -> set[str]:
-    """What else the predictions hold that a metric may need."""
-    names = ("samples", "groups", "by", "aleatoric", "epistemic")
-    return {name for name in names if getattr(predictions, name, None) is not None}
+    chosen = wanted("regression", request, old, Extra(None, predictions).given)
+    options = {**settings.to_dict(), **_of_intervals(old)}
+    has_intervals = old is not None and bool(old.intervals)
+    return evaluate(
+        predictions,
+        metrics=[metric.key for metric in chosen],
+        method=method,
+        intervals=True if has_intervals else None,
+        **options,
+    )
 
 
 def recalibrated_as_before(report: Report, source: Source, settings: Settings, old: Report) -> Report:

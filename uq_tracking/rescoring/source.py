@@ -78,8 +78,7 @@ def read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
 
 def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
     """Why predictions are better than statistics, "" if they are not, and whether nothing else will do."""
-    floor = None if old is None else old.settings.get("std_floor")
-    if request.std_floor is not None and request.std_floor != floor:
+    if request.changes_floor(old):
         return "a std floor is applied to predictions", True
     wanting = [key for key in request.metrics if _needs(key, old)]
     if wanting:
@@ -90,8 +89,6 @@ def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
         return "", False
     if any(_needs(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
-    if old.intervals:
-        return "confidence intervals are made of predictions", False
     crossed = [entry for entry in methods_of(old).values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
     return ("the halves of a cross-fit are made of predictions" if crossed else ""), False
 
@@ -150,7 +147,7 @@ def floored(predictions: Any, request: Request, old: Report | None) -> Any:
     floor = request.std_floor
     if floor is None and old is not None:
         floor = old.settings.get("std_floor")
-    if floor is None or not isinstance(predictions, Predictions) or floor == predictions.std_floor:
+    if floor is None or not isinstance(predictions, Predictions) or (floor or None) == predictions.std_floor:
         return predictions
     if predictions.std_floor is not None and floor < predictions.std_floor:
         raise SettingsError(

@@ -66,7 +66,8 @@ def rescore(
     alpha, n_bins, family, dof, unit : optional
         As for ``Settings``.
     std_floor : float, optional
-        Smaller standard deviations are raised to it; needs the predictions.
+        Smaller standard deviations are raised to it; 0 takes back the floor of an earlier rescoring. Needs the
+        predictions.
     calibration : optional
         Adds scores after recalibration: fitted parameters, or the path of their JSON file; True or names of methods
         to cross-fit.

@@ -28,7 +28,10 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with (
+            path.open("rb") as file,
+            np.load(file, allow_pickle=False) as archive,
+        ):  # numpy leaves damaged ones open
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
         raise FileFormatError(f"{path.name} is not a readable npz file ({error})") from error

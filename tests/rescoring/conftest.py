@@ -1,0 +1,52 @@
+"""Places where runs lie: every tracker, each with an empty store."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from tests.plugins.mlflow.conftest import server, sqlite_uri
+from tests.rescoring.places import Place
+from tests.wandb_server.fixtures import wandb_home, wandb_offline, wandb_online
+
+__all__ = ["server", "sqlite_uri", "wandb_home", "wandb_offline", "wandb_online"]
+
+TRACKERS = ("dir", "mlflow-sqlite", "mlflow-http", "wandb-offline", "wandb-online")
+
+
+@pytest.fixture(params=TRACKERS)
+def place(request):
+    """An empty store on every tracker in turn."""
+    return request.getfixturevalue(request.param.replace("-", "_") + "_place")
+
+
+@pytest.fixture
+def dir_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Place(f"dir:{tmp_path}/runs")
+
+
+@pytest.fixture
+def mlflow_sqlite_place(sqlite_uri, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_uri)
+    return Place(f"mlflow:test {uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def mlflow_http_place(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server[0])
+    return Place(f"mlflow:test {uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def wandb_offline_place(wandb_offline):
+    wandb_offline.mkdir(exist_ok=True)
+    return Place(f"wandb-offline:{wandb_offline}")
+
+
+@pytest.fixture
+def wandb_online_place(wandb_online):
+    return Place("wandb:tester/p")
