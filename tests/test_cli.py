@@ -1,0 +1,113 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from uq_tracking import __version__, hooks
+from uq_tracking.cli import app
+from uq_tracking.metrics.registry import every_metric
+from uq_tracking.reading import logged_runs
+
+WIDE = {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def run(*words, code=0):
+    done = CliRunner().invoke(app, list(words), env=WIDE)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+@pytest.fixture
+def csv(tmp_path):
+    rng = np.random.default_rng(0)
+    s = rng.gamma(3, 0.5, 50)
+    mu = rng.normal(size=50)
+    path = tmp_path / "predictions.csv"
+    np.savetxt(
+        path, np.c_[mu + s * rng.normal(size=50), mu, s], delimiter=",", header="y,mu,sigma", comments=""
+    )
+    return path
+
+
+def test_version():
+    assert run("--version").strip() == __version__
+
+
+def test_metrics_lists_every_metric():
+    printed = run("metrics")
+    assert {line.split("│")[0].strip() for line in printed.splitlines()} >= {m.key for m in every_metric()}
+
+
+def test_metrics_explains_one_in_full():
+    printed = run("metrics", "ence")
+    for part in ("Levi 2019 eq. 6-8", "|RMV - RMSE| / RMV", "lower"):
+        assert part in printed
+
+
+def test_a_key_of_two_tasks_is_explained_for_both():
+    assert run("metrics", "nll").count("task") == 2
+
+
+def test_an_unknown_metric_is_named():
+    assert "no metric is called foo" in run("metrics", "foo", code=1)
+
+
+def test_backends_shows_each_with_its_addresses():
+    printed = run("backends")
+    for backend in hooks.backends().values():
+        assert f"{backend.name}:" in printed
+    assert "wandb-offline:" in printed
+
+
+def test_log_scores_a_file_into_a_run(csv, tmp_path):
+    where = f"dir:{tmp_path / 'runs'}"
+    printed = run(
+        "log",
+        str(csv),
+        "--to",
+        where,
+        "--columns",
+        "target=y,mean=mu,std=sigma",
+        "--method",
+        "gp",
+        "--unit",
+        "m",
+    )
+    assert "crps" in printed
+    assert f"logged to {where}" in printed
+    (logged,) = logged_runs(where)
+    assert logged.method == "gp"
+    assert logged.report().settings["unit"] == "m"
+
+
+def test_log_names_the_columns_it_could_have(csv, tmp_path):
+    printed = run("log", str(csv), "--to", f"dir:{tmp_path / 'runs'}", "--columns", "target=truth", code=1)
+    assert "y, mu, sigma" in printed
+    assert not (tmp_path / "runs").exists()
+
+
+def test_columns_that_make_no_pairs_are_refused(csv):
+    assert "write role=name pairs" in run("log", str(csv), "--columns", "y mu sigma", code=1)
+
+
+def test_a_missing_file_is_one_line(tmp_path):
+    printed = run("log", str(tmp_path / "nothing.csv"), code=1)
+    assert "nothing.csv" in printed
+    assert "Traceback" not in printed
+
+
+def test_an_unknown_tracker_is_one_line(csv):
+    printed = run("log", str(csv), "--to", "nowhere:x", code=1)
+    assert "nowhere" in printed
+
+
+def test_compare_and_rescore_read_what_log_wrote(csv, tmp_path):
+    where = f"dir:{tmp_path / 'runs'}"
+    for method in ("a", "b"):
+        run("log", str(csv), "--to", where, "--method", method, "--no-figures")
+    assert "n_merci" in run("compare", where)
+    assert "2" in run("rescore", where, "--alpha", "0.9")
+    assert {logged.report().settings["alpha"] for logged in logged_runs(where)} == {0.9}
