@@ -1,15 +1,13 @@
-"""The numbers behind every plot: pure functions of the statistics; figures and trackers only draw them."""
+"""The curves of every regression report: pure functions of the statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import FileFormatError
+from uq_tracking.curves.curve import Curve, FloatArray, finite
 from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
 from uq_tracking.metrics.ranking import FRACTIONS, n_merci_at, sparsification
@@ -18,48 +16,10 @@ from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
-FloatArray = npt.NDArray[np.float64]
-
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
 HISTOGRAM_CELLS = 128
 """Cells of the error-against-std histogram along its longer axis, at most."""
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Columns of equal length; ``x`` names the horizontal one and ``main`` the one that runs are overlaid by."""
-
-    name: str
-    columns: Mapping[str, FloatArray]
-    x: str
-    main: str
-    x_label: str
-    y_label: str
-    title: str
-    score: str | None = None
-    """Key of the score that summarises the curve."""
-    steps: npt.NDArray[np.int64] | None = None
-    """Increasing integers for trackers whose axis is an integer step: per cent of x, or the bin's index."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        plain = {name: getattr(self, name) for name in _TEXTS}
-        columns = {name: column.tolist() for name, column in self.columns.items()}
-        return {**plain, "columns": columns, "steps": None if self.steps is None else self.steps.tolist()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Curve:
-        """Inverse of ``to_dict``; FileFormatError for anything else."""
-        try:
-            columns = {name: np.asarray(column, dtype=float) for name, column in values["columns"].items()}
-            steps = None if values["steps"] is None else np.asarray(values["steps"], dtype=np.int64)
-            return cls(columns=columns, steps=steps, **{name: values[name] for name in _TEXTS})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"this is not a curve ({error!r})") from error
-
-
-_TEXTS = ("name", "x", "main", "x_label", "y_label", "title", "score")
 
 
 def _percent(values: FloatArray) -> npt.NDArray[np.int64]:
@@ -215,16 +175,7 @@ def regression_curves(statistics: RegressionStatistics, settings: Settings) -> d
     made: dict[str, Curve] = {}
     for build in BUILDERS.values():
         try:
-            made.update({curve.name: _finite(curve) for curve in build(statistics, settings)})
+            made.update({curve.name: finite(curve) for curve in build(statistics, settings)})
         except Undefined:
             continue  # the score that summarises the curve is undefined too and carries the reason
     return {name: curve for name, curve in made.items() if len(curve.columns[curve.x])}
-
-
-def _finite(curve: Curve) -> Curve:
-    """The curve without the points that 64-bit numbers cannot hold."""
-    kept = np.all([np.isfinite(column) for column in curve.columns.values()], axis=0)
-    if kept.all():
-        return curve
-    columns = {name: column[kept] for name, column in curve.columns.items()}
-    return replace(curve, columns=columns, steps=None if curve.steps is None else curve.steps[kept])
