@@ -6,7 +6,9 @@ Labels and scores are read once, a piece at a time; a boolean array is made only
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -85,7 +87,7 @@ def _bad_scores(
     defects = [_defects(member, scores, tolerance) for member in scores.members(place)]
     bad = np.zeros(here.size, dtype=bool)
     for finding, kind in ((result.not_finite, 0), (result.negative, 1), (result.off, 2)):
-        hits: BoolArray = here & ~bad & np.logical_or.reduce([of[kind] for of in defects])
+        hits: BoolArray = here & ~bad & reduce(operator.or_, [of[kind] for of in defects])
         finding.add(hits, offset)
         bad |= hits
     return bad
