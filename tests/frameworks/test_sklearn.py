@@ -228,7 +228,7 @@ def test_evaluating_is_evaluating_what_is_predicted():
 def test_logging_names_the_method_after_the_estimator(tmp_path, given, expected):
     model = make_pipeline(StandardScaler(), BayesianRidge()).fit(X, Y)
     options = {} if given is None else {"method": given}
-    report = log_estimator(model, NEW, TRUTH, run=tmp_path / "run", split="test", **options)
+    report = log_estimator(model, NEW, TRUTH, run=tmp_path / "run", split="test", figures=False, **options)
     (stored,) = uq.tracking.resolve.open_store(f"dir:{tmp_path}")[0].runs()
     assert stored.tags["uq.method"] == expected
     assert stored.scalars["uq/test/nll"] == report.scores["nll"]

@@ -1,0 +1,209 @@
+"""Evaluator of ``mlflow.models.evaluate``: scores the uncertainty of data with predictions, functions and models.
+
+MLflow finds it by the entry point ``mlflow.model_evaluator`` and loads it when ``evaluate`` is first called. It takes
+part only where its configuration names the column of standard deviations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from mlflow import get_artifact_uri
+from mlflow.models.evaluation.artifacts import ImageEvaluationArtifact, JsonEvaluationArtifact
+from mlflow.models.evaluation.base import EvaluationArtifact, EvaluationResult, ModelEvaluator
+
+import uq_tracking as uq
+from uq_tracking.errors import InputTypeError, SettingsError
+from uq_tracking.tracking.backend import finite
+from uq_tracking_mlflow.run import MLflowRun
+
+if TYPE_CHECKING:
+    from mlflow.data.evaluation_dataset import EvaluationDataset
+
+Table = dict[str, Any]
+"""Values by column."""
+
+LABELS = {"groups_col": "groups", "by_col": "by", "mask_col": "mask"}
+"""Configuration that names further columns, and what they are for ``uq_tracking.log``."""
+
+OPTIONS = (
+    *("method", "split", "unit", "tags", "figures", "predictions", "strict", "statistics"),
+    *(
+        "metrics",
+        "alpha",
+        "n_bins",
+        "family",
+        "dof",
+        "std_floor",
+        "on_invalid",
+        "calibration",
+        "recalibration",
+    ),
+)
+"""Configuration that ``uq_tracking.log`` takes under the same name."""
+
+_ARTIFACTS: dict[str, Any] = {".png": ImageEvaluationArtifact, ".json": JsonEvaluationArtifact}
+
+
+class UncertaintyEvaluator(ModelEvaluator):
+    """Scores predictive means and standard deviations, and logs to the run of the evaluation."""
+
+    name = "uq"
+
+    @classmethod
+    def can_evaluate(cls, *, model_type: str | None, evaluator_config: Mapping[str, Any], **_: Any) -> bool:
+        """Whether the configuration asks for it, by naming ``std_col``; MLflow tries every evaluator it finds."""
+        return "std_col" in (evaluator_config or {})
+
+    def evaluate(
+        self,
+        *,
+        model_type: str | None,
+        dataset: EvaluationDataset,
+        run_id: str,
+        evaluator_config: Mapping[str, Any],
+        model: Any = None,
+        predictions: str | None = None,
+        **_: Any,
+    ) -> EvaluationResult:
+        """Score, log to the run ``run_id`` as ``uq_tracking.log`` does, and return what was logged.
+
+        Parameters
+        ----------
+        model_type
+            Not used.
+        dataset
+            Targets, and features or predictions.
+        run_id
+            Run of the evaluation.
+        evaluator_config
+            ``std_col``, ``mean_col``, further columns (`LABELS`) and options (`OPTIONS`).
+        model
+            Its ``predict`` returns mean and standard deviation: a DataFrame or dict with both columns, a list of such
+            dicts, or a tuple (mean, std). None for data that hold predictions.
+        predictions
+            Column of the mean in the model's output.
+
+        Returns
+        -------
+        EvaluationResult
+            Scores by their logged names, and figures and reports.
+
+        Raises
+        ------
+        SettingsError
+            An unknown key, a column that is not there, or an option out of range.
+        InputError
+            Values that cannot be scored.
+        """
+        _check(evaluator_config, dataset)
+        if model is None:
+            table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
+        else:
+            table, mean = _of_model(model, dataset, evaluator_config, predictions)
+        run = _RecordedRun(run_id)
+        uq.log(
+            dataset.labels_data,
+            _pick(table, mean, "the predictive mean"),
+            _pick(table, evaluator_config["std_col"], "std_col"),
+            run=run,
+            maps=False,
+            **{
+                name: _pick(table, evaluator_config[key], key)
+                for key, name in LABELS.items()
+                if key in evaluator_config
+            },
+            **{name: value for name, value in evaluator_config.items() if name in OPTIONS},
+        )
+        return EvaluationResult(run.scalars, run.artifacts, run_id)  # type: ignore[no-untyped-call]
+
+
+class _RecordedRun(MLflowRun):
+    """Remembers what arrived, as MLflow's result wants it."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.scalars: dict[str, float] = {}
+        self.artifacts: dict[str, EvaluationArtifact] = {}
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        super().log_scalars(scalars, step=step)
+        self.scalars |= finite(scalars)
+
+    def log_file(self, path: Path, name: str) -> None:
+        super().log_file(path, name)
+        kind = _ARTIFACTS.get(path.suffix)
+        if kind is not None:
+            artifact = kind(uri=get_artifact_uri(name))
+            artifact._load(
+                path
+            )  # the only way in; without it the content would be downloaded when first asked for
+            self.artifacts[name.removesuffix(path.suffix)] = artifact
+
+
+def _check(config: Mapping[str, Any], dataset: EvaluationDataset) -> None:
+    known = ("std_col", "mean_col", *LABELS, *OPTIONS)
+    unknown = [key for key in config if key not in known]
+    if unknown:
+        raise SettingsError(
+            f"evaluator_config of 'uq' has no {', '.join(map(repr, unknown))}; it knows {', '.join(known)}. Options "
+            "of other evaluators stand apart: evaluator_config={'uq': {...}, 'default': {...}}"
+        )
+    if dataset.labels_data is None:
+        raise SettingsError("there is no truth to compare with; pass targets= to mlflow.models.evaluate")
+
+
+def _of_data(dataset: EvaluationDataset, mean: str | None) -> tuple[Table, str]:
+    """The columns of data that hold predictions, and the name of the mean."""
+    table = _features(dataset)
+    if dataset.predictions_data is not None:
+        table[dataset.predictions_name] = dataset.predictions_data
+    name = mean or dataset.predictions_name
+    if name is None:
+        raise SettingsError(
+            "nothing names the predictive mean; pass predictions= to mlflow.models.evaluate, or mean_col in "
+            "evaluator_config"
+        )
+    return table, name
+
+
+def _of_model(
+    model: Any, dataset: EvaluationDataset, config: Mapping[str, Any], predictions: str | None
+) -> tuple[Table, str]:
+    """The columns of a model's output, those of its input that the output lacks, and the name of the mean."""
+    name, std = config.get("mean_col") or predictions, config["std_col"]
+    output = _read_output(model.predict(dataset.features_data.copy()), name or "mean", std)
+    if name is None:
+        rest = [column for column in output if column != std]
+        name = rest[0] if len(rest) == 1 else "mean"
+    return {**_features(dataset), **output}, name
+
+
+def _read_output(output: Any, mean: str, std: str) -> Table:
+    if isinstance(output, tuple) and len(output) == 2:
+        return {mean: output[0], std: output[1]}
+    if isinstance(output, list) and output and all(isinstance(row, Mapping) for row in output):
+        output = pd.DataFrame(output)
+    if isinstance(output, Mapping | pd.DataFrame):
+        return {str(column): output[column] for column in output}
+    raise InputTypeError(
+        f"the model returned {type(output).__name__}, which holds no standard deviations; return a DataFrame with "
+        f"the columns {mean!r} and {std!r}, or a tuple (mean, std)"
+    )
+
+
+def _features(dataset: EvaluationDataset) -> Table:
+    data = dataset.features_data
+    if isinstance(data, pd.DataFrame):
+        return {str(column): data[column] for column in data}
+    return {name: data[:, place] for place, name in enumerate(dataset.feature_names)}
+
+
+def _pick(table: Table, column: str, what: str) -> Any:
+    if column not in table:
+        raise SettingsError(f"{what}: there is no column {column!r}; there are {', '.join(map(repr, table))}")
+    return np.asarray(table[column])  # without the index: rows are paired by position
