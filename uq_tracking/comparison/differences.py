@@ -2,9 +2,10 @@
 
 Three ways, the first that the runs allow:
 
-* **paired bootstrap**: both methods have intervals from resampling the same groups (images, scenes) of the same
-  data; the groups are drawn together for both, so what is hard for both cancels.
-* **over runs**: both methods have two runs or more (seeds, folds). Welch's interval of the difference of means.
+* **over runs**: both methods have two runs or more (seeds, folds). Welch's interval of the difference of means; it
+  speaks of the methods on this test set.
+* **paired bootstrap**: the runs stored the statistics of the same groups (images, scenes) of the same data; the
+  groups are drawn together for both, so what is hard for both cancels. It speaks of these runs on such data.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
   independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data
   mostly err together, so this is wider than a paired interval.
@@ -112,11 +113,11 @@ def _verdict(interval: Range | None) -> Verdict:
 def _interval(
     one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float, paired: Range | None
 ) -> tuple[Range | None, How]:
-    if paired is not None:
-        return paired, "paired bootstrap"
     mine, theirs = _losses(one, metric), _losses(other, metric)
     if len(mine) > 1 and len(theirs) > 1:
         return welch(mine, theirs, level), "over runs"
+    if paired is not None:
+        return paired, "paired bootstrap"
     if len(mine) == len(theirs) == 1:
         ranges = [_loss_range(runs, metric) for runs in (one, other)]
         if ranges[0] is not None and ranges[1] is not None:

@@ -127,7 +127,7 @@ class Comparison:
             metric.key: {
                 name: rank for name in self.groups if (rank := self.table[name][metric.key].rank) is not None
             }
-            for metric in self.metrics
+            for metric in self.ordered_metrics
         }
         return agreement(ranks)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from uq_tracking.comparison import sameness
 from uq_tracking.comparison.collect import Source, collect
 from uq_tracking.comparison.columns import headline, metrics_of
 from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.paired import PairedBootstrap, paired_bootstrap
 from uq_tracking.comparison.ranks import mean_loss
 from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
@@ -96,7 +98,8 @@ def compare(
         raise SettingsError(f"the baseline {baseline!r} is no method here; there are {', '.join(groups)}")
     task = runs[0].report.task
     chosen = metrics_of(runs, task, metrics)
-    against = _against(groups, chosen, baseline, level)
+    bootstrap, unpaired = paired_bootstrap(runs, chosen, seed)
+    pairs = Pairs(bootstrap, level)
     drawn, problems = _maps(groups, maps)
     return Comparison(
         task=task,
@@ -105,10 +108,10 @@ def compare(
         headline=tuple(m.key for m in chosen) if metrics is not None else headline(chosen, task),
         level=level,
         baseline=baseline,
-        differences=against,
-        ties=_ties(groups, chosen, level),
+        differences=_against(groups, chosen, baseline, pairs),
+        ties=_ties(groups, chosen, pairs),
         maps=drawn,
-        warnings=(*sameness.differences(runs), *problems),
+        warnings=(*sameness.differences(runs), *unpaired, *problems),
         skipped=tuple(skipped),
         sources=tuple(_named(source) for source in sources),
     )
@@ -140,24 +143,39 @@ def _named(source: Any) -> str:
     return source if isinstance(source, str) else "reports of this process"
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Makes differences of two methods."""
+
+    bootstrap: PairedBootstrap
+    level: float
+
+    def difference(
+        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric
+    ) -> Difference | None:
+        """The difference in one metric, with the best interval that the runs allow."""
+        paired = self.bootstrap.interval(one, other, metric, self.level)
+        return difference(one, other, metric, self.level, paired)
+
+
 def _against(
-    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], baseline: str | None, level: float
+    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], baseline: str | None, pairs: Pairs
 ) -> tuple[Difference, ...]:
     """Differences of every other method to the baseline."""
     if baseline is None:
         return ()
-    pairs = [
-        difference(runs, groups[baseline], metric, level)
+    found = [
+        pairs.difference(runs, groups[baseline], metric)
         for name, runs in groups.items()
         if name != baseline
         for metric in metrics
         if metric.direction is not None
     ]
-    return tuple(pair for pair in pairs if pair is not None)
+    return tuple(item for item in found if item is not None)
 
 
 def _ties(
-    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], level: float
+    groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], pairs: Pairs
 ) -> tuple[Difference, ...]:
     """Differences of every other method to the best one of each metric that judges."""
     found = []
@@ -170,8 +188,8 @@ def _ties(
         best = min(losses, key=losses.__getitem__)
         for name in losses:
             if name != best:
-                found.append(difference(groups[name], groups[best], metric, level))
-    return tuple(pair for pair in found if pair is not None)
+                found.append(pairs.difference(groups[name], groups[best], metric))
+    return tuple(item for item in found if item is not None)
 
 
 def _maps(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[Any, list[str]]:

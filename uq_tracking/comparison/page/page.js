@@ -36,7 +36,7 @@
     const span = high - low;
     if (!(span > 0)) return [low];
     const power = Math.pow(10, Math.floor(Math.log10(span / wanted)));
-    const step = [1, 2, 5, 10].map((k) => k * power).find((size) => span / size <= wanted) || 10 * power;
+    const step = [1, 2, 5, 10].map((k) => k * power).find((size) => span / size <= wanted + 0.5) || 10 * power;
     const found = [];
     for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step);
     return found;
@@ -312,7 +312,6 @@
         const xs = curve.x[line.x], k = nearest(xs, value);
         return { line, at: xs[k], y: line.y[k] };
       });
-      rows.sort((a, b) => b.y - a.y);
       const common = new Set(rows.map((row) => row.at)).size === 1;
       const at = common ? rows[0].at : value;
       guide.setAttribute("x1", x(at));
@@ -326,14 +325,31 @@
 
   function tipRows(curve, rows, common, at) {
     const content = [element("b", {}, `${curve.xLabel}: ${shown(at)}`)];
-    for (const { line, at: own, y } of rows.slice(0, 16)) {
+    const methods = new Map();
+    for (const row of rows) {
+      if (!methods.has(row.line.method)) methods.set(row.line.method, []);
+      methods.get(row.line.method).push(row);
+    }
+    const summaries = Array.from(methods, ([method, own]) => summary(method, own, common));
+    summaries.sort((a, b) => b.height - a.height);
+    for (const { method, text } of summaries.slice(0, 16)) {
       const row = element("div", { class: "value-row" });
-      row.append(element("span", { class: `swatch ${look(line.method)}` }), element("span", {}, line.run));
-      row.append(element("span", { class: "number" }, common ? shown(y) : `${shown(own)} \u2192 ${shown(y)}`));
+      row.append(element("span", { class: `swatch ${look(method)}` }), element("span", {}, data.methods[method]));
+      row.append(element("span", { class: "number" }, text));
       content.push(row);
     }
-    if (rows.length > 16) content.push(element("div", { class: "quiet" }, `and ${rows.length - 16} more`));
+    if (summaries.length > 16) content.push(element("div", { class: "quiet" }, `and ${summaries.length - 16} more`));
     return content;
+  }
+
+  // One run by its value, several by their mean and range.
+  function summary(method, rows, common) {
+    const heights = rows.map((row) => row.y);
+    const height = heights.reduce((sum, value) => sum + value, 0) / heights.length;
+    let text = shown(height);
+    if (rows.length > 1) text += ` (${shown(Math.min(...heights))} to ${shown(Math.max(...heights))})`;
+    else if (!common) text = `${shown(rows[0].at)} \u2192 ${text}`;
+    return { method, height, text };
   }
 
   const plots = document.getElementById("curve-grid") ? data.curves.map(makePlot) : [];

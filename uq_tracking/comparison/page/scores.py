@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
 
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
+NO_RANK = '<span class="rank"></span>'
+"""Keeps a number without a rank in line with those that have one."""
 MARKS = {
     wording.BEST: ("★", "best"),
     wording.WORST: ("▾", "worst"),
@@ -79,7 +81,7 @@ def _bound_rows(comparison: Comparison) -> Iterator[str]:
         for metric in comparison.ordered_metrics:
             bound = bounds.get(metric.key)
             shown = "" if bound is None else wording.bound_text(bound).replace("..", NOTHING)
-            cells.append(tag("td", text(shown), **_column(comparison, metric)))
+            cells.append(tag("td", text(shown) + NO_RANK, **_column(comparison, metric)))
         yield tag("tr", joined(cells), class_="bound")
 
 
@@ -109,14 +111,14 @@ def _run_row(comparison: Comparison, index: int, run: ScoredRun) -> str:
     for metric in comparison.ordered_metrics:
         value = run.report.scores.get(metric.key)
         shown = wording.NO_VALUE if value is None else wording.number(value)
-        cells.append(tag("td", text(shown), **_column(comparison, metric)))
+        cells.append(tag("td", text(shown) + NO_RANK, **_column(comparison, metric)))
     return tag("tr", joined(cells), class_="run", data_parent=index, data_run=run.label, hidden=True)
 
 
 def _cell(comparison: Comparison, method: str, metric: Metric) -> str:
     cell = comparison.table[method][metric.key]
     sign, meaning = MARKS.get(wording.mark(comparison, method, metric.key), ("", ""))
-    rank = tag("span", f"{cell.rank}{sign}", class_="rank") if cell.ranked else ""
+    rank = tag("span", f"{cell.rank}{sign}", class_="rank") if cell.ranked else NO_RANK
     classes = ["worst" if cell.worst else shade(cell.place), "best" if cell.best else None]
     return tag(
         "td",

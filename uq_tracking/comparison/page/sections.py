@@ -23,7 +23,7 @@ def warnings(comparison: Comparison) -> str:
     if not comparison.warnings:
         return ""
     items = joined(tag("li", text(warning)) for warning in comparison.warnings)
-    head = tag("strong", "The runs were not scored alike" if len(comparison.runs) > 1 else "Warning")
+    head = tag("strong", "Before you compare")
     return tag("section", head + tag("ul", items), class_="warnings", role="alert")
 
 

@@ -1,0 +1,248 @@
+"""The page in a real browser: sorting, toggling, hovering, and nothing that leaves the machine."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+import uq_tracking as uq
+from tests.comparison.conftest import N, samples
+
+NASTY = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.fail("the page is tested in Chromium; install it (apt-get install chromium)")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory, folder, seeds):
+    """A page with maps, seeds, a baseline and a name that is a script."""
+    truth, mean, std = samples()
+    own = {**seeds, NASTY: uq.evaluate(truth, mean, 2 * std), "third": uq.evaluate(truth, mean, 0 * std + 1)}
+    path = tmp_path_factory.mktemp("page") / "uq comparison.html"
+    uq.compare(f"dir:{folder}", own, baseline="bad").to_html(path)
+    assert N == 400
+    return path.as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page, opened; what it said and asked for is checked afterwards."""
+    context = browser.new_context(viewport={"width": 1300, "height": 900})
+    opened = context.new_page()
+    said, asked = [], []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.on("dialog", lambda dialog: (said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(address)
+    yield opened
+    context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith("data:")] == [address]
+
+
+def names(page):
+    return page.locator("tr.method:not([hidden]) .label").all_inner_texts()
+
+
+def column(page, key):
+    """Ranks as shown, from top to bottom."""
+    place = page.locator("thead th").evaluate_all(
+        "(heads, key) => heads.findIndex((head) => head.dataset.key === key)", key
+    )
+    cells = page.locator(f"tr.method td:nth-child({place + 1})")
+    return [cell.inner_text() for cell in cells.all()]
+
+
+def losses(page, key):
+    place = page.locator("thead th").evaluate_all(
+        "(heads, key) => heads.findIndex((head) => head.dataset.key === key)", key
+    )
+    cells = page.locator(f"tr.method td:nth-child({place + 1})")
+    return [
+        float(value)
+        for value in cells.evaluate_all("(cells) => cells.map((cell) => cell.dataset.sort ?? 'NaN')")
+    ]
+
+
+def lines(page, curve="calibration"):
+    return page.locator(f'[data-curve="{curve}"] .run-line').count()
+
+
+def test_a_name_that_is_a_script_is_text(page):
+    assert NASTY in names(page)
+    assert NASTY in page.locator(".chip").all_inner_texts()
+
+
+class TestSorting:
+    def test_rows_start_in_the_order_of_the_first_metric(self, page):
+        found = losses(page, "n_merci")
+        assert found == sorted(found)
+
+    def test_a_click_sorts_best_first_and_another_one_worst_first(self, page):
+        header = page.locator('#scores-table th[data-key="crps"]')
+        header.locator("button").click()
+        assert header.get_attribute("aria-sort") == "ascending"
+        found = losses(page, "crps")
+        assert found == sorted(found)
+        assert "★" in column(page, "crps")[0]
+        header.locator("button").click()
+        assert header.get_attribute("aria-sort") == "descending"
+        assert losses(page, "crps") == found[::-1]
+
+    def test_only_one_column_is_the_sorted_one(self, page):
+        for key in ("crps", "nll"):
+            page.locator(f'th[data-key="{key}"] button').click()
+        assert page.locator("th[aria-sort]").count() == 1
+
+    def test_names_sort_too(self, page):
+        page.locator("th.name .sort").first.click()
+        found = [name.lower() for name in names(page)]
+        assert found[-1] == "third"
+        assert found.index("as good") < found.index("bad") < found.index("good")
+
+    def test_methods_without_the_metric_stay_last(self, page):
+        header = page.locator('#scores-table th[data-key="spearman"] button')
+        for _ in range(2):
+            header.click()
+            assert names(page)[-1] == "third"
+
+    def test_runs_stay_below_their_method(self, page):
+        page.locator("#single-runs").check()
+        page.locator('th[data-key="nll"] button').click()
+        parents = page.locator("#scores-table tbody:last-child tr").evaluate_all(
+            "(rows) => rows.map((row) => row.dataset.method ?? row.dataset.parent)"
+        )
+        assert len(dict.fromkeys(parents)) == len(
+            [a for a, b in zip(parents, [None, *parents], strict=False) if a != b]
+        )
+
+    def test_the_keyboard_sorts(self, page):
+        page.locator('th[data-key="nll"] button').focus()
+        page.keyboard.press("Enter")
+        assert page.locator('#scores-table th[data-key="nll"]').get_attribute("aria-sort") == "ascending"
+
+
+class TestToggling:
+    def test_a_chip_takes_a_method_out_of_curves_maps_and_differences(self, page):
+        before, maps = lines(page), page.locator(".card:not([hidden])").count()
+        page.locator(".chip", has_text="large").click()
+        assert lines(page) == before - 2
+        assert page.locator(".card:not([hidden])").count() < maps
+        assert not page.locator("tr.method", has_text="large").locator("input").is_checked()
+        assert page.locator('[data-difference="nll"] .row', has_text="large").count() == 0
+        page.locator(".chip", has_text="large").click()
+        assert lines(page) == before
+
+    def test_the_box_in_the_table_does_the_same(self, page):
+        before = lines(page)
+        page.locator("tr.method", has_text="third").locator("input").uncheck()
+        assert lines(page) == before - 1
+        assert page.locator(".chip", has_text="third").get_attribute("aria-pressed") == "false"
+
+    def test_a_single_run_is_taken_out_of_the_curves(self, page):
+        before = lines(page)
+        page.locator("#single-runs").check()
+        page.locator("tr.run:visible input").first.uncheck()
+        assert lines(page) == before - 1
+
+    def test_all_at_once(self, page):
+        before = lines(page)
+        page.locator("#toggle-all").click()
+        assert lines(page) == 0
+        page.locator("#toggle-all").click()
+        assert lines(page) == before
+
+
+class TestMetrics:
+    def test_families_choose_the_columns(self, page):
+        visible = page.locator("#scores-table thead th:visible")
+        first = visible.count()
+        page.locator('[data-family="all"]').first.click()
+        assert visible.count() > 40
+        page.locator('button[data-family="Calibration"]').click()
+        assert page.locator('#scores-table th[data-key="ence"]').is_visible()
+        assert not page.locator('#scores-table th[data-key="crps"]').is_visible()
+        page.locator('button[data-family="headline"]').click()
+        assert visible.count() == first
+
+    def test_a_heading_explains_its_metric(self, page):
+        page.locator('th[data-key="n_merci"] button').hover()
+        tip = page.locator("#tip")
+        assert tip.is_visible()
+        assert "oracle" in tip.inner_text()
+        assert "better: lower" in tip.inner_text()
+        page.keyboard.press("Escape")
+        assert not tip.is_visible()
+
+    def test_differences_follow_the_columns(self, page):
+        page.locator('button[data-family="Ranking of errors"]').click()
+        keys = page.locator("[data-difference]").evaluate_all(
+            "(cards) => cards.map((card) => card.dataset.difference)"
+        )
+        assert set(keys) == {"ause_rmse", "ause_mae", "aurg_rmse", "merci", "n_merci", "spearman"}
+
+
+def test_pointing_at_a_curve_shows_every_run(page):
+    plot = page.locator('[data-curve="calibration"] svg')
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = page.locator("#tip")
+    assert tip.is_visible()
+    assert tip.locator(".value-row").count() == len(names(page))
+    assert " to " in tip.locator(".value-row", has_text="as good").inner_text()
+    assert NASTY in tip.inner_text()
+    page.mouse.move(box["x"] - 30, box["y"] - 30)
+    assert not tip.is_visible()
+
+
+def test_curves_are_within_their_frames(page):
+    sizes = page.locator("#curve-grid svg").evaluate_all(
+        "(all) => all.map((svg) => svg.getBoundingClientRect().width)"
+    )
+    assert sizes
+    assert min(sizes) > 200
+    values = page.locator("#curve-grid path").evaluate_all(
+        "(all) => all.map((path) => path.getAttribute('d'))"
+    )
+    assert not [value for value in values if "NaN" in value or "Infinity" in value]
+
+
+@pytest.mark.parametrize("width", [360, 800, 1600])
+def test_the_page_never_scrolls_sideways(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_policy_stops_requests_of_injected_elements(browser, address):
+    """What slips in nevertheless can reach nobody."""
+    opened = browser.new_page()
+    opened.goto(address)
+    refused = opened.evaluate(
+        """async () => {
+          const seen = [];
+          document.addEventListener("securitypolicyviolation", (event) => seen.push(event.violatedDirective));
+          await fetch("http://127.0.0.1:9/x").catch(() => {});
+          const image = new Image();
+          image.src = "http://127.0.0.1:9/y.png";
+          const script = document.createElement("script");
+          script.textContent = "window.injected = true";
+          document.body.append(image, script);
+          await new Promise((done) => setTimeout(done, 200));
+          return [seen.sort(), window.injected === undefined];
+        }"""
+    )
+    assert refused == [["connect-src", "img-src", "script-src-elem"], True]
+    opened.close()

@@ -1,0 +1,208 @@
+"""Which runs are compared, and what is said of the others."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import uq_tracking as uq
+from tests.comparison.conftest import report_of
+from uq_tracking.comparison.collect import PAGE_FILE
+from uq_tracking.errors import (
+    BackendError,
+    InputTypeError,
+    SettingsError,
+    TrackerUnreachableError,
+    UnknownBackendError,
+)
+from uq_tracking.reading import logged_runs
+from uq_tracking.tracking.directory import DirectoryStore
+
+QUICK = {"figures": False, "maps": False}
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+
+
+def logged(store, name, **options):
+    run = store.create(name)
+    uq.log(TRUTH, MEAN, STD, run=run, **QUICK, **options)
+    return run
+
+
+def reason(comparison, label):
+    return next(run.reason for run in comparison.skipped if run.label == label)
+
+
+def test_runs_are_grouped_by_their_method(folder):
+    found = uq.compare(f"dir:{folder}", maps=False)
+    assert {name: len(runs) for name, runs in found.groups.items()} == {"small": 1, "large": 2}
+
+
+def test_a_run_without_a_method_is_its_own(store):
+    for name in ("one", "two"):
+        logged(store, name)
+    assert set(uq.compare(f"dir:{store.path}").methods) == {"one", "two"}
+
+
+def test_runs_of_one_name_get_labels_of_their_own(store):
+    for _ in range(3):
+        logged(store, "same", method="m")
+    assert [run.label for run in uq.compare(f"dir:{store.path}").runs] == ["same", "same (2)", "same (3)"]
+
+
+def test_a_run_named_twice_counts_once(folder):
+    run = next(iter(DirectoryStore(folder).runs()))
+    found = uq.compare(f"dir:{folder}", run.uri, *logged_runs(f"dir:{folder}"), maps=False)
+    assert len(found.runs) == 3
+
+
+def test_where_is_the_trackers_filter(folder):
+    assert uq.compare(f"dir:{folder}", where="uq.method=large", maps=False).methods == ("large",)
+
+
+def test_reports_and_addresses_mix(folder, reports):
+    found = uq.compare(f"dir:{folder}", reports, maps=False)
+    assert set(found.methods) == {"small", "large", *reports}
+    assert any("Scored on different data" in warning for warning in found.warnings)
+
+
+def test_splits_are_read_apart_and_named_when_missing(store):
+    logged(store, "a", split="val")
+    logged(store, "b", split="test")
+    found = uq.compare(f"dir:{store.path}", split="test")
+    assert found.methods == ("b",)
+    assert reason(found, "a") == "it has no uq/test/report.json; it has one for split 'val'"
+    with pytest.raises(BackendError, match=r"none of 2 runs can be compared.*it has one for split 'val'"):
+        uq.compare(f"dir:{store.path}")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[1]", "states no schema version"),
+        ('{"schema": 99}', "schema 99"),
+        ('{"schema": 1}', "not a report of uq_tracking"),
+        ("PK\x03\x04", "not JSON"),
+    ],
+)
+def test_a_damaged_report_is_listed_and_the_others_are_compared(store, content, words):
+    logged(store, "fine")
+    broken = logged(store, "broken")
+    (broken.path / "uq" / "report.json").write_text(content)
+    found = uq.compare(f"dir:{store.path}")
+    assert found.methods == ("fine",)
+    assert words in reason(found, "broken")
+
+
+def test_a_score_that_is_no_number_is_damage(store):
+    logged(store, "fine")
+    broken = logged(store, "broken")
+    path = broken.path / "uq" / "report.json"
+    path.write_text(path.read_text().replace('"mae": ', '"mae": NaN, "x": '))
+    assert "mae is no finite number" in reason(uq.compare(f"dir:{store.path}"), "broken")
+
+
+def test_a_damaged_curve_costs_the_curve(store):
+    broken = logged(store, "broken")
+    path = broken.path / "uq" / "report.json"
+    path.write_text(path.read_text().replace('"main": "rmse"', '"main": "gone"'))
+    found = uq.compare(f"dir:{store.path}")
+    assert "reliability" not in found.curves
+    assert "calibration" in found.curves
+
+
+def test_a_run_without_files_of_ours_is_listed(store):
+    logged(store, "fine")
+    store.create("training only").log_scalars({"loss": 1.0})
+    assert reason(uq.compare(f"dir:{store.path}"), "training only") == "it has no uq/report.json"
+
+
+def test_a_run_that_holds_a_comparison_is_not_mentioned(store):
+    logged(store, "fine")
+    uq.compare(f"dir:{store.path}").log(f"dir:{store.path}")
+    assert [run.name for run in store.runs()] == ["fine", "uq comparison"]
+    again = uq.compare(f"dir:{store.path}")
+    assert again.methods == ("fine",)
+    assert again.skipped == ()
+
+
+def test_a_tracker_that_does_not_answer_is_asked_once(store):
+    class Dead(DirectoryStore):
+        asked = 0
+
+        def fetch(self, run_id, name, folder):
+            Dead.asked += 1
+            raise TrackerUnreachableError("nobody listens")
+
+    for name in "abc":
+        logged(store, name)
+    runs = [replace(run, store=Dead(store.path)) for run in logged_runs(f"dir:{store.path}")]
+    with pytest.raises(TrackerUnreachableError, match="nobody listens"):
+        uq.compare(*runs)
+    assert Dead.asked == 1
+
+
+def test_a_tracker_that_fails_for_one_run_costs_that_run(store):
+    class Moody(DirectoryStore):
+        def fetch(self, run_id, name, folder):
+            if "-b-" in run_id:
+                raise RuntimeError("quota")
+            return super().fetch(run_id, name, folder)
+
+    for name in "abc":
+        logged(store, name)
+    runs = [replace(run, store=Moody(store.path)) for run in logged_runs(f"dir:{store.path}")]
+    found = uq.compare(*runs)
+    assert set(found.methods) == {"a", "c"}
+    assert reason(found, "b") == "RuntimeError: quota"
+
+
+def test_another_task_is_listed(reports):
+    other = report_of({"accuracy": 0.9}, task="classification")
+    found = uq.compare({**reports, "classifier": other})
+    assert "classifier" not in found.methods
+    assert reason(found, "classifier") == "it scores classification, the first run regression"
+
+
+def test_nothing_to_compare(store):
+    with pytest.raises(SettingsError, match="nothing to compare; pass addresses"):
+        uq.compare()
+    with pytest.raises(BackendError, match="there is no run to compare"):
+        uq.compare(f"dir:{store.path}")
+    with pytest.raises(UnknownBackendError, match="no installed backend is called 'ftp'"):
+        uq.compare("ftp:somewhere")
+
+
+def test_a_report_needs_a_name(reports):
+    with pytest.raises(InputTypeError, match=r'cannot compare a Report.*pass \{"a name": report\}'):
+        uq.compare(reports["informed"])
+    with pytest.raises(InputTypeError, match="'a' names a str; pass a Report or a list of Reports"):
+        uq.compare({"a": ["no report"]})
+
+
+def test_a_split_that_no_tracker_takes(reports):
+    with pytest.raises(SettingsError, match="split is 'a/b'"):
+        uq.compare(reports, split="a/b")
+
+
+def test_the_page_file_is_stored_at_the_root(store):
+    run = logged(store, "fine")
+    uq.compare(f"dir:{store.path}").log(run.uri)
+    assert (run.path / PAGE_FILE).read_text().startswith("<!doctype html>")
+
+
+def test_logging_needs_a_run(reports, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_RUN_ID", raising=False)
+    with pytest.raises(BackendError, match="no tracker has an active run; pass run="):
+        uq.compare(reports).log()
+
+
+def test_a_tracker_that_does_not_take_the_page(reports, store):
+    run = store.create("gone")
+    shutil.rmtree(run.path)
+    with pytest.raises(BackendError, match="did not take the comparison"):
+        uq.compare(reports).log(run)

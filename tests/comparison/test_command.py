@@ -1,0 +1,85 @@
+"""``uq-tracking compare``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from uq_tracking.cli import app
+from uq_tracking.tracking.directory import DirectoryStore
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [
+        ("text", "2 methods, 3 runs"),
+        ("markdown", "| method |"),
+        ("csv", "method,metric,value"),
+        ("latex", "% needs"),
+        ("json", "{"),
+    ],
+)
+def test_every_format_reaches_the_terminal_and_a_file(folder, tmp_path, form, begins):
+    shown = run(f"dir:{folder}", "--format", form, "--no-maps")
+    assert shown.exit_code == 0
+    assert shown.output.startswith(begins)
+    kept = run(f"dir:{folder}", "--format", form, "--no-maps", "--output", tmp_path / "out")
+    assert kept.output == f"written to {tmp_path / 'out'}\n"
+    assert (tmp_path / "out").read_text().startswith(begins)
+
+
+def test_csv_and_json_can_be_piped(folder):
+    rows = list(csv.DictReader(io.StringIO(run(f"dir:{folder}", "--format", "csv").output)))
+    assert {row["method"] for row in rows} == {"small", "large"}
+    values = json.loads(run(f"dir:{folder}", "--format", "json", "--no-maps").output)
+    assert values["task"] == "regression"
+    assert values["maps"] == []
+
+
+def test_the_page_goes_to_a_file(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(f"dir:{folder}", "--format", "html").output == "written to uq_comparison.html\n"
+    assert "data:image/png" in (tmp_path / "uq_comparison.html").read_text()
+
+
+def test_metrics_and_baseline(folder):
+    text = run(f"dir:{folder}", "--metrics", "nll, crps", "--baseline", "large").output
+    assert "difference to large" in text
+    assert "nll" in text
+    assert "auce" not in text
+    assert "miscalibration_area" in run(f"dir:{folder}", "--metrics", "all").output
+
+
+def test_where(folder):
+    assert run(f"dir:{folder}", "--where", "uq.method=small").output.startswith("1 method, 1 run,")
+
+
+def test_the_page_is_logged(folder, tmp_path):
+    done = run(f"dir:{folder}", "--log", f"dir:{tmp_path}", "--metrics", "nll")
+    assert done.output.endswith(f"page logged to dir:{tmp_path}\n")
+    (stored,) = DirectoryStore(tmp_path).runs()
+    assert (tmp_path / stored.run_id / "uq_comparison.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--format", "pdf"), "--format is 'pdf'; choose text, markdown"),
+        (("--baseline", "x"), "the baseline 'x' is no method here"),
+        (("--metrics", "x"), "no run has a metric called x"),
+        (("--where", "x"), "cannot read the filter 'x'"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_with_1(folder, arguments, words):
+    failed = run(f"dir:{folder}", *arguments)
+    assert failed.exit_code == 1
+    assert words in failed.output
+    assert "Traceback" not in failed.output

@@ -1,0 +1,113 @@
+"""Differences between methods: intervals, verdicts, and what cannot be told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import uq_tracking as uq
+from tests.comparison.conftest import report_of
+from uq_tracking.comparison.differences import mover, welch
+from uq_tracking.errors import SettingsError
+
+
+class TestOverRuns:
+    @pytest.mark.parametrize("level", [0.9, 0.95])
+    def test_the_interval_is_welchs(self, level):
+        rng = np.random.default_rng(3)
+        one, other = rng.normal(0, 1, 5), rng.normal(0.3, 2, 9)
+        expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(level)
+        assert_allclose(welch(one.tolist(), other.tolist(), level), tuple(expected), rtol=1e-12)
+
+    def test_runs_that_do_not_vary_differ_by_exactly_their_difference(self):
+        assert welch([1.0, 1.0], [3.0, 3.0], 0.95) == (-2.0, -2.0)
+
+    def test_methods_closer_than_their_seeds_are_not_told_apart(self, seeds):
+        found = uq.compare(seeds, baseline="good", metrics=["crps"])
+        assert found.difference("as good", "crps").verdict == "not told apart"
+        assert found.difference("bad", "crps").verdict == "worse"
+        assert {d.how for d in found.differences} == {"over runs"}
+
+    def test_what_is_not_told_apart_from_the_best_is_marked(self, seeds):
+        found = uq.compare(seeds, metrics=["crps"])
+        best = next(name for name in found.methods if found.table[name]["crps"].best)
+        assert found.tied_with_best["crps"] == {"good", "as good"} - {best}
+
+    def test_a_higher_level_makes_wider_intervals(self, seeds):
+        low = (
+            uq.compare(seeds, baseline="good", metrics=["crps"], level=0.5).difference("bad", "crps").interval
+        )
+        high = (
+            uq.compare(seeds, baseline="good", metrics=["crps"], level=0.99)
+            .difference("bad", "crps")
+            .interval
+        )
+        assert high[0] < low[0] < low[1] < high[1]
+
+
+class TestFromIntervals:
+    def test_independent_normal_intervals_add_in_quadrature(self):
+        """For symmetric intervals the method is the textbook's square root of the sum of squares."""
+        low, high = mover(5.0, (4.0, 6.0), 2.0, (1.0, 3.0))
+        assert_allclose((low, high), (3 - 2**0.5, 3 + 2**0.5), rtol=1e-15)
+
+    @pytest.mark.parametrize(
+        ("key", "mine", "theirs", "verdict"),
+        [
+            ("nll", (1.0, (0.9, 1.1)), (2.0, (1.9, 2.1)), "better"),
+            ("nll", (2.0, (1.9, 2.1)), (1.0, (0.9, 1.1)), "worse"),
+            ("nll", (1.0, (0.5, 1.5)), (1.2, (0.7, 1.7)), "not told apart"),
+            ("spearman", (0.8, (0.75, 0.85)), (0.2, (0.15, 0.25)), "better"),
+            ("coverage_95", (0.95, (0.94, 0.96)), (0.7, (0.69, 0.71)), "better"),
+            ("coverage_95", (0.99, (0.985, 0.995)), (0.91, (0.905, 0.915)), "not told apart"),
+        ],
+    )
+    def test_the_verdict_knows_the_direction(self, key, mine, theirs, verdict):
+        made = {
+            name: report_of({key: value}, intervals={key: interval})
+            for name, (value, interval) in (("mine", mine), ("theirs", theirs))
+        }
+        found = uq.compare(made, baseline="theirs").difference("mine", key)
+        assert found.verdict == verdict
+        assert found.how == "from the intervals"
+        assert found.interval[0] <= found.value <= found.interval[1]
+
+    def test_values_keep_their_sign_when_higher_is_better(self):
+        made = {"a": report_of({"r2": 0.9}), "b": report_of({"r2": 0.7})}
+        assert_allclose(uq.compare(made, baseline="b").difference("a", "r2").value, 0.2, rtol=1e-12)
+
+    def test_for_a_target_it_is_the_difference_of_distances(self):
+        made = {"a": report_of({"coverage_95": 0.93}), "b": report_of({"coverage_95": 1.0})}
+        found = uq.compare(made, baseline="b").difference("a", "coverage_95")
+        assert_allclose(found.value, -0.03, rtol=1e-9)
+
+
+def test_single_runs_without_intervals_are_not_judged(reports):
+    found = uq.compare(reports, baseline="constant")
+    assert {d.verdict for d in found.differences} == {"unknown"}
+    assert {d.how for d in found.differences} == {"none"}
+    assert not any(found.tied_with_best.values())
+    assert "whether methods differ by more than chance is not known" in str(found)
+
+
+def test_metrics_that_do_not_judge_have_no_differences(reports):
+    found = uq.compare(reports, baseline="constant")
+    assert found.difference("informed", "cv") is None
+    assert found.difference("constant", "nll") is None
+
+
+def test_an_undefined_metric_has_no_difference(reports):
+    assert uq.compare(reports, baseline="constant").difference("informed", "spearman") is None
+
+
+def test_the_baseline_must_be_a_method(reports):
+    with pytest.raises(SettingsError, match=r"the baseline 'nope' is no method here; there are informed"):
+        uq.compare(reports, baseline="nope")
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, float("nan")])
+def test_the_level_is_a_share(reports, level):
+    with pytest.raises(SettingsError, match="it is a confidence level between 0 and 1"):
+        uq.compare(reports, level=level)

@@ -1,0 +1,145 @@
+"""Maps of the same cases on one colour scale."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.errors import SettingsError
+from uq_tracking.figures import overlay
+
+QUICK = {"figures": False, "maps": False}
+
+
+def pixels(png):
+    return imread(io.BytesIO(png))
+
+
+def spatial(rng, scale=1.0, shape=(20, 24)):
+    truth = np.linspace(0, 10, np.prod(shape)).reshape(shape)
+    return truth, truth + scale * rng.normal(size=shape), np.full(shape, scale)
+
+
+def test_cases_hold_one_panel_per_method(folder):
+    found = uq.compare(f"dir:{folder}", maps=3)
+    assert [case.name for case in found.maps] == ["0", "1", "2"]
+    assert [[panel.method for panel in case.panels] for case in found.maps] == [["small", "large"]] * 3
+    assert all(pixels(panel.error).shape[:2] == (20, 24) for case in found.maps for panel in case.panels)
+
+
+def test_auto_draws_two_and_false_none(folder):
+    assert len(uq.compare(f"dir:{folder}").maps) == 2
+    assert uq.compare(f"dir:{folder}", maps=False).maps == ()
+
+
+def test_no_ground_truth_is_grey(folder):
+    (case,) = uq.compare(f"dir:{folder}", maps=[0]).maps
+    for picture in (case.target, case.panels[0].error):
+        assert_allclose(pixels(picture)[0, 0, :3], 0xD9 / 255, atol=1e-6)
+
+
+def test_errors_of_all_methods_share_one_scale(store):
+    rng = np.random.default_rng(0)
+    for method, scale in (("near", 1.0), ("far", 4.0)):
+        uq.log(*spatial(rng, scale), run=f"dir:{store.path}", method=method, **QUICK)
+    (case,) = uq.compare(f"dir:{store.path}").maps
+    runs = {run.name: run for run in store.runs()}
+    errors = []
+    for panel in case.panels:
+        data = uq.Predictions.load(
+            store.fetch(runs[panel.method].run_id, "uq/predictions.npz", store.path / "x")
+        )
+        errors.append(np.abs(data.mean - data.target))
+        assert_allclose(panel.mean_error, errors[-1].mean(), rtol=1e-12)
+    assert_allclose(case.error_limits, (0, np.percentile(errors, 99)), rtol=1e-12)
+    for panel, error in zip(case.panels, errors, strict=True):
+        assert panel.error == overlay.map_png(error, case.error_limits, "error")
+
+
+def test_the_scale_makes_the_std_cover_the_errors(store):
+    rng = np.random.default_rng(0)
+    report = uq.log(*spatial(rng), run=f"dir:{store.path}", method="m", **QUICK)
+    (case,) = uq.compare(f"dir:{store.path}").maps
+    assert_allclose(case.panels[0].mean_uncertainty, report.scores["merci"], rtol=1e-12)
+
+
+def test_a_method_without_predictions_is_named(store):
+    rng = np.random.default_rng(0)
+    uq.log(*spatial(rng), run=f"dir:{store.path}", method="kept", **QUICK)
+    uq.log(*spatial(rng), run=f"dir:{store.path}", method="bare", predictions=False, **QUICK)
+    found = uq.compare(f"dir:{store.path}")
+    assert [panel.method for panel in found.maps[0].panels] == ["kept"]
+    assert found.warnings == ("No maps of bare: it stored no predictions.",)
+
+
+def test_damaged_predictions_cost_the_maps_only(store):
+    rng = np.random.default_rng(0)
+    for method in ("fine", "broken"):
+        uq.log(*spatial(rng), run=f"dir:{store.path}", method=method, **QUICK)
+    broken = next(run for run in store.runs() if run.name == "broken")
+    (store.path / broken.run_id / "uq" / "predictions.npz").write_bytes(b"PK nothing")
+    found = uq.compare(f"dir:{store.path}")
+    assert set(found.methods) == {"fine", "broken"}
+    assert [panel.method for panel in found.maps[0].panels] == ["fine"]
+    assert "No maps of broken: FileFormatError" in found.warnings[0]
+
+
+def test_another_target_or_shape_is_left_out(store):
+    rng = np.random.default_rng(0)
+    truth, mean, std = spatial(rng)
+    uq.log(truth, mean, std, run=f"dir:{store.path}", method="a", **QUICK)
+    uq.log(truth + 1, mean, std, run=f"dir:{store.path}", method="b", **QUICK)
+    uq.log(truth.T, mean.T, std.T, run=f"dir:{store.path}", method="c", **QUICK)
+    found = uq.compare(f"dir:{store.path}")
+    assert [panel.method for panel in found.maps[0].panels] == ["a"]
+    assert any(text == "No map of b, case 0: its target is not that of a." for text in found.warnings)
+    assert any(text.startswith("No maps of c: its predictions have shape") for text in found.warnings)
+
+
+def test_predictions_that_are_no_maps_are_not_drawn(store):
+    uq.log(np.arange(50.0), np.arange(50.0) + 1, np.ones(50), run=f"dir:{store.path}", **QUICK)
+    assert uq.compare(f"dir:{store.path}").maps == ()
+    with pytest.raises(SettingsError, match=r"maps=True needs predictions of shape"):
+        uq.compare(f"dir:{store.path}", maps=True)
+
+
+def test_asked_for_maps_that_nobody_stored(reports):
+    with pytest.raises(SettingsError, match="no run stored predictions that could be drawn"):
+        uq.compare(reports, maps=2)
+
+
+class TestPictures:
+    def test_large_maps_are_reduced_by_block_means(self):
+        values = np.arange(700 * 650, dtype=float).reshape(700, 650)
+        values[0, 0] = np.nan
+        found = overlay.reduced(values)
+        assert found.shape == (234, 217)
+        assert_allclose(found[1, 1], values[3:6, 3:6].mean(), rtol=1e-12)
+        assert_allclose(found[0, 0], np.nanmean(values[:3, :3]), rtol=1e-12)
+
+    def test_a_block_without_values_has_none(self):
+        values = np.ones((640, 640))
+        values[:2, :2] = np.nan
+        assert np.isnan(overlay.reduced(values)[0, 0])
+        assert overlay.reduced(values)[0, 1] == 1
+
+    def test_the_same_values_give_the_same_bytes(self):
+        values = np.random.default_rng(0).random((10, 10))
+        assert overlay.map_png(values, (0, 1), "error") == overlay.map_png(values.copy(), (0, 1), "error")
+
+    @pytest.mark.parametrize("errors", [[np.zeros((2, 2))], [np.full((2, 2), np.nan)], [np.eye(40)[:1] * 0]])
+    def test_maps_without_errors_have_limits(self, errors):
+        low, high = overlay.error_limits(errors)
+        assert low == 0 < high
+
+    def test_a_constant_target_has_limits(self):
+        assert overlay.value_limits(np.full((3, 3), 5.0)) == (4.5, 5.5)
+
+    def test_colours_end_at_those_of_the_map(self):
+        assert overlay.color_stops("error")[0] == "#000004"
+        assert len(overlay.color_stops("value")) == 9

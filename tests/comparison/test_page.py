@@ -1,0 +1,149 @@
+"""The page as text: complete in itself, escaped, and guarded by a policy."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import uq_tracking as uq
+
+NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp;"
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return uq.compare(f"dir:{folder}", baseline="large").to_html()
+
+
+@pytest.fixture(scope="module")
+def nasty(reports):
+    made = {NASTY: reports["informed"], "b": reports["constant"], "c": reports["shuffled"]}
+    return uq.compare(made, baseline=NASTY).to_html()
+
+
+class Elements(HTMLParser):
+    """All start tags with their attributes, and tags left open or closed twice."""
+
+    VOID = ("meta", "input", "img", "br", "link", "hr")
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.open, self.wrong = [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_elements_are_closed_in_order(page, nasty):
+    for text in (page, nasty):
+        elements = Elements(text)
+        assert elements.wrong == []
+        assert elements.open == []
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    elements = Elements(page)
+    sources = [
+        value for _, attributes in elements.found for name, value in attributes.items() if name == "src"
+    ]
+    assert sources
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert not elements.all("link")
+    assert not elements.all("iframe")
+    assert all(attributes["href"].startswith("#") for attributes in elements.all("a"))
+    style = re.search(r"<style>(.*?)</style>", page, re.S)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_allows_this_script_and_this_style_alone(page):
+    policy = next(
+        attributes["content"]
+        for attributes in Elements(page).all("meta")
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
+        content = re.search(pattern, page, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[f"{kind}-src"] == f"'sha256-{digest}'"
+
+
+def test_no_element_has_a_style_or_a_handler_of_its_own(page, nasty):
+    for text in (page, nasty):
+        names = {name for _, attributes in Elements(text).found for name in attributes}
+        assert "style" not in names
+        assert not [name for name in names if name.startswith("on")]
+
+
+def test_names_are_text_wherever_they_stand(nasty):
+    elements = Elements(nasty)
+    assert len(elements.all("script")) == 2  # the data and the program
+    assert elements.all("img") == []
+    assert any(attributes.get("data-name") == NASTY for attributes in elements.all("tr"))
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', nasty, re.S)[1]
+    assert NASTY in json.loads(data)["methods"]
+
+
+def test_the_same_comparison_gives_the_same_page(folder, page):
+    assert uq.compare(f"dir:{folder}", baseline="large").to_html() == page
+
+
+def test_every_metric_is_explained(page):
+    from uq_tracking.metrics.registry import registry
+
+    identifiers = {attributes.get("id") for attributes in Elements(page).all("dt")}
+    usual = [key for key, metric in registry().items() if metric.default and not metric.needs]
+    assert {f"metric-{key}" for key in usual} <= identifiers
+
+
+def test_a_few_metrics_of_every_kind_are_shown_first(page):
+    shown = [a["data-key"] for a in Elements(page).all("th") if "data-key" in a and "hidden" not in a]
+    assert shown[: len(set(shown))][:3] == ["n_merci", "ause_rmse", "spearman"]
+
+
+def test_skipped_runs_and_warnings_are_on_the_page(reports):
+    from tests.comparison.conftest import report_of
+
+    other = report_of({"accuracy": 1.0}, task="classification")
+    short = report_of({"nll": 1.0})
+    text = uq.compare({**reports, "cls": other, "short": short}).to_html()
+    assert "it scores classification, the first run regression" in text
+    assert "Scored on different data" in text
+
+
+def test_a_colour_from_a_file_cannot_leave_the_style(folder):
+    values = json.loads(uq.compare(f"dir:{folder}").to_json())
+    values["maps"][0]["error_colors"] = ["red;} body {display: none", "#00000g", "#123456"]
+    text = uq.Comparison.from_json(json.dumps(values)).to_html()
+    assert "display: none}" not in text
+    assert "linear-gradient(to right, #808080, #808080, #123456)" in text
+
+
+def test_one_method_alone_makes_a_page(reports):
+    text = uq.compare({"only": reports["informed"]}).to_html()
+    assert Elements(text).wrong == []
+    assert "It takes three methods" in text
+
+
+def test_it_is_written_where_asked(folder, tmp_path, page):
+    uq.compare(f"dir:{folder}", baseline="large").to_html(tmp_path / "c.html")
+    assert (tmp_path / "c.html").read_text(encoding="utf-8") == page
