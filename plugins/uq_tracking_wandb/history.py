@@ -105,7 +105,8 @@ class History:
         """
         if not self._with_axis:
             self._run.define_metric(STEP)
-            self._run.define_metric("uq/*", step_metric=STEP)
+            for pattern in ("uq/*", "uq_recalibrated/*"):
+                self._run.define_metric(pattern, step_metric=STEP)
         new = {key for key in keys if "." not in key} - self._with_axis
         for key in sorted(new):
             self._run.define_metric(key, step_metric=STEP)

@@ -109,7 +109,11 @@ class WandbRun(Run):
         return None if self.sdk_run.offline else self.sdk_run.url
 
     def _log_media(self, key: str, content: bytes, make: Callable[[], Any]) -> None:
-        """Add a chart or an image to the row, unless the run shows the same under this key already."""
+        """Add a chart or an image to the row, unless the run shows the same under this key already.
+
+        A dot becomes a hyphen (``uq_curve/reliability-bins20``), because W&B takes a dot for nesting.
+        """
+        key = key.replace(".", "-")
         digest = sha256(content).hexdigest()
         with self.batch():
             if not self._history.shows(key, digest):

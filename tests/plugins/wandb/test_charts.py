@@ -97,3 +97,10 @@ def test_a_figure_keeps_its_canvas() -> None:
     canvas = figure.canvas
     rgb(figure)
     assert figure.canvas is canvas
+
+
+def test_a_dot_in_a_key_becomes_a_hyphen(wandb_offline: Path, curve: Curve) -> None:
+    with wandb.init(project="p") as sdk_run:
+        WandbRun(sdk_run).log_curve("uq_curve/reliability.bins20", curve)
+    found = fragment_of(wandb_offline, sdk_run.id)
+    assert "uq_curve/reliability-bins20_table" in found.summary
