@@ -1,0 +1,264 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from torchmetrics.functional.classification import multiclass_calibration_error
+
+import uq_tracking as uq
+from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
+from uq_tracking.recalibration import Recalibration
+
+from .made import pixels, same, samples, softmax
+
+
+def naive_ece(labels, probs, n_bins=10):
+    """ECE in float64 by plain binning."""
+    confidence, right = probs.max(axis=1).astype(float), probs.argmax(axis=1) == labels
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = [abs(right[bins == b].sum() - confidence[bins == b].sum()) for b in range(n_bins)]
+    return sum(gaps) / len(labels)
+
+
+def test_a_case_by_hand():
+    report = uq.evaluate_classification(
+        [0, 1, 1, 0], [[0.75, 0.25], [0.25, 0.75], [0.875, 0.125], [0.5, 0.5]]
+    )
+    scores = report.scores
+    assert scores["accuracy"] == 0.75
+    expected = {
+        "nll": -np.mean(np.log([0.75, 0.75, 0.125, 0.5])),
+        "brier": np.mean([0.125, 0.125, 2 * 0.875**2, 0.5]),
+        "ece": (2 * 0.25 + 0.875 + 0.5) / 4,
+        "mce": 0.875,
+        "miou": (2 / 3 + 1 / 2) / 2,
+        "aurc": (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4,
+    }
+    for key, value in expected.items():
+        np.testing.assert_allclose(scores[key], value, rtol=1e-14, err_msg=key)
+    assert report.undefined == {"ace": "4 samples cannot fill 10 bins; lower n_bins"}
+
+
+def test_pixels_are_scored_as_samples():
+    labels, probs = pixels()
+    flat = uq.evaluate_classification(labels.reshape(-1), probs.reshape(-1, 4))
+    channels_first = np.moveaxis(probs, -1, 1)
+    same(flat, uq.evaluate_classification(labels, channels_first, class_axis=1), rtol=0, atol=0)
+    tensors = torch.from_numpy(labels), torch.from_numpy(np.ascontiguousarray(channels_first))
+    same(flat, uq.evaluate_classification(*tensors, class_axis=1), rtol=0, atol=0)
+
+
+def test_logits_score_as_their_softmax():
+    labels, z = samples()
+    same(
+        uq.evaluate_classification(labels, softmax(z)), uq.evaluate_classification(labels, z, logits=True),
+        rtol=1e-11,
+    )  # fmt: skip
+
+
+def test_a_binary_classifier_in_one_or_two_columns():
+    labels, z = samples(classes=2)
+    one = z[:, 1] - z[:, 0]
+    p = 1 / (1 + np.exp(-one))
+    both = uq.evaluate_classification(labels, np.stack([1 - p, p], axis=1))
+    same(both, uq.evaluate_classification(labels, p))
+    same(both, uq.evaluate_classification(labels, one, logits=True), rtol=1e-10)
+
+
+def test_an_ensemble_scores_as_its_mean():
+    labels, z = samples()
+    members = np.stack([softmax(z), softmax(z / 2), softmax(z + 1.0)])
+    report = uq.evaluate_classification(labels, members, members_axis=0)
+    same(report, uq.evaluate_classification(labels, members.mean(axis=0)))
+    assert report.settings["n_members"] == 3
+
+
+def test_ignored_pixels_are_as_if_they_were_not_there():
+    labels, probs = pixels()
+    marked = labels.copy()
+    marked[:, :5] = 255
+    report = uq.evaluate_classification(marked, probs, ignore_label=255)
+    same(report, uq.evaluate_classification(labels[:, 5:], probs[:, 5:]), rtol=1e-12)
+    assert report.counts["n_ignored"] == (marked == 255).sum()
+    masked = uq.evaluate_classification(labels, probs, mask=marked == 255)
+    same(report, masked, rtol=0, atol=0)
+    assert masked.counts["n_masked"] == report.counts["n_ignored"]
+
+
+def test_an_impossible_label_makes_the_log_score_undefined():
+    report = uq.evaluate_classification([0, 1], [[1.0, 0.0], [1.0, 0.0]])
+    assert (
+        report.undefined["nll"]
+        == "0.5 of the true classes have probability 0, where the log score is infinite"
+    )
+    logits = uq.evaluate_classification([0, 1], [[900.0, 0.0], [900.0, 0.0]], logits=True)
+    assert logits.scores["nll"] == 450.0
+
+
+@pytest.mark.parametrize("classes", [2, 5, 30])
+def test_ece_is_that_of_torchmetrics(classes):
+    labels, z = samples(3000, classes)
+    probs = softmax(z)
+    peer = multiclass_calibration_error(
+        torch.from_numpy(probs), torch.from_numpy(labels), num_classes=classes, n_bins=10, norm="l1"
+    )
+    np.testing.assert_allclose(
+        uq.evaluate_classification(labels, probs).scores["ece"], peer.item(), rtol=1e-5
+    )
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Two million float32 samples."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((2_000_000, 3), dtype=np.float32)
+    labels = (softmax(z).cumsum(axis=1) > rng.random((len(z), 1))).argmax(axis=1)
+    return labels.astype(np.uint8), softmax(2 * z)
+
+
+@pytest.mark.parametrize("method", ["exact", "sketch"])
+def test_float32_scores_as_its_float64_copy(many, method):
+    labels, probs = many
+    assert probs.dtype == np.float32
+    one = uq.evaluate_classification(labels, probs, method=method)
+    two = uq.evaluate_classification(labels, probs.astype(np.float64), method=method)
+    same(one, two, rtol=0, atol=1e-6)
+    assert abs(one.scores["ece"] - naive_ece(labels, probs)) < 1e-9
+    assert one.statistics.confusion.dtype == np.int64
+    assert one.statistics.confusion.sum() == len(labels)
+
+
+def test_counts_do_not_saturate_as_float32_bins_do():
+    """Sums in float32 stop growing at 2**24: a confident bin of many more samples reports a false ECE."""
+    n = 1 << 25
+    labels = np.zeros(n, dtype=np.uint8)
+    labels[::4] = 1
+    probs = np.full(n, 0.0625, dtype=np.float32)  # class 0 with 0.9375, right three times of four
+    saturated = np.float32(1 << 24)
+    assert saturated + np.float32(1) == saturated
+    report = uq.evaluate_classification(labels, probs, metrics=["ece", "accuracy"])
+    assert report.scores == {"ece": 0.9375 - 0.75, "accuracy": 0.75}
+    assert report.provenance["statistics"] == "sketch"
+
+
+def test_curves_agree_with_their_scores():
+    labels, z = samples(5000)
+    report = uq.evaluate_classification(labels, softmax(z), n_bins=15)
+    bins = report.curves["reliability"].columns
+    assert list(bins) == ["low", "high", "confidence", "accuracy", "count"]
+    assert bins["count"].sum() == 5000
+    assert ((bins["low"] <= bins["confidence"]) & (bins["confidence"] <= bins["high"])).all()
+    ece = np.sum(bins["count"] * np.abs(bins["accuracy"] - bins["confidence"])) / 5000
+    np.testing.assert_allclose(report.scores["ece"], ece, rtol=1e-12)
+    gap = report.curves["sparsification_error_brier"].columns
+    np.testing.assert_allclose(
+        report.scores["ause_brier"], np.trapezoid(gap["error"], gap["fraction"]), rtol=1e-12
+    )
+    risk = report.curves["risk_coverage"].columns
+    assert risk["coverage"][-1] == 1
+    np.testing.assert_allclose(risk["risk"][-1], 1 - report.scores["accuracy"], rtol=1e-12)
+    order = np.argsort(-softmax(z).max(axis=1))
+    wrong = (softmax(z).argmax(axis=1) != labels)[order]
+    np.testing.assert_allclose(risk["risk"][9], wrong[:500].mean(), rtol=1e-12)
+
+
+def test_empty_bins_are_left_out_of_the_curve():
+    curve = uq.evaluate_classification([0, 0, 1], [[0.95, 0.05], [0.55, 0.45], [0.52, 0.48]]).curves[
+        "reliability"
+    ]
+    np.testing.assert_array_equal(curve.columns["count"], [2, 1])
+    np.testing.assert_array_equal(curve.steps, [5, 9])
+
+
+def test_a_perfect_classifier_has_no_sparsification():
+    report = uq.evaluate_classification(np.arange(10) % 3, np.eye(3)[np.arange(10) % 3])
+    assert report.undefined == {"ause_brier": "every Brier score is 0, so there is no error to normalise by"}
+    assert "sparsification_brier" not in report.curves
+    assert report.scores["ece"] == 0
+
+
+def test_a_report_survives_its_files(tmp_path):
+    labels, z = samples()
+    report = uq.evaluate_classification(labels, softmax(z), class_names="abcd")
+    assert uq.Report.from_json(report.to_json()) == report
+    report.to_npz(tmp_path / "report.npz")
+    read = uq.Report.from_npz(tmp_path / "report.npz")
+    assert read == report
+    assert read.statistics.n == report.statistics.n
+    assert json.loads(report.to_json())["settings"]["class_names"] == list("abcd")
+    assert "Share of samples classified right" in str(report)
+
+
+def test_class_predictions_stand_for_the_input():
+    labels, z = samples()
+    data = uq.ClassPredictions(labels, z, logits=True)
+    same(uq.evaluate_classification(data), uq.evaluate_classification(labels, z, logits=True), rtol=0, atol=0)
+    with pytest.raises(SettingsError, match="logits, probs: give these to ClassPredictions"):
+        uq.evaluate_classification(data, z, logits=True)
+
+
+def test_wrong_arguments():
+    with pytest.raises(SettingsError, match="probs are missing"):
+        uq.evaluate_classification([0, 1])
+    with pytest.raises(SettingsError, match="method is 'fast'"):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], method="fast")
+    with pytest.raises(UnknownMetricError, match="no classification metric is called rmse"):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], metrics=["rmse"])
+    with pytest.raises(SettingsError, match="n_bins is 0"):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], n_bins=0)
+
+
+class TestTemperature:
+    def test_a_second_set_recovers_the_factor(self):
+        labels, z = samples(20_000, factor=2.5)
+        report = uq.evaluate_classification(
+            labels[::2], z[::2], logits=True, calibration=(labels[1::2], z[1::2])
+        )
+        entry = report.recalibration["methods"]["temperature"]
+        assert entry["how"] == "second set"
+        assert abs(entry["scalars"]["temperature"] - 2.5) < 0.1
+        assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
+        assert entry["scores"]["ece"] < 0.02 < report.scores["ece"]
+        assert entry["scores"]["accuracy"] == report.scores["accuracy"]
+        assert "reliability_recalibrated" in report.curves
+        fitted = Recalibration.from_dict(entry["recalibration"])
+        after = uq.evaluate_classification(labels[::2], fitted.apply(z[::2]))
+        np.testing.assert_allclose(after.scores["nll"], entry["scores"]["nll"], rtol=1e-12)
+        again = uq.evaluate_classification(labels[::2], z[::2], logits=True, calibration=fitted)
+        assert again.recalibration["methods"]["temperature"]["how"] == "fitted object"
+        assert again.recalibration["methods"]["temperature"]["scores"] == entry["scores"]
+
+    def test_probabilities_ensembles_and_one_column_too(self):
+        labels, z = samples(8000, 2, factor=2.0)
+        half = slice(0, 4000), slice(4000, None)
+        one = z[:, 1] - z[:, 0]
+        members = np.stack([softmax(z), softmax(z * 1.1)])
+        for probs, options in (
+            (softmax(z), {}),
+            (softmax(z)[:, 1], {}),
+            (one, {"logits": True}),
+            (members, {"members_axis": 0}),
+        ):
+            parts = [probs[:, part] if "members_axis" in options else probs[part] for part in half]
+            report = uq.evaluate_classification(
+                labels[half[0]], parts[0], calibration=(labels[half[1]], parts[1]), **options
+            )
+            after = report.recalibration["methods"]["temperature"]
+            assert abs(after["scalars"]["temperature"] - 2.0) < 0.25
+            assert after["scores"]["nll"] < report.scores["nll"]
+
+    def test_what_cannot_be_fitted_is_said(self):
+        labels, z = samples(500)
+        sure = np.eye(4)[labels]
+        with pytest.warns(TrackingWarning, match="temperature has no scores after it: .*not finite"):
+            report = uq.evaluate_classification(labels, softmax(z), calibration=(labels, sure))
+        assert "not finite" in report.recalibration["methods"]["temperature"]["refused"]
+        with pytest.raises(SettingsError, match="pass a second set"):
+            uq.evaluate_classification(labels, z, logits=True, calibration=True)
+
+    def test_another_number_of_classes_is_refused(self):
+        labels, z = samples(500)
+        fitted = uq.evaluate_classification(labels, z, logits=True, calibration=(labels, z))
+        temperature = Recalibration.from_dict(fitted.recalibration["methods"]["temperature"]["recalibration"])
+        with pytest.raises(SettingsError, match="fitted to 4 logits per sample, these predictions have 3"):
+            uq.evaluate_classification(*samples(500, 3), logits=True, calibration=temperature)
