@@ -17,7 +17,7 @@ from uq_tracking.bootstrap import (
     deviation_range,
     resample,
 )
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.rows import ScoredRun, by_method
 from uq_tracking.comparison.sameness import same_targets
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.metrics.registry import Metric
@@ -75,9 +75,12 @@ def paired_bootstrap(
 ) -> tuple[PairedBootstrap, list[str]]:
     """Draw the groups of every run that stored their statistics, and say why runs are left out.
 
-    Only runs whose report has intervals are asked for their statistics; nothing is fetched for the others.
+    Only runs whose report has intervals are asked for their statistics; nothing is fetched for the others, and
+    nothing at all where every method has several runs.
     """
     problems: list[str] = []
+    if all(len(group) > 1 for group in by_method(runs).values()):
+        return PairedBootstrap(), problems
     tables: dict[str, GroupTables] = {}
     for run in runs:
         if run.report.intervals and run.report.task == "regression":
@@ -91,7 +94,9 @@ def paired_bootstrap(
     draws = {}
     for run in (run for run in runs if run.label in tables):
         settings = Settings.from_dict(run.report.settings)
-        chosen = [metric for metric in metrics if metric.key in run.report.scores and not metric.needs]
+        chosen = [
+            m for m in metrics if m.key in run.report.scores and m.direction is not None and not m.needs
+        ]
         draws[run.label] = resample(tables[run.label].pooled_to(fewest), settings, chosen, RESAMPLES, seed)
     return PairedBootstrap(draws), problems
 

@@ -1,0 +1,125 @@
+"""Paired differences: groups resampled together for all methods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.bootstrap import paired_differences
+from uq_tracking.metrics.registry import find
+
+GROUPS, SIZE = 12, 30
+KEYS = ["rmse", "crps", "spearman", "coverage_90"]
+
+
+def data(seed=0):
+    """Images of very different difficulty, which all methods share."""
+    rng = np.random.default_rng(seed)
+    hard = np.repeat(rng.uniform(0.2, 4, GROUPS), SIZE)
+    truth = rng.normal(size=GROUPS * SIZE)
+    return truth, hard * rng.normal(size=GROUPS * SIZE), hard, np.repeat(np.arange(GROUPS), SIZE)
+
+
+def evaluated(factor, seed=1, scale=1.0, groups=True):
+    truth, error, hard, images = data()
+    mean = truth + factor * error + 0.02 * np.random.default_rng(seed).normal(size=len(truth))
+    options = {"groups": images} if groups else {}
+    return uq.evaluate(truth, mean, scale * hard, metrics=KEYS, **options)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return {"one": evaluated(1.0), "worse": evaluated(1.1, seed=2), "alike": evaluated(1.0, seed=3)}
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_are_those_of_the_bootstrap(made, level):
+    found = uq.compare(made, baseline="one", level=level, seed=4)
+    expected = paired_differences(made["worse"], made["one"], metrics=find(KEYS), level=level, seed=4)
+    for key in KEYS:
+        difference = found.difference("worse", key)
+        assert difference.how == "paired bootstrap"
+        assert_allclose(difference.value, expected[key].value, rtol=1e-12, atol=1e-15)
+        assert_allclose(difference.interval, expected[key].interval, rtol=1e-9, atol=1e-12)
+
+
+def test_pairing_tells_apart_what_single_intervals_cannot(made):
+    found = uq.compare(made, baseline="one")
+    low, high = made["one"].intervals["rmse"]
+    assert low < made["worse"].scores["rmse"] < high
+    assert found.difference("worse", "rmse").verdict == "worse"
+    assert found.difference("alike", "rmse").verdict == "not told apart"
+    assert "worse" not in found.tied_with_best["rmse"]
+
+
+def test_logged_runs_are_paired_too(made, store):
+    """The groups' tables are stored in single precision."""
+    for name, report in made.items():
+        uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
+    found = uq.compare(f"dir:{store.path}", baseline="one", seed=4)
+    direct = uq.compare(made, baseline="one", seed=4)
+    for difference in direct.differences:
+        again = found.difference(difference.method, difference.metric)
+        assert again.how == "paired bootstrap"
+        assert_allclose(again.interval, difference.interval, rtol=1e-4)
+
+
+def test_other_groups_cannot_be_paired(made):
+    truth, error, hard, images = data()
+    other = uq.evaluate(truth, truth + error, hard, metrics=KEYS, groups=images // 1.5)
+    found = uq.compare({**made, "other": other}, baseline="one")
+    assert found.difference("other", "rmse").how == "from the intervals"
+    assert any(
+        "No paired differences for other: their groups are not those of one" in w for w in found.warnings
+    )
+
+
+def test_other_data_under_the_same_labels_cannot_be_paired(made):
+    truth, error, hard, images = data(seed=5)
+    other = uq.evaluate(truth, truth + error, hard, metrics=KEYS, groups=images)
+    found = uq.compare({**made, "other": other}, baseline="one")
+    assert found.difference("other", "rmse").how == "from the intervals"
+    assert found.difference("worse", "rmse").how == "paired bootstrap"
+
+
+def test_a_run_without_groups_has_no_interval(made):
+    found = uq.compare({**made, "plain": evaluated(1.2, groups=False)}, baseline="one")
+    assert found.difference("plain", "rmse").how == "none"
+
+
+def test_damaged_statistics_cost_the_pairing_only(made, store):
+    for name, report in made.items():
+        uq.log(report, run=f"dir:{store.path}", method=name, figures=False)
+    broken = next(run for run in store.runs() if run.name == "worse")
+    (store.path / broken.run_id / "uq" / "statistics.npz").write_bytes(b"PK")
+    found = uq.compare(f"dir:{store.path}", baseline="one")
+    assert found.difference("worse", "rmse").how == "from the intervals"
+    assert found.difference("alike", "rmse").how == "paired bootstrap"
+    assert any(text.startswith("No paired differences for worse") for text in found.warnings)
+
+
+def test_a_method_of_several_runs_counts_with_their_mean(made):
+    several = [evaluated(1.1, seed=seed) for seed in (2, 6)]
+    found = uq.compare({"one": made["one"], "several": several}, baseline="one").difference("several", "rmse")
+    assert found.how == "paired bootstrap"
+    mean = np.mean([report.scores["rmse"] for report in several]) - made["one"].scores["rmse"]
+    assert_allclose(found.value, mean, rtol=1e-12)
+    assert found.interval[0] < mean < found.interval[1]
+
+
+def test_several_runs_on_both_sides_are_compared_over_runs(made):
+    several = {name: [made["one"], made["alike"]] for name in ("a", "b")}
+    found = uq.compare(several, baseline="a").difference("b", "rmse")
+    assert found.how == "over runs"
+    assert found.verdict == "not told apart"
+
+
+def test_intervals_stand_in_the_table(made):
+    found = uq.compare(made)
+    assert found.table["one"]["rmse"].interval == made["one"].intervals["rmse"]
+    bare = uq.compare({"one": replace(made["one"], statistics=None), "worse": made["worse"]}, baseline="one")
+    assert bare.difference("worse", "rmse").how == "from the intervals"
