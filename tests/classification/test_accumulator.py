@@ -1,0 +1,126 @@
+import pickle
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.errors import (
+    EmptyInputError,
+    FileFormatError,
+    IncompatibleStatisticsError,
+    InvalidValueError,
+    SettingsError,
+)
+
+from .made import pixels, same, samples, softmax
+
+
+def counted(labels, probs, batch, **options):
+    acc = uq.ClassificationAccumulator(**options)
+    for start in range(0, len(labels), batch):
+        acc.update(labels[start : start + batch], probs[start : start + batch])
+    return acc
+
+
+@pytest.mark.parametrize("method", ["sketch", "exact"])
+def test_batches_score_as_the_whole(method):
+    labels, z = samples(3000)
+    whole = uq.evaluate_classification(labels, softmax(z), method=method)
+    for batch in (3000, 700, 1):
+        labels_, probs = (labels, softmax(z)) if batch > 1 else (labels[:200], softmax(z[:200]))
+        report = counted(labels_, probs, batch, method=method).compute()
+        expected = whole if batch > 1 else uq.evaluate_classification(labels_, probs, method=method)
+        same(expected, report)
+        assert report.counts == expected.counts
+        assert report.settings == expected.settings
+        assert report.provenance["statistics"] == method
+
+
+def test_the_options_reach_every_batch():
+    labels, probs = pixels()
+    members = np.log(np.stack([probs, probs**2]))
+    labels[:, 0] = 9
+    options = {"logits": True, "class_axis": 2, "members_axis": 0, "ignore_label": 9, "n_bins": 7}
+    scores = np.moveaxis(members, -1, 2)
+    whole = uq.evaluate_classification(labels, scores, **options, method="exact")
+    acc = uq.ClassificationAccumulator(**options, method="exact")
+    for case in range(3):
+        acc.update(labels[case : case + 1], scores[:, case : case + 1])
+    same(whole, acc.compute())
+    assert acc.compute().counts == whole.counts
+    assert acc.n == whole.counts["n"]
+
+
+def test_counting_goes_on_after_a_report_and_after_a_file(tmp_path):
+    labels, z = samples(1000)
+    probs = softmax(z)
+    for method in ("sketch", "exact"):
+        acc = counted(labels[:600], probs[:600], 200, method=method)
+        acc.compute()
+        acc.save(tmp_path / "acc.npz")
+        other = uq.ClassificationAccumulator.load(tmp_path / "acc.npz")
+        third = pickle.loads(pickle.dumps(acc))
+        for one in (acc, other, third):
+            one.update(labels[600:], probs[600:])
+        same(acc.compute(), other.compute())
+        same(acc.compute(), third.compute())
+        assert acc.compute().provenance["digest"] == other.compute().provenance["digest"]
+
+
+def test_merging_is_counting_both_in_any_order():
+    labels, z = samples(1000)
+    probs = softmax(z)
+    for method in ("sketch", "exact"):
+        whole = counted(labels, probs, 500, method=method).compute()
+        one, two = (
+            counted(labels[part], probs[part], 100, method=method)
+            for part in (slice(0, 300), slice(300, None))
+        )
+        empty = uq.ClassificationAccumulator(method=method)
+        same(whole, empty.merge(two).merge(one).compute())
+        assert empty.compute().provenance["digest"] == whole.provenance["digest"]
+        assert two.n == 700
+
+
+def test_the_digest_knows_labels_and_probabilities_apart_but_not_their_type():
+    labels, z = samples(100)
+    probs = softmax(z).astype(np.float32)
+
+    def digest(labels, probs):
+        return counted(labels, probs, 30).compute().provenance["digest"]
+
+    assert digest(labels, probs) == digest(labels[::-1], probs[::-1].astype(np.float64))
+    assert digest(labels, probs) != digest((labels + 1) % 4, probs)
+    assert digest(labels, probs) != digest(labels, probs[:, ::-1])
+    assert digest(labels, probs) != digest(labels, np.roll(probs, 1, axis=0))
+
+
+def test_a_batch_without_labels_is_counted_as_left_out():
+    acc = uq.ClassificationAccumulator(ignore_label=9)
+    acc.update([9, 9, 9], [[0.5, 0.5]] * 3)
+    with pytest.raises(EmptyInputError, match="no sample was counted"):
+        acc.compute()
+    acc.update([0], [[0.5, 0.5]])
+    assert acc.compute().counts == {"n": 1, "n_ignored": 3, "n_masked": 0, "n_invalid": 0}
+
+
+def test_a_bad_batch_is_not_counted():
+    acc = counted(*(lambda labels, z: (labels, softmax(z)))(*samples(100)), 50)
+    before = acc.compute()
+    with pytest.raises(InvalidValueError, match="do not sum to 1"):
+        acc.update([0, 1], [[0.25] * 4, [0.5] * 4])
+    with pytest.raises(IncompatibleStatisticsError, match=r"differs \(4 before, 2 in this batch\)"):
+        acc.update([0, 1], [[0.5, 0.5]] * 2)
+    assert acc.compute() == before
+
+
+def test_wrong_settings_and_files(tmp_path):
+    with pytest.raises(SettingsError, match="choose sketch or exact"):
+        uq.ClassificationAccumulator(method="auto")
+    with pytest.raises(SettingsError, match="pass 'raise' or 'drop'"):
+        uq.ClassificationAccumulator(on_invalid="skip")
+    with pytest.raises(IncompatibleStatisticsError, match="n_bins differs"):
+        uq.ClassificationAccumulator(n_bins=5).merge(uq.ClassificationAccumulator())
+    uq.Accumulator().save(tmp_path / "acc.npz")
+    with pytest.raises(FileFormatError, match="regression accumulator, not one of classification"):
+        uq.ClassificationAccumulator.load(tmp_path / "acc.npz")

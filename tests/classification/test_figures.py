@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+import uq_tracking as uq
+from tests.figures import seen
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.figures import (
+    class_before_after,
+    class_map,
+    class_reliability,
+    class_sparsification,
+    risk_coverage,
+    style,
+)
+from uq_tracking.figures.class_maps import class_colors, entropy_of
+from uq_tracking.recalibrated import after_report
+
+from .made import pixels, samples, softmax
+
+DRAWINGS = [class_reliability, class_sparsification, risk_coverage]
+
+
+@pytest.fixture(scope="module")
+def report():
+    labels, z = samples(5000)
+    return uq.evaluate_classification(
+        labels[:4000], softmax(z[:4000]), calibration=(labels[4000:], softmax(z[4000:]))
+    )
+
+
+def panels(figure):
+    """The drawn arrays by the first word of their title."""
+    return {
+        ax.get_title().split(",")[0]: np.ma.asarray(ax.images[0].get_array())
+        for ax in figure.axes
+        if ax.images and ax.get_title()
+    }
+
+
+def test_bars_are_the_bins(report):
+    figure = class_reliability(report)
+    bins = report.curves["reliability"].columns
+    accuracy = [bar.get_height() for bar in figure.axes[0].containers[0]]
+    np.testing.assert_array_equal(accuracy, bins["accuracy"])
+    counts = [bar.get_height() for bar in figure.axes[1].containers[0]]
+    np.testing.assert_array_equal(counts, bins["count"])
+    text = seen.texts(figure)
+    assert f"ECE {report.scores['ece']:#.3g}" in text
+    assert "gap: overconfident" in text
+
+
+def test_many_bins_state_the_sum_of_the_counts():
+    labels, z = samples(2000)
+    figure = class_reliability(uq.evaluate_classification(labels, softmax(z), n_bins=40))
+    assert "2,000 samples" in seen.texts(figure)
+
+
+def test_lines_are_the_curves(report):
+    ax = class_sparsification(report).axes[0]
+    curve = report.curves["sparsification_brier"].columns
+    for label, column in (("by entropy", "model"), ("oracle", "oracle")):
+        np.testing.assert_array_equal(seen.curve(ax, label), [curve["fraction"], curve[column]])
+    risk = report.curves["risk_coverage"].columns
+    np.testing.assert_array_equal(
+        seen.curve(risk_coverage(report).axes[0], "by confidence"), [risk["coverage"], risk["risk"]]
+    )
+
+
+def test_titles_state_the_scores(report):
+    for draw, label, key in (
+        (class_sparsification, "AUSE", "ause_brier"),
+        (risk_coverage, "AURC", "aurc"),
+        (class_reliability, "MCE", "mce"),
+    ):
+        assert f"{label} {report.scores[key]:#.3g}" in seen.texts(draw(report))
+
+
+def test_before_and_after(report):
+    text = seen.texts(class_before_after(report, after_report(report)))
+    after = report.recalibration["methods"]["temperature"]["scores"]
+    assert f"before: ECE {report.scores['ece']:#.3g}, NLL {report.scores['nll']:#.3g}" in text
+    assert f"after: ECE {after['ece']:#.3g}, NLL {after['nll']:#.3g}" in text
+
+
+@pytest.mark.parametrize("draw", DRAWINGS)
+@pytest.mark.parametrize(
+    ("labels", "probs"),
+    [([0], [[0.5, 0.5]]), ([0, 1], np.eye(2)), ([1, 0], np.eye(2)), ([0, 1, 2] * 5, np.full((15, 3), 1 / 3))],
+)
+def test_degenerate_reports_are_drawn(draw, labels, probs):
+    figure = draw(uq.evaluate_classification(labels, probs))
+    assert seen.thumbnail(figure).std() > 5
+
+
+def test_what_is_undefined_says_why():
+    perfect = uq.evaluate_classification([0, 1], np.eye(2))
+    assert "every Brier score is 0" in seen.texts(class_sparsification(perfect)).replace("\n", " ")
+
+
+def test_letters_can_be_read_in_a_thumbnail(report):
+    for draw in DRAWINGS:
+        figure = draw(report)
+        seen.texts(figure)
+        assert min(seen.text_heights(figure)) > 7
+
+
+class TestMaps:
+    def test_panels_hold_the_classes_the_errors_and_the_entropy(self):
+        labels, probs = pixels(1)
+        truth, p = labels[0].copy(), probs[0]
+        truth[:4] = -1
+        shown = panels(class_map(truth, p, title="case 0"))
+        colors = class_colors(4)
+        np.testing.assert_array_equal(shown["prediction"], colors[p.argmax(-1)])
+        np.testing.assert_array_equal(shown["label"][4:], colors[truth[4:]])
+        grey = to_rgb(style.NO_DATA)
+        np.testing.assert_allclose(shown["label"][:4], np.broadcast_to(grey, (4, 32, 3)), atol=0.002)
+        np.testing.assert_array_equal(np.ma.getmaskarray(shown["error"]), truth < 0)
+        np.testing.assert_array_equal(shown["error"][4:], (truth != p.argmax(-1))[4:])
+        expected = -(p * np.log(p)).sum(-1)
+        np.testing.assert_allclose(shown["entropy"], expected, rtol=1e-12)
+
+    def test_titles_and_legend(self):
+        labels, probs = pixels(1)
+        text = seen.texts(
+            class_map(labels[0], probs[0], class_names=["road", "car", "sky", "tree"], title="case 7")
+        )
+        wrong = 100 * (labels[0] != probs[0].argmax(-1)).mean()
+        for part in ("case 7", "road", "tree", f"error, {wrong:.3g} % wrong", "entropy [nats]"):
+            assert part in text
+        assert "no label" not in text
+
+    def test_a_picture_is_shown_first(self):
+        labels, probs = pixels(1)
+        shown = panels(class_map(labels[0], probs[0], image=np.full((12, 16, 3), 200, np.uint8)))
+        assert list(shown)[0] == "input"
+
+    def test_many_classes_are_named_by_size(self):
+        rng = np.random.default_rng(0)
+        labels = np.repeat(np.arange(30), 30).reshape(30, 30)
+        text = seen.texts(class_map(labels, rng.dirichlet(np.ones(30), (30, 30))))
+        assert "and 21 more" in text
+        assert len(np.unique(class_colors(49), axis=0)) == 49
+
+    @pytest.mark.parametrize("shape", [(1, 1), (3, 200), (200, 3), (1200, 40)])
+    def test_any_shape_is_drawn(self, shape):
+        labels = np.zeros(shape, int)
+        probs = np.full((*shape, 2), 0.5)
+        assert seen.thumbnail(class_map(labels, probs, title="a rather long title of a case")).std() > 5
+
+    def test_no_label_at_all_is_said(self):
+        figure = class_map(np.full((8, 8), -1), np.full((8, 8, 2), 0.5))
+        assert seen.texts(figure).count("no ground truth") == 2
+
+    def test_zero_probabilities_have_no_entropy(self):
+        np.testing.assert_array_equal(entropy_of(np.eye(3)[None]), np.zeros((1, 3)))
+
+    @pytest.mark.parametrize(
+        ("labels", "probs", "options", "error", "match"),
+        [
+            (np.zeros(4, int), np.ones((4, 2)), {}, ShapeError, "pass one case at a time"),
+            (np.zeros((4, 4), int), np.ones((4, 5, 2)), {}, ShapeError, r"got \(4, 4\) and \(4, 5, 2\)"),
+            (
+                np.zeros((4, 4), int),
+                np.ones((4, 4, 2)),
+                {"origin": "left"},
+                SettingsError,
+                "origin is 'left'",
+            ),
+            (np.zeros((4, 4), int), np.ones((4, 4, 2)), {"image": np.ones(3)}, ShapeError, "image has shape"),
+        ],
+    )
+    def test_refusals(self, labels, probs, options, error, match):
+        with pytest.raises(error, match=match):
+            class_map(labels, probs, **options)
