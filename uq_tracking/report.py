@@ -48,6 +48,9 @@ class Report:
         What was fitted, on what, and the scores after it.
     intervals : dict of (low, high)
         Confidence intervals of the scores, where groups were given.
+    verdicts : dict of str
+        A sentence for each metric on whether the test set is large enough for it, and on the scale of the
+        uncertainties, where asked for.
     """
 
     task: str
@@ -60,6 +63,7 @@ class Report:
     statistics: Statistics | None = None
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    verdicts: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""
@@ -74,6 +78,7 @@ class Report:
             "provenance": dict(self.provenance),
             "recalibration": None if self.recalibration is None else dict(self.recalibration),
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
+            "verdicts": dict(self.verdicts),
         }
 
     @classmethod
@@ -92,13 +97,14 @@ class Report:
                 statistics=statistics,
                 recalibration=values.get("recalibration"),
                 intervals={key: (float(a), float(b)) for key, (a, b) in values["intervals"].items()},
+                verdicts=dict(values.get("verdicts", {})),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Strict JSON text, also written to ``path`` if given."""
-        text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
+        text = _lines(self.to_dict())
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -143,6 +149,21 @@ class Report:
         from uq_tracking.tables import report_html
 
         return report_html(self)
+
+
+def _lines(values: Mapping[str, Any]) -> str:
+    """Strict JSON with a line for each entry and for each entry of an entry; json's own indentation is slow."""
+    lines = []
+    for name, value in values.items():
+        nested = isinstance(value, dict) and value
+        text = _nested(value) if nested else json.dumps(value, allow_nan=False)
+        lines.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _nested(values: Mapping[str, Any]) -> str:
+    lines = (f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in values.items())
+    return "{\n" + ",\n".join(lines) + "\n }"
 
 
 def check_schema(values: Mapping[str, Any]) -> None:

@@ -191,6 +191,10 @@ class MLflowRun(Run):
             return
         from mlflow.entities import RunTag
 
+        if self._is_writable and not (batch.scalars or batch.curves):
+            tags = [RunTag(name, value) for name, value in batch.tags.items()]
+            self._call("tagging", lambda: self.client.log_batch(self.run_id, tags=tags, synchronous=True))
+            return
         stored = self._read()
         metrics = [*self._new_scalars(batch, stored), *self._new_points(batch, stored)]
         tags = [RunTag(k, v) for k, v in batch.tags.items() if stored.data.tags.get(k) != v]

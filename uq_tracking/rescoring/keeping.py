@@ -20,8 +20,8 @@ from uq_tracking.recalibrated import SUFFIX
 from uq_tracking.report import Report
 from uq_tracking.rescoring.source import methods_of
 
-RELATIVE, ABSOLUTE = 1e-3, 1e-4
-"""The loosest of the bounds that a report states for a sketch."""
+RELATIVE, ABSOLUTE = 1e-3, 5e-4
+"""How far a score from a sketch may lie beside the exact one; the calibration errors of good models are near 0."""
 
 
 def with_kept(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
