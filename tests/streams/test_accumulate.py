@@ -488,7 +488,7 @@ class TestBlocks:
 
     def test_dicts_and_predictions_are_blocks(self):
         y, mean, std = predictions(n=100)
-        blocks = [{"y_true": y, "y_pred": mean, "y_std": std, "groups": np.zeros(100)}]
+        blocks = [{"y_true": y, "y_pred": mean, "y_std": std}]
         assert uq.evaluate_blocks(blocks) == uq.evaluate_blocks([uq.Predictions(y, mean, std)])
 
     def test_other_things_are_not(self):

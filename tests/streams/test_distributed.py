@@ -1,0 +1,97 @@
+"""Two real processes become one report."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.errors import SettingsError
+
+from .made import predictions
+
+pytest.importorskip("torch")
+
+PROGRAM = """
+import json, sys
+import numpy as np
+import torch.distributed as dist
+import uq_tracking as uq
+
+rank, folder, settings = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+data = np.load(f"{folder}/data.npy")
+own = [column[rank::2].reshape(-1, 20, 25) for column in data]
+accumulator = uq.Accumulator(**settings[rank])
+for batch in zip(*own):
+    labels = {} if "unit" in settings[rank] else {"by": np.full(20, f"rank {rank}")}
+    accumulator.update(*(part for part in batch), **labels)
+try:
+    accumulator.all_reduce()
+    result = {"report": accumulator.compute().to_json(), "strata": sorted(accumulator.stratum_statistics)}
+    try:
+        accumulator.update([1.0], [1.0], [1.0])
+    except uq.errors.SettingsError as error:
+        result["again"] = str(error)
+    accumulator.reset()
+    accumulator.update([1.0], [2.0], [1.0])
+    result["after reset"] = accumulator.n
+except uq.errors.UQTrackingError as error:
+    result = {"error": f"{type(error).__name__}: {error}"}
+with open(f"{folder}/{rank}.json", "w") as file:
+    json.dump(result, file)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+def run_two(folder, data, settings=({}, {})):
+    """What each of two processes, that count every other sample, ended with."""
+    np.save(folder / "data.npy", np.stack(data))
+    arguments = [str(folder), json.dumps(settings)]
+    running = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, str(rank), *arguments], stderr=subprocess.PIPE)
+        for rank in (0, 1)
+    ]
+    for process in running:
+        try:
+            _, errors = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            for other in running:
+                other.kill()
+            raise
+        assert process.returncode == 0, errors.decode()
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in (0, 1)]
+
+
+def test_two_ranks_and_one_process_agree(tmp_path):
+    data = predictions(n=20_000)
+    found = run_two(tmp_path, data)
+    reports = [uq.Report.from_json(result["report"]) for result in found]
+    assert reports[0] == reports[1]
+    whole = uq.Accumulator()
+    whole.update(*data)
+    report = whole.compute()
+    assert reports[0].counts == report.counts
+    assert reports[0].provenance["digest"] == report.provenance["digest"]
+    assert_allclose(
+        [reports[0].scores[key] for key in report.scores], list(report.scores.values()), rtol=1e-9
+    )
+    for result in found:
+        assert result["strata"] == ["rank 0", "rank 1"]
+        assert "holds the union of all processes since all_reduce()" in result["again"]
+        assert result["after reset"] == 1
+
+
+def test_ranks_with_differing_settings_all_hear_of_it(tmp_path):
+    found = run_two(tmp_path, predictions(n=2000), ({"alpha": 0.9, "unit": "m"}, {"alpha": 0.8, "unit": "m"}))
+    for result in found:
+        assert result["error"].startswith("IncompatibleStatisticsError: alpha differs")
+
+
+def test_without_a_process_group_it_says_so():
+    with pytest.raises(SettingsError, match=r"call torch\.distributed\.init_process_group first"):
+        uq.Accumulator().all_reduce()
