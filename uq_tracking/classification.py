@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from uq_tracking.curves_classification import classification_curves
+from uq_tracking.curves.classification import classification_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation import compute, provenance
 from uq_tracking.inputs.classification import ClassPredictions

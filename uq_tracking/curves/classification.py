@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uq_tracking.curves import Curve, FloatArray
+from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.metrics.classification import equal_width_bins, sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.metrics.registry import Undefined
