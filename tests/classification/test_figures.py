@@ -134,7 +134,7 @@ class TestMaps:
     def test_a_picture_is_shown_first(self):
         labels, probs = pixels(1)
         shown = panels(class_map(labels[0], probs[0], image=np.full((12, 16, 3), 200, np.uint8)))
-        assert list(shown)[0] == "input"
+        assert next(iter(shown)) == "input"
 
     def test_many_classes_are_named_by_size(self):
         rng = np.random.default_rng(0)
