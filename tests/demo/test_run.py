@@ -92,9 +92,22 @@ def test_output_is_what_a_person_wants_to_read(logged):
     for name in METHODS:
         assert re.search(rf"^{name} .*s to predict.*RMSE \d+\.\d m$", text, re.MULTILINE)
     assert "n_merci" in text
+    assert (
+        max(len(line) for line in text.partition("7 methods")[2].partition("All scores")[0].splitlines())
+        <= 100
+    )
     for noise in ("INFO", "WARNING", "alembic", "Traceback"):
         assert noise not in text
     assert f"sqlite:///{folder / 'mlflow.db'}" in text
+
+
+def test_a_page_compares_all_methods(logged):
+    folder, _, text = logged
+    page = folder / "uq_comparison.html"
+    assert page.resolve().as_uri() in text
+    content = page.read_text(encoding="utf-8")
+    assert all(f">{name}</span>" in content for name in METHODS)
+    assert content.count("data:image/png;base64,") == 1 + 3 * len(METHODS)
 
 
 def test_the_command_can_be_typed_and_the_link_names_the_experiment(logged, runs):

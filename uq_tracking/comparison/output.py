@@ -35,10 +35,7 @@ def write(comparison: Comparison, form: str, output: Path | None, metrics: str, 
     """Write the comparison to a file, or to the terminal where none is named; a page always goes to a file."""
     shown: Shown = "all" if metrics == "all" else None
     if output is None and form == "text":
-        from uq_tracking.comparison.text import comparison_rich
-
-        for line in comparison_rich(comparison, comparison.shown(shown), console.width):
-            console.print(line, highlight=False)
+        console.print(comparison.to_rich(shown))
         return
     text = MAKERS[form](comparison, shown)
     if output is None and form == "html":

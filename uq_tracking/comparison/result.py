@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from uq_tracking.comparison.maps import MapCase
+    from uq_tracking.comparison.text import View
     from uq_tracking.report import Report
 
 Shown = Iterable[str] | Literal["all"] | None
@@ -163,6 +164,12 @@ class Comparison:
 
         return comparison_text(self, self.shown(metrics), width)
 
+    def to_rich(self, metrics: Shown = None) -> View:
+        """The text with rank colours, for ``rich``'s ``console.print``; as wide as the console."""
+        from uq_tracking.comparison.text import View
+
+        return View(self, self.shown(metrics))
+
     def to_markdown(self, metrics: Shown = None) -> str:
         """A Markdown table: bold is best, italic is worst, the rank in brackets."""
         from uq_tracking.comparison.markup import comparison_markdown
@@ -235,9 +242,7 @@ class Comparison:
         return f"Comparison({len(self.groups)} methods, {len(self.runs)} runs, {len(self.metrics)} metrics)"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from uq_tracking.comparison.text import comparison_rich
-
-        yield from comparison_rich(self, self.shown(), options.max_width)
+        yield self.to_rich()
 
     def _repr_html_(self) -> str:
         from uq_tracking.comparison.page import comparison_fragment

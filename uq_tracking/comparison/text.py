@@ -11,7 +11,7 @@ from uq_tracking.comparison.ranks import Cell
 from uq_tracking.metrics.registry import Metric
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.console import Console, ConsoleOptions, RenderResult
 
     from uq_tracking.comparison.result import Comparison
 
@@ -45,12 +45,18 @@ def comparison_text(comparison: Comparison, metrics: Sequence[Metric], width: in
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines(comparison, metrics, width))
 
 
-def comparison_rich(comparison: Comparison, metrics: Sequence[Metric], width: int) -> Iterator[Text]:
-    """The lines with styles."""
-    from rich.text import Text
+@dataclass(frozen=True)
+class View:
+    """What ``rich`` prints: the lines with styles, as wide as the console."""
 
-    for line in lines(comparison, metrics, width):
-        yield Text.assemble(*line, no_wrap=len(line) > 1, overflow="fold")
+    comparison: Comparison
+    metrics: Sequence[Metric]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        for line in lines(self.comparison, self.metrics, options.max_width):
+            yield Text.assemble(*line, no_wrap=len(line) > 1, overflow="fold")
 
 
 def lines(comparison: Comparison, metrics: Sequence[Metric], width: int) -> Iterator[Line]:
@@ -59,8 +65,11 @@ def lines(comparison: Comparison, metrics: Sequence[Metric], width: int) -> Iter
     for warning in comparison.warnings:
         yield [(f"warning: {one_line(warning)}", WARNING)]
     yield []
-    yield from tables(*_scores(comparison, metrics), width)
-    for text in wording.legend(comparison):
+    names, columns = _scores(comparison, metrics, ranks=True)
+    compact = _scores(comparison, metrics, ranks=False)
+    ranks = _width(names, columns) <= width or _width(*compact) > width
+    yield from tables(names, columns if ranks else compact[1], width)
+    for text in wording.legend(comparison, ranks=ranks):
         yield [(text, QUIET)]
     if comparison.differences:
         yield from _differences(comparison, metrics, width)
@@ -76,13 +85,18 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
-def _scores(comparison: Comparison, metrics: Sequence[Metric]) -> tuple[Column, list[Column]]:
+def _width(names: Column, columns: Sequence[Column]) -> int:
+    return names.width + sum(GAP + column.width for column in columns)
+
+
+def _scores(comparison: Comparison, metrics: Sequence[Metric], *, ranks: bool) -> tuple[Column, list[Column]]:
+    """Methods and their cells; ranks are left out where that makes one table of two."""
     bounds = [name for name in comparison.bounds if any(m.key in comparison.bounds[name] for m in metrics)]
     names = [*((name, BOUND) for name in bounds), *((_name(comparison, m), "") for m in comparison.methods)]
     columns = []
     for metric in metrics:
         cells = [(_bound(comparison, name, metric.key), BOUND) for name in bounds]
-        cells += [_cell(comparison, name, metric.key) for name in comparison.methods]
+        cells += [_cell(comparison, name, metric.key, ranks) for name in comparison.methods]
         columns.append(Column(wording.heading(metric, comparison.unit), _aligned(cells)))
     return Column(("", "", "method"), tuple(names)), columns
 
@@ -97,11 +111,11 @@ def _bound(comparison: Comparison, name: str, key: str) -> str:
     return wording.bound_text(comparison.bounds[name].get(key))
 
 
-def _cell(comparison: Comparison, method: str, key: str) -> Piece:
+def _cell(comparison: Comparison, method: str, key: str, ranks: bool) -> Piece:
     """Value, rank and mark; a tab stands where numbers are aligned."""
     cell = comparison.table[method][key]
-    rank = f" ({cell.rank}){wording.mark(comparison, method, key)}" if cell.ranked else ""
-    return f"{wording.value_text(cell)}\t{rank}", rank_style(cell)
+    rank = f" ({cell.rank})" if cell.ranked and ranks else ""
+    return f"{wording.value_text(cell)}\t{rank}{wording.mark(comparison, method, key)}", rank_style(cell)
 
 
 def _aligned(cells: Iterable[Piece]) -> tuple[Piece, ...]:
@@ -146,8 +160,7 @@ def tables(names: Column, columns: Sequence[Column], width: int) -> Iterator[Lin
     for part in _parts(names, columns, width):
         for k in range(len(names.header)):
             yield _line((names.header[k], "bold"), names, [((c.header[k], "bold"), c) for c in part])
-        total = names.width + sum(GAP + column.width for column in part)
-        yield [("-" * total, QUIET)]
+        yield [("-" * _width(names, part), QUIET)]
         for k, name in enumerate(names.cells):
             if name[1] == BOUND and all(c.cells[k][0].strip() == wording.NO_VALUE for c in part):
                 continue

@@ -93,9 +93,9 @@ def intervals_used(comparison: Comparison) -> list[str]:
     return sorted({d.how for d in (*comparison.differences, *comparison.ties) if d.how != "none"})
 
 
-def legend(comparison: Comparison) -> list[str]:
+def legend(comparison: Comparison, *, ranks: bool = True) -> list[str]:
     """What the marks mean; only those that occur."""
-    lines = [f"rank in brackets; {BEST} best, {WORST} worst"]
+    lines = [f"{'rank in brackets; ' if ranks else ''}{BEST} best, {WORST} worst"]
     if any(comparison.tied_with_best.values()):
         lines[0] += f", {TIED} not told apart from the best at {comparison.level:.0%}"
     used = intervals_used(comparison)

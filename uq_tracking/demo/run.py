@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import uq_tracking as uq
+from uq_tracking.comparison.collect import PAGE_FILE
 from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
-from uq_tracking.demo.table import comparison_table
 from uq_tracking.demo.terrain import Terrain, load_terrain
 from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
 from uq_tracking.report import Report
+
+SHOWN = ("n_merci", "ause_rmse", "crps", "nll", "coverage_95", "rmse")
+"""Scores that are printed: they fit into 80 columns; the page has all."""
 
 
 def run_demo(
@@ -64,7 +67,7 @@ def run_demo(
     effort = FAST if fast else Effort()
     with tracker.session():
         reports = {name: run_method(name, terrain, effort, seed, tracker, console) for name in chosen}
-        show_comparison(reports, console)
+        show_comparison(tracker, output, console)
         show_way_in(tracker, console)
     return reports
 
@@ -108,10 +111,17 @@ def predict_with_bar(name: str, terrain: Terrain, effort: Effort, seed: int, con
         return predict(name, terrain, effort=effort, seed=seed, advance=advance)
 
 
-def show_comparison(reports: Mapping[str, Report], console: Console) -> None:
-    """Print the methods ranked."""
+def show_comparison(tracker: Tracker, output: Path, console: Console) -> None:
+    """Read the runs back, print the methods ranked, and write the page that compares them."""
+    comparison = uq.compare(tracker.address)
+    page = output / PAGE_FILE
+    comparison.to_html(page)
     console.print()
-    console.print(comparison_table(reports))
+    console.print(comparison.to_rich(SHOWN))
+    say(
+        console,
+        f"\nAll scores, curves and maps beside each other, to open in a browser: {page.resolve().as_uri()}",
+    )
 
 
 def show_way_in(tracker: Tracker, console: Console) -> None:
