@@ -193,7 +193,7 @@ def test_missing_scikit_learn_says_how_to_install_it(tmp_path, monkeypatch):
 
 
 def test_missing_mlflow_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("uq_tracking_mlflow.backend._installed", lambda: None)
+    monkeypatch.setattr("uq_tracking_mlflow.backend.installed", lambda: None)
     with pytest.raises(BackendError, match=r"mlflow.*install it: pip install \"uq-tracking\[demo\]\""):
         run_demo(tmp_path)
 
