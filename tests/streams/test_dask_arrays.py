@@ -116,7 +116,7 @@ class TestLabels:
     def test_one_per_chunk(self):
         counted = self.count(groups="chunk")
         assert len(counted.group_statistics) == 5 * 2
-        assert counted.group_statistics["4.1.0"].n == 2 * 16 * 12
+        assert counted.group_statistics["4.0.1"].n == 2 * 16 * 12
 
     def test_of_the_wrong_shape_are_refused(self):
         with pytest.raises(ShapeError, match=r"groups has shape \(7,\)"):
