@@ -1,0 +1,67 @@
+"""Finds trackio's runs: the active one, one that a user holds, or the project behind an address."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Any
+
+from uq_tracking.errors import BackendError
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
+
+_HINT = "pip install trackio"
+
+
+class TrackioBackend(Backend):
+    """trackio's local projects; runs that trackio sends to a Space or a server are refused."""
+
+    name = "trackio"
+
+    def status(self) -> BackendStatus:
+        """Tell which trackio is installed, from its metadata."""
+        try:
+            return BackendStatus(self.name, usable=True, version=metadata.version("trackio"))
+        except metadata.PackageNotFoundError:
+            return BackendStatus(self.name, usable=False, hint=_HINT)
+
+    def active_run(self) -> Run | None:
+        """Return the run that ``trackio.init`` opened, if trackio is loaded at all."""
+        variable = getattr(sys.modules.get("trackio.context_vars"), "current_run", None)
+        live = None if variable is None else variable.get()
+        return None if live is None else _of_live(live)
+
+    def adopt(self, run: Any) -> Run | None:
+        """Adopt what ``trackio.init`` or ``trackio.Api().runs`` returns."""
+        if _is_a(run, "trackio", "Run"):
+            return _of_live(run)
+        if _is_a(run, "trackio.api", "Run"):
+            from uq_tracking_trackio.run import TrackioRun
+
+            return TrackioRun(run.project, run.id, run.name)
+        return None
+
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
+        """Open ``PROJECT`` or ``PROJECT/RUN``, the run by its id or its name."""
+        project, _, run = address.partition("/")
+        if not project:
+            raise BackendError("trackio: names no project; write trackio:PROJECT or trackio:PROJECT/RUN")
+        try:
+            from uq_tracking_trackio.store import TrackioStore
+        except ImportError as error:
+            raise BackendError(f"trackio cannot be imported ({error}); {_HINT}") from error
+        store = TrackioStore(project)
+        return store, store.id_of(run) if run else None
+
+
+def _is_a(run: Any, module: str, name: str) -> bool:
+    """Whether it is an instance of a class of trackio, which is not imported for the question."""
+    kind = getattr(sys.modules.get(module), name, None)
+    return kind is not None and isinstance(run, kind)
+
+
+def _of_live(live: Any) -> Run:
+    from uq_tracking_trackio.run import TrackioRun
+
+    if live.url is not None:
+        raise BackendError(f"trackio sends run {live.name!r} to {live.url}; only local runs can be logged to")
+    return TrackioRun(live.project, live.id, live.name, live)

@@ -1,0 +1,71 @@
+"""Finds TensorBoard's runs: the one of a writer that a user holds, or the log folder behind an address."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from uq_tracking.errors import BackendError
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run
+from uq_tracking_tensorboard.events import event_files
+from uq_tracking_tensorboard.run import TensorBoardRun
+from uq_tracking_tensorboard.store import TensorBoardStore
+
+_HINT = "pip install 'uq-tracking[tensorboard]'"
+
+
+class TensorBoardBackend(Backend):
+    """TensorBoard's log folders. There is no active run: pass the writer as ``run=``."""
+
+    name = "tensorboard"
+
+    def status(self) -> BackendStatus:
+        """Tell which TensorBoard is installed, from its metadata."""
+        try:
+            return BackendStatus(self.name, usable=True, version=metadata.version("tensorboard"))
+        except metadata.PackageNotFoundError:
+            return BackendStatus(self.name, usable=False, hint=_HINT)
+
+    def active_run(self) -> Run | None:
+        """Return None: a writer belongs to whoever made it."""
+        return None
+
+    def adopt(self, run: Any) -> Run | None:
+        """Adopt a ``SummaryWriter`` of torch or tensorboardX, or Lightning's ``TensorBoardLogger``."""
+        if _is_a(run, "TensorBoardLogger"):
+            run = run.experiment
+            if not _is_a(run, "SummaryWriter"):
+                raise BackendError(
+                    "this process is not rank zero, where Lightning keeps its TensorBoard run; "
+                    "merge the ranks and log on rank zero (trainer.is_global_zero)"
+                )
+        return _of_writer(run) if _is_a(run, "SummaryWriter") else None
+
+    def store(self, address: str, *, scheme: str | None = None) -> tuple[TensorBoardStore, str | None]:
+        """Read ``address`` as a run if event files lie in it, else as a folder of runs."""
+        _check_local(address)
+        if self.status().version is None:
+            raise BackendError(f"TensorBoard is not installed; {_HINT}")
+        path = Path(address or ".").expanduser().absolute()
+        if event_files(path):
+            return TensorBoardStore(path.parent), path.name
+        return TensorBoardStore(path), None
+
+
+def _is_a(run: Any, name: str) -> bool:
+    """Whether a class of it has this name: torch's and tensorboardX's writers share nothing else."""
+    return any(kind.__name__ == name for kind in type(run).__mro__)
+
+
+def _of_writer(writer: Any) -> Run:
+    folder = str(getattr(writer, "log_dir", None) or writer.logdir)
+    _check_local(folder)
+    return TensorBoardRun(Path(folder), writer)
+
+
+def _check_local(folder: str) -> None:
+    if "://" in folder:
+        raise BackendError(
+            f"{folder} is not a local folder; TensorBoard runs are written and read locally only"
+        )

@@ -1,0 +1,106 @@
+"""Event files: what TensorBoard draws."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from uq_tracking.tracking.backend import Image
+
+
+class Writer(Protocol):
+    """What is used of a ``SummaryWriter``, whether torch's, tensorboardX's or the one below."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any:
+        """Write a number."""
+
+    def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str) -> Any:
+        """Write pixels of shape (height, width, 3), for ``dataformats="HWC"``."""
+
+    def flush(self) -> Any:
+        """Bring what was written to disk."""
+
+
+class EventWriter:
+    """A `Writer` with an event file of its own in ``folder``; numbers keep their double precision."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._file = EventFileWriter(str(folder), filename_suffix=".uq")
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
+        """Write a number; see `Writer`."""
+        from tensorboard.compat.proto import summary_pb2
+        from tensorboard.util.tensor_util import make_tensor_proto
+
+        kind = summary_pb2.SummaryMetadata(data_class=summary_pb2.DATA_CLASS_SCALAR)
+        kind.plugin_data.plugin_name = "scalars"
+        tensor = make_tensor_proto(np.float64(scalar_value))
+        self._add(summary_pb2.Summary.Value(tag=tag, tensor=tensor, metadata=kind), global_step)
+
+    def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str = "HWC") -> None:
+        """Write pixels; see `Writer`."""
+        from tensorboard.compat.proto import summary_pb2
+
+        height, width, _ = img_tensor.shape
+        image = summary_pb2.Summary.Image(height=height, width=width, colorspace=3)
+        image.encoded_image_string = _png(img_tensor)
+        self._add(summary_pb2.Summary.Value(tag=tag, image=image), global_step)
+
+    def flush(self) -> None:
+        """Bring what was written to disk."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _add(self, value: Any, step: int) -> None:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+
+        summary = summary_pb2.Summary(value=[value])
+        self._file.add_event(event_pb2.Event(wall_time=time.time(), step=step, summary=summary))
+
+
+def event_files(folder: Path) -> list[Path]:
+    """The event files that lie in the folder itself, oldest first."""
+    return sorted(folder.glob("*tfevents*"))
+
+
+def started(folder: Path) -> float:
+    """When the first event was written, in seconds."""
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    events = LegacyEventFileLoader(str(event_files(folder)[0])).Load()
+    return float(next((event.wall_time for event in events), 0.0))
+
+
+def read_points(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """Every number in the folder's event files by name, as (step, value) in the order of writing."""
+    from tensorboard.backend.event_processing import event_accumulator as reader
+    from tensorboard.util.tensor_util import make_ndarray
+
+    everything = {reader.SCALARS: 0, reader.TENSORS: 0, reader.IMAGES: 1}
+    events = reader.EventAccumulator(str(folder), size_guidance=everything).Reload()
+    found: dict[str, list[tuple[int, float]]] = {}
+    for tag in events.Tags()[reader.SCALARS]:
+        found[tag] = [(event.step, event.value) for event in events.Scalars(tag)]
+    for tag in events.Tags()[reader.TENSORS]:
+        if events.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+            numbers = [(event.step, float(make_ndarray(event.tensor_proto))) for event in events.Tensors(tag)]
+            found.setdefault(tag, []).extend(numbers)
+    return found
+
+
+def _png(pixels: Image) -> bytes:
+    import io
+
+    import PIL.Image
+
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, format="PNG")
+    return buffer.getvalue()

@@ -1,0 +1,112 @@
+"""The runs below a log folder, as TensorBoard finds them: every folder with event files is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.directory import DirectoryStore, slug
+from uq_tracking_tensorboard.events import EventWriter, event_files, read_points, started
+from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
+
+
+class TensorBoardStore(RunStore):
+    """The runs below ``path``; a run's id is its folder's path from there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    def runs(self, where: str | None = None) -> Iterator[StoredRun]:
+        """List the runs by their first event; TensorBoard has no filter expressions."""
+        if where is not None:
+            raise BackendError(
+                f"TensorBoard has no filters; leave out {where!r}, or name a run with tensorboard:LOGDIR/RUN"
+            )
+        folders = sorted({file.parent for file in self.path.rglob("*tfevents*")}, key=started)
+        return (self._stored(folder) for folder in folders)
+
+    def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
+        """Last values, and those that this backend wrote at every step; see `RunStore`."""
+        folder = self._folder(run.run_id)
+        kept = _kept(folder)
+        ours = {} if kept is None else DirectoryStore(folder).series(kept)
+        names = {name for _, name in ours}
+        return ours | {key: value for key, value in super().series(run).items() if key[1] not in names}
+
+    def files(self, run_id: str) -> list[str]:
+        """List the files kept beside the event files; see `RunStore`."""
+        folder = self._folder(run_id)
+        return [] if _kept(folder) is None else DirectoryStore(folder).files(KEPT)
+
+    def fetch(self, run_id: str, name: str, folder: Path) -> Path:
+        """Copy one kept file; see `RunStore`."""
+        run_folder = self._folder(run_id)
+        if _kept(run_folder) is None:
+            raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
+        return DirectoryStore(run_folder).fetch(KEPT, name, folder)
+
+    def size(self, run_id: str, name: str) -> int | None:
+        """Bytes of a kept file; None where there is none."""
+        folder = self._folder(run_id)
+        return None if _kept(folder) is None else DirectoryStore(folder).size(KEPT, name)
+
+    def reopen(self, run_id: str) -> TensorBoardRun:
+        """Open the run of this id, with an event file of its own; see `RunStore`."""
+        return TensorBoardRun(self._folder(run_id))
+
+    def create(self, name: str, tags: Mapping[str, str] | None = None) -> TensorBoardRun:
+        """Make a run in a new folder of that name, or of that name and a number."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        for number in count(1):
+            folder = self.path / (slug(name) if number == 1 else f"{slug(name)}-{number}")
+            try:
+                folder.mkdir()
+                break
+            except FileExistsError:
+                continue
+        EventWriter(folder).close()
+        DirectoryStore(folder).open(KEPT, name, tags)
+        return TensorBoardRun(folder)
+
+    def close_run(self, run: Run) -> None:
+        """Close the run's event file."""
+        if isinstance(run, TensorBoardRun):
+            run.close()
+
+    def link(self) -> str | None:
+        """Return the command that shows the runs."""
+        return f"tensorboard --logdir {self.path}"
+
+    def _folder(self, run_id: str) -> Path:
+        folder = self.path if run_id == "." else self.path.joinpath(*name_parts(run_id))
+        if not event_files(folder):
+            raise RunNotFoundError(f"{self.path} has no run {run_id!r}: no event files are there")
+        return folder
+
+    def _stored(self, folder: Path) -> StoredRun:
+        run_id = folder.relative_to(self.path).as_posix()
+        kept = _kept(folder)
+        scalars = {
+            name: (by_step := dict(points))[max(by_step)]
+            for name, points in read_points(folder).items()
+            if not (
+                folder / KEPT / f"{name}.json"
+            ).is_file()  # a curve, whose axis is none of the training's steps
+        }
+        return StoredRun(
+            uri=f"tensorboard:{folder}",
+            run_id=run_id,
+            name=run_id if kept is None else kept.name,
+            status="unknown",  # event files do not say whether more will come
+            tags={} if kept is None else kept.tags,
+            scalars=scalars if kept is None else {**scalars, **kept.scalars},
+            created=str(started(folder)),
+        )
+
+
+def _kept(folder: Path) -> StoredRun | None:
+    """What this backend keeps beside the event files, if it has written to the run."""
+    return next((run for run in DirectoryStore(folder).runs() if run.run_id == KEPT), None)

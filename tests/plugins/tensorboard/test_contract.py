@@ -1,0 +1,59 @@
+"""TensorBoard passes the suite that every backend has to pass, by its own event files and by torch's writer."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from uq_tracking.testing import Capabilities, RunContract, StoreContract
+from uq_tracking_tensorboard.events import read_points
+from uq_tracking_tensorboard.run import TensorBoardRun
+from uq_tracking_tensorboard.store import TensorBoardStore
+
+
+class TensorBoard:
+    capabilities = Capabilities(where=None)
+
+    @pytest.fixture
+    def store(self, tmp_path):
+        return TensorBoardStore(tmp_path / "runs")
+
+    def series(self, store, run_id, name):
+        return read_points(store.path / run_id).get(name, [])
+
+    curve_points = series
+
+    @contextmanager
+    def outage(self, store, run):
+        """The run's folder is gone."""
+        elsewhere = run.path.with_name("moved-away")
+        shutil.move(run.path, elsewhere)
+        yield TensorBoardRun(run.path)
+        shutil.move(elsewhere, run.path)
+
+
+class Adopted(TensorBoard):
+    """Runs that are written to through a writer which is open on them."""
+
+    @contextmanager
+    def writing(self, store, run_id=None, name="sample"):
+        from torch.utils.tensorboard import SummaryWriter
+
+        run_id = store.create(name).path.name if run_id is None else run_id
+        with SummaryWriter(str(Path(store.path, run_id))) as writer:
+            yield TensorBoardRun(Path(writer.log_dir), writer)
+
+
+class TestRun(TensorBoard, RunContract):
+    pass
+
+
+class TestStore(TensorBoard, StoreContract):
+    pass
+
+
+class TestAdoptedRun(Adopted, RunContract):
+    pass
