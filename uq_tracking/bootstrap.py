@@ -8,9 +8,9 @@ every metric is computed on the sum as on any other statistics.
 The statistics of a group are a coarse sketch, whose scores lie a little beside the exact ones; and the scores of
 resamples lie, on average, beside the score they are resampled from: for error measures above it, because a resample
 is noisier than the data. Both offsets are left out: an interval is the percentiles of (resample - mean of the
-resamples) around the exact score. These are widened by ``t(G - 1) / normal * sqrt(G / (G - 1))`` for G groups, without
-which intervals from few groups are too narrow (Hesterberg 2015, section 4.4), and end at the limits of the metric's
-range.
+resamples) around the exact score. These are widened by ``t(G - 1) / normal * sqrt(G / (G - 1))`` for G groups,
+without which intervals from few groups are too narrow (Hesterberg 2015, section 4.4), and end at the limits of the
+metric's range.
 """
 
 from __future__ import annotations

@@ -3,26 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 import numpy as np
 
 from uq_tracking import __version__
-from uq_tracking.bootstrap import group_tables, with_intervals
+from uq_tracking.bootstrap import RESAMPLES, check_level, group_tables, with_intervals
 from uq_tracking.curves import regression_curves
+from uq_tracking.curves.extra import Wanted, extra_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.metrics.reference import as_reference
 from uq_tracking.metrics.registry import Extra, Metric, select
 from uq_tracking.metrics.registry import compute as compute
+from uq_tracking.outputs import Reports, split_all
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
 from uq_tracking.statistics.make import make_statistics
 from uq_tracking.statistics.regression import RegressionStatistics
 from uq_tracking.statistics.store import Statistics
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """Options of ``evaluate``, explained there."""
+
+    mask: Any
+    groups: Any
+    by: Any
+    metrics: Iterable[str] | None
+    alpha: float
+    n_bins: int
+    family: Family
+    dof: float
+    std_floor: float | None
+    on_invalid: Literal["raise", "drop"]
+    method: Method
+    unit: str | None
+    calibration: Any
+    recalibration: str | Iterable[str] | None
+    intervals: bool | None
+    level: float
+    n_boot: int
+    seed: int
+    reference: Any
+    curves: str | Iterable[str] | None
+    by_target: Any
+    curve_metrics: str | Iterable[str] | None
+
+
+@overload
+def evaluate(
+    y_true: Any,
+    y_pred: Any = ...,
+    y_std: Any = ...,
+    *,
+    outputs: None = ...,
+    **options: Unpack[EvaluateOptions],
+) -> Report: ...
+
+
+@overload
+def evaluate(
+    y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Unpack[EvaluateOptions]
+) -> Reports: ...
 
 
 def evaluate(
@@ -33,6 +82,7 @@ def evaluate(
     mask: Any = None,
     groups: Any = None,
     by: Any = None,
+    outputs: Sequence[str] | None = None,
     metrics: Iterable[str] | None = None,
     alpha: float = 0.95,
     n_bins: int = 10,
@@ -46,10 +96,13 @@ def evaluate(
     recalibration: str | Iterable[str] | None = None,
     intervals: bool | None = None,
     level: float = 0.95,
-    n_boot: int = 400,
+    n_boot: int = RESAMPLES,
     seed: int = 0,
     reference: Any = None,
-) -> Report:
+    curves: str | Iterable[str] | None = None,
+    by_target: Any = None,
+    curve_metrics: str | Iterable[str] | None = None,
+) -> Report | Reports:
     """Score predicted means and standard deviations against targets.
 
     Parameters
@@ -62,6 +115,9 @@ def evaluate(
         Predictive means and standard deviations, in the target's unit.
     mask, groups, by, std_floor, on_invalid
         As for ``Predictions``.
+        ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
+    outputs : sequence of str, optional
+        Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
     metrics : iterable of str, optional
         Keys to compute; by default the whole suite.
     alpha, n_bins, family, dof, unit
@@ -85,10 +141,19 @@ def evaluate(
         Confidence level of the intervals, number of bootstrap resamples, and seed of all that is drawn at random.
     reference : (mean, std), optional
         Arrays of the target's shape that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+    curves : str or iterable of str, optional
+        Curves to make beyond the usual ones: ``scale_sweep`` (proper scores with all stds multiplied by .1 ... 10),
+        ``by_members`` (metrics against the size of an ensemble), ``stability`` (metrics on growing subsets, with a
+        verdict on the size of the test set in ``report.verdicts``).
+    by_target : float or sequence of float, optional
+        Width, or edges, of intervals of the target that the chosen metrics are computed in.
+    curve_metrics : iterable of str, optional
+        Metrics of these curves; by default six of different kinds.
 
     Returns
     -------
     Report
+        With ``outputs``, `Reports`: a mapping of the outputs' names to reports.
 
     Raises
     ------
@@ -103,49 +168,110 @@ def evaluate(
     >>> round(report.scores["crps"], 6)
     0.590806
     """
-    settings = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
-    if is_lazy(y_true):
-        from uq_tracking.streams.dask_arrays import count_dask
-
-        options = {**settings.to_dict(), "metrics": metrics, "std_floor": std_floor, "on_invalid": on_invalid}
-        counted = count_dask(y_true, y_pred, y_std, mask=mask, groups=groups, by=by, method=method, **options)
-        return counted.compute(calibration=calibration, recalibration=recalibration)
-    predictions = as_predictions(
-        y_true,
-        y_pred,
-        y_std,
-        mask=mask,
-        groups=groups,
-        by=by,
-        std_floor=std_floor,
-        on_invalid=on_invalid,
-        unit=unit,
-    )
-    if settings.unit is None and predictions.unit is not None:
-        settings = Settings(**{**settings.to_dict(), "unit": predictions.unit})
-    extra = Extra(None, predictions, as_reference(reference, predictions), seed)
-    chosen = select("regression", metrics, given=extra.given)
-    statistics = make_statistics(predictions, method)
-    report = score(statistics, settings, chosen, digest=predictions.digest(), extra=extra)
-    tables = group_tables(predictions, intervals)
-    if tables is not None:
-        report = with_intervals(report, tables, settings, chosen, level=level, n_boot=n_boot, seed=seed)
-    if calibration is None or calibration is False:
-        if recalibration is not None:
-            raise SettingsError(
-                "recalibration= names methods, but not what to fit on; pass calibration=, or True"
-            )
-        return report
-    from uq_tracking.recalibrated import add_recalibration
-
-    return add_recalibration(
-        report,
+    plan = _Plan(
+        Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit),
+        None if metrics is None else tuple([metrics] if isinstance(metrics, str) else metrics),
+        Wanted.of(curves, by_target, curve_metrics),
+        method,
         calibration,
         recalibration,
-        score=lambda statistics, settings: score(statistics, settings, chosen),
-        settings=settings,
-        predictions=predictions,
+        intervals,
+        level,
+        n_boot,
+        seed,
+        reference,
     )
+    given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
+    if is_lazy(y_true):
+        return plan.counted(y_true, y_pred, y_std, outputs, given)
+    if outputs is None:
+        return plan.report(as_predictions(y_true, y_pred, y_std, **given, unit=unit))
+    options = {**given, "unit": unit, "calibration": calibration, "reference": reference}
+    parts = split_all(y_true, y_pred, y_std, outputs, options)
+    return Reports({name: replace(plan, **own).report(part) for name, (part, own) in parts.items()})
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What ``evaluate`` was asked for, apart from the arrays."""
+
+    settings: Settings
+    metrics: tuple[str, ...] | None
+    wanted: Wanted
+    method: Method
+    calibration: Any
+    recalibration: str | Iterable[str] | None
+    intervals: bool | None
+    level: float
+    n_boot: int
+    seed: int
+    reference: Any
+
+    def report(self, predictions: Predictions) -> Report:
+        """The report of arrays in memory."""
+        settings = self.settings
+        if settings.unit is None and predictions.unit is not None:
+            settings = replace(settings, unit=predictions.unit)
+        check_level(self.level, self.n_boot)
+        extra = Extra(None, predictions, as_reference(self.reference, predictions), self.seed)
+        chosen = select("regression", self.metrics, given=extra.given)
+        statistics = make_statistics(predictions, self.method)
+        report = score(statistics, settings, chosen, digest=predictions.digest(), extra=extra)
+        tables = group_tables(predictions, self.intervals)
+        if tables is not None:
+            options = {"level": self.level, "n_boot": self.n_boot, "seed": self.seed}
+            report = with_intervals(report, tables, settings, chosen, **options)
+        made = extra_curves(self.wanted, statistics, settings, extra, tables=tables, method=self.method)
+        report = replace(report, curves={**report.curves, **made.curves}, verdicts=made.verdicts)
+        return self._recalibrated(report, settings, chosen, predictions)
+
+    def _recalibrated(
+        self, report: Report, settings: Settings, chosen: Iterable[Metric], predictions: Predictions
+    ) -> Report:
+        if self.calibration is None or self.calibration is False:
+            if self.recalibration is not None:
+                raise SettingsError(
+                    "recalibration= names methods, but not what to fit on; pass calibration=, or True"
+                )
+            return report
+        from uq_tracking.recalibrated import add_recalibration
+
+        plain = [metric for metric in chosen if not metric.needs]
+        return add_recalibration(
+            report,
+            self.calibration,
+            self.recalibration,
+            score=lambda statistics, settings: score(statistics, settings, plain),
+            settings=settings,
+            predictions=predictions,
+        )
+
+    def counted(self, y_true: Any, y_pred: Any, y_std: Any, outputs: Any, given: Mapping[str, Any]) -> Report:
+        """The report of lazy arrays, which are counted and never in memory as a whole."""
+        asked = {
+            "outputs": outputs,
+            "intervals": self.intervals or None,
+            "reference": self.reference,
+            "curves": self.wanted.curves or None,
+            "by_target": self.wanted.by_target,
+        }
+        refused = [name for name, value in asked.items() if value is not None]
+        if refused:
+            raise SettingsError(
+                f"{', '.join(refused)}: lazy arrays have no such thing; load them into memory"
+            )
+        from uq_tracking.streams.dask_arrays import count_dask
+
+        options = {**self.settings.to_dict(), **given, "metrics": self.metrics}
+        stream = count_dask(y_true, y_pred, y_std, method=self.method, **options)
+        return stream.compute(
+            calibration=self.calibration,
+            recalibration=self.recalibration,
+            intervals=self.intervals,
+            level=self.level,
+            n_boot=self.n_boot,
+            seed=self.seed,
+        )
 
 
 def as_predictions(y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Predictions:

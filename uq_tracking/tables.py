@@ -79,6 +79,7 @@ def report_text(report: Report) -> str:
         )
         lines.append("  ".join(cells).rstrip())
     lines += [f"{key}: undefined, {reason}" for key, reason in report.undefined.items()]
+    lines += [f"{key}: {verdict}" for key, verdict in report.verdicts.items()]
     return "\n".join(lines)
 
 
@@ -90,4 +91,5 @@ def report_html(report: Report) -> str:
 
     body = "".join(row(cells, "td") for cells in report_rows(report))
     body += "".join(row((key, "undefined", "", "", reason), "td") for key, reason in report.undefined.items())
+    body += "".join(row((key, "", "", "", verdict), "td") for key, verdict in report.verdicts.items())
     return f"<table><caption>{escape(headline(report))}</caption>{row(HEADER, 'th')}{body}</table>"

@@ -90,13 +90,14 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
     chosen = wanted("regression", request, old, Extra(None, predictions).given)
     options = {**settings.to_dict(), **_of_intervals(old)}
     has_intervals = old is not None and bool(old.intervals)
-    return evaluate(
+    report: Report = evaluate(
         predictions,
         metrics=[metric.key for metric in chosen],
         method=method,
         intervals=True if has_intervals else None,
         **options,
     )
+    return report
 
 
 def recalibrated_as_before(report: Report, source: Source, settings: Settings, old: Report) -> Report:

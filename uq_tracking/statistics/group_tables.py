@@ -20,7 +20,7 @@ from uq_tracking.statistics.exact import PAYLOADS
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 from uq_tracking.statistics.joint import Joint
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.sketch import MANTISSA, bucket_edges
+from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 
 Label = str | int | float | bool
 Arrays = dict[str, npt.NDArray[Any]]
@@ -186,7 +186,7 @@ class GroupTables:
         drop = min(self.bits - bits, self.joint_bits - 1)
         joint = _coarse_cells(self.joint.bucket, drop)[self.joint.column]
         orders = {
-            name: Table.of(t.row, _coarse_keys(t.bucket, self.bits, bits)[t.column], t.sums)
+            name: Table.of(t.row, coarse_keys(t.bucket, self.bits, bits)[t.column], t.sums)
             for name, t in self.orders.items()
         }
         return replace(
@@ -311,19 +311,6 @@ def _table(parts: Sequence[Grouped]) -> Table:
     return Table.of(row, np.concatenate([part.key for part in parts]), sums)
 
 
-def _bucket_of(key: FloatArray, bits: int) -> npt.NDArray[np.uint64]:
-    """Bucket numbers of lower edges; a bucket of negative values starts, seen from 0, at its upper edge."""
-    key = np.asarray(key, dtype=float) + 0.0
-    number = key.view(np.uint64) >> np.uint64(MANTISSA - bits)
-    negative = (key < 0) & np.isfinite(key)
-    return np.where(negative, number - np.uint64(1), number)
-
-
-def _coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
-    bucket = _bucket_of(key, bits) >> np.uint64(bits - fewer)
-    return bucket_edges(bucket, fewer)[0]
-
-
 def _coarse_cells(key: IntArray, drop: int) -> IntArray:
     std, error = (key >> 32) >> drop, (key & ((1 << 32) - 1)) >> drop
     return Joint.keys(std, error)
@@ -332,7 +319,7 @@ def _coarse_cells(key: IntArray, drop: int) -> IntArray:
 def _grouped(name: str, bucket: FloatArray, sums: Mapping[str, FloatArray], i: int, bits: int) -> Grouped:
     used = np.flatnonzero(sums["count"][i])
     key = bucket[used]
-    width = bucket_edges(_bucket_of(key, bits), bits)[1]
+    width = bucket_edges(bucket_of(key, bits), bits)[1]
     payloads = {payload: sums[payload][i][used] for payload in PAYLOADS[name]}
     return Grouped(name, key, width, np.rint(sums["count"][i][used]).astype(np.int64), payloads)
 

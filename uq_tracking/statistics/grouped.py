@@ -148,15 +148,15 @@ class Grouped(Groups):
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
-        values = np.atleast_1d(np.asarray(values, dtype=float))
+        wanted: FloatArray = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
         # A tied bucket's mean carries the rounding of its sums: what is this close is meant to be equal.
-        values = values * (1 + np.sign(values) * (1e-14 if side == "right" else -1e-14))
-        whole = np.searchsorted(high, values, side=side)
+        wanted = wanted * (1 + np.sign(wanted) * (1e-14 if side == "right" else -1e-14))
+        whole = np.searchsorted(high, wanted, side=side)
         inside = np.minimum(whole, len(high) - 1)
         with np.errstate(divide="ignore", invalid="ignore"):  # an infinite z has no width
             width = high[inside] - low[inside]
-            part = np.where(width > 0, (values - low[inside]) / width, 0.0)
+            part = np.where(width > 0, (wanted - low[inside]) / width, 0.0)
         part = np.where(whole < len(high), np.clip(np.nan_to_num(part), 0, 1), 0.0)
         return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy.typing as npt
+
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
@@ -15,6 +19,21 @@ def make_statistics(predictions: Predictions, method: Method = "auto") -> Regres
     """Statistics of predictions: exact, or sketched above the limit of ``method="auto"``."""
     make = exact_statistics if wants_exact(predictions.n, method) else sketch_statistics
     return make(*predictions.flat(), counts=predictions.counts, std_floor=predictions.std_floor)
+
+
+def samples_statistics(
+    target: npt.NDArray[Any],
+    mean: npt.NDArray[Any],
+    std: npt.NDArray[Any],
+    *,
+    method: Method = "auto",
+    std_floor: float | None = None,
+) -> RegressionStatistics:
+    """Statistics of validated samples, shape (N,), made like ``make_statistics``; of none, an empty sketch."""
+    if not len(std):
+        return RegressionStatistics.zero(std_floor=std_floor)
+    make = exact_statistics if wants_exact(len(std), method) else sketch_statistics
+    return make(target, mean, std, std_floor=std_floor)
 
 
 def make_class_statistics(predictions: ClassPredictions, method: Method = "auto") -> ClassificationStatistics:

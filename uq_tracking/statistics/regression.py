@@ -142,13 +142,14 @@ class RegressionStatistics:
         joint = self.joint_counts()
         arrays["joint/key"], arrays["joint/count"] = joint.key, joint.count
         arrays["joint/bits"] = np.asarray(joint.bits)
-        for name, groups in self._sketch_groups():
+        for name, groups in self.sketch_groups():
             arrays[f"{name}/key"], arrays[f"{name}/width"] = groups.key, groups.width
             arrays[f"{name}/count"] = groups.count
             arrays.update({f"{name}/sum/{payload}": column for payload, column in groups.sums.items()})
         return arrays
 
-    def _sketch_groups(self) -> Iterator[tuple[str, Grouped]]:
+    def sketch_groups(self) -> Iterator[tuple[str, Grouped]]:
+        """The three orders of a sketch, by name."""
         for name in ORDERS:
             groups = getattr(self, f"by_{name}")
             if isinstance(groups, Grouped):
@@ -288,7 +289,7 @@ class SketchBuilder:
 
     def absorb(self, statistics: RegressionStatistics) -> None:
         """Add the samples of a finished sketch of the same ``bits``."""
-        for name, groups in statistics._sketch_groups():
+        for name, groups in statistics.sketch_groups():
             self._sums[name].absorb(groups)
         self._join(statistics.joint_counts())
         for name in VARIABLES:
@@ -392,7 +393,7 @@ def _merge_exact(one: RegressionStatistics, other: RegressionStatistics) -> Regr
 
 def _merge_sketch(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
     joint = one.joint_counts().merge(other.joint_counts())
-    mine, theirs = dict(one._sketch_groups()), dict(other._sketch_groups())
+    mine, theirs = dict(one.sketch_groups()), dict(other.sketch_groups())
     return replace(
         one,
         by_std=mine["std"].merge(theirs["std"]),

@@ -100,3 +100,17 @@ def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray,
 def coarse_bucket(values: FloatArray, bits: int) -> IntArray:
     """Bucket number of non-negative values, increasing with the value."""
     return ((values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - bits)).astype(np.int64)
+
+
+def bucket_of(key: FloatArray, bits: int) -> npt.NDArray[np.uint64]:
+    """Bucket numbers of lower edges; a bucket of negative values starts, seen from 0, at its upper edge."""
+    key = np.asarray(key, dtype=float) + 0.0
+    number = key.view(np.uint64) >> np.uint64(MANTISSA - bits)
+    negative = (key < 0) & np.isfinite(key)
+    return np.where(negative, number - np.uint64(1), number)
+
+
+def coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
+    """Lower edges of the wider buckets of ``fewer`` mantissa bits that buckets of ``bits`` fall into."""
+    bucket = bucket_of(key, bits) >> np.uint64(bits - fewer)
+    return bucket_edges(bucket, fewer)[0]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from uq_tracking.bootstrap import RESAMPLES, with_intervals
+from uq_tracking.curves.extra import METRICS, Extras
+from uq_tracking.curves.strata import by_group
 from uq_tracking.errors import (
     EmptyInputError,
     IncompatibleStatisticsError,
@@ -15,11 +19,12 @@ from uq_tracking.errors import (
 )
 from uq_tracking.evaluation import as_predictions, score
 from uq_tracking.inputs import Predictions
-from uq_tracking.metrics.registry import select
+from uq_tracking.metrics.registry import find, select
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.accumulate import Collector, RowCollector, SketchCollector, with_counts
 from uq_tracking.statistics.fingerprint import Fingerprint
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.labelled import (
     GROUP_BITS,
     GROUP_JOINT_BITS,
@@ -294,6 +299,10 @@ class Accumulator(Streaming):
         on_invalid: Literal["raise", "drop"] | None = None,
         calibration: Any = None,
         recalibration: str | Iterable[str] | None = None,
+        intervals: bool | None = None,
+        level: float = 0.95,
+        n_boot: int = RESAMPLES,
+        seed: int = 0,
     ) -> Report:
         """The report of everything counted so far; counting can go on.
 
@@ -303,6 +312,8 @@ class Accumulator(Streaming):
             "drop" accepts bad values that a device counted; they are left out of the statistics either way.
         calibration, recalibration
             As for `evaluate`; ``method="exact"`` only.
+        intervals, level, n_boot, seed
+            As for `evaluate`: intervals are made where batches came with ``groups``, unless this is False.
 
         Raises
         ------
@@ -319,6 +330,13 @@ class Accumulator(Streaming):
             )
         settings = Settings(**{**{name: self.settings[name] for name in FLAT}, "unit": self._unit})
         report = score(statistics, settings, self._metrics, digest=self._fingerprint.digest)
+        if self.group_statistics and intervals is not False:
+            tables, options = GroupTables.of(self.group_statistics), {"level": level, "n_boot": n_boot}
+            report = with_intervals(report, tables, settings, self._metrics, **options, seed=seed)
+        if self.stratum_statistics:
+            made = Extras()
+            made.add(by_group(self.stratum_statistics, settings, find(METRICS)))
+            report = replace(report, curves={**report.curves, **made.curves})
         if calibration is None or calibration is False:
             return report
         from uq_tracking.recalibrated import add_recalibration

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.evaluation import evaluate
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.lazy import is_lazy
+from uq_tracking.outputs import Reports, split_all
 from uq_tracking.report import Report
 from uq_tracking.settings import Method
 from uq_tracking.streams.base import Streaming
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
-from uq_tracking.tracking.names import check_split
+from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.sending import checked_step, send
+
+
+@overload
+def log(
+    y_true: Any, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
+) -> Report: ...
+
+
+@overload
+def log(y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
 
 
 def log(
@@ -31,6 +42,7 @@ def log(
     split: str | None = None,
     step: int | None = None,
     unit: str | None = None,
+    outputs: Sequence[str] | None = None,
     calibration: Any = None,
     images: Any = None,
     figures: bool = True,
@@ -40,7 +52,7 @@ def log(
     statistics: Method = "auto",
     strict: bool = False,
     **options: Any,
-) -> Report:
+) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
 
     The run is ``run`` if given; else the active run of every installed tracker that has one; else a folder in
@@ -74,6 +86,9 @@ def log(
         Log only the scores, as a point of a series; for every epoch. The final call goes without a step.
     unit : str, optional
         Unit of the target, for axes and tables.
+    outputs : sequence of str, optional
+        Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
+        ``uq/<output>/<key>``.
     calibration : optional
         A second set of predictions, a fitted recalibration, or a method's name: logs parameters and scores after
         recalibration too; see `evaluate`.
@@ -97,7 +112,7 @@ def log(
     Returns
     -------
     Report
-        All scores, with the reasons for those that are undefined.
+        All scores, with the reasons for those that are undefined. With ``outputs``, `Reports`: one by output.
 
     Raises
     ------
@@ -122,22 +137,48 @@ def log(
     targets = targets_of(run, to, name=method or "uq", tags=tags)
     if calibration is not None:
         options["calibration"] = calibration
+    about: dict[str, Any] = {
+        "step": step,
+        "method": method,
+        "tags": tags or {},
+        "figures": figures,
+        "keep_predictions": predictions,
+    }
+    if outputs is not None:
+        parts = split_all(y_true, y_pred, y_std, outputs, {**options, "unit": unit})
+        made = {
+            name: replace(
+                _scored(part, None, statistics, maps, images, own), split=output_split(split, name), **about
+            )
+            for name, (part, own) in parts.items()
+        }
+        first, *others = made.values()
+        send(replace(first, also=others), targets, to, strict=strict)
+        return Reports({name: content.report for name, content in made.items()})
     if is_lazy(y_true) or isinstance(y_true, Streaming):
         content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
-        content = replace(content, split=split, step=step, method=method, tags=tags or {}, figures=figures)
-        return send(content, targets, to, strict=strict)
-    data = _read(y_true, y_pred, y_std, unit, options)
-    if isinstance(data, Report):
-        chosen: list[int] = _no_cases(maps)
-        report, scored = data, None
     else:
-        chosen = choose_cases(data.target.shape, maps)
-        check_images(data.target.shape, images)
-        report, scored = evaluate(data, unit=unit, method=statistics, **options), data
-    content = Content(
-        report, scored, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
-    )
-    return send(content, targets, to, strict=strict)
+        content = _scored(
+            _read(y_true, y_pred, y_std, unit, options), unit, statistics, maps, images, options
+        )
+    return send(replace(content, split=split, **about), targets, to, strict=strict)
+
+
+def _scored(
+    data: Predictions | Report,
+    unit: str | None,
+    statistics: Method,
+    maps: Maps,
+    images: Any,
+    options: Mapping[str, Any],
+) -> Content:
+    """What is to be logged of arrays in memory, or of a report."""
+    if isinstance(data, Report):
+        return Content(data, cases=_no_cases(maps), images=images)
+    chosen = choose_cases(data.target.shape, maps)
+    check_images(data.target.shape, images)
+    report = evaluate(data, unit=unit, method=statistics, **options)
+    return Content(report, data, cases=chosen, images=images)
 
 
 def _streamed(

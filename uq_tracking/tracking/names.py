@@ -20,7 +20,8 @@ curves of differing definition need names of their own, the same in every run.
 
 With a split, ``uq/<split>/<key>``, ``uq_recalibrated/<split>/<key>``, ``uq_curve/<split>/<name>``,
 ``uq_<split>_<name>.png``,
-``uq_map/<split>/<case>`` and ``uq/<split>/report.json``.
+``uq_map/<split>/<case>`` and ``uq/<split>/report.json``. The outputs of a model with several are named like splits:
+``uq/<output>/<key>``, ``uq/<split>/<output>/<key>``, ``uq_<split>_<output>_<name>.png``.
 """
 
 from __future__ import annotations
@@ -61,6 +62,16 @@ def check_split(split: str | None) -> str | None:
     raise SettingsError(
         f"split is {split!r}; trackers take up to 60 letters, digits, '_', '-', '.' and blanks, for example 'test'"
     )
+
+
+def output_split(split: str | None, output: str) -> str:
+    """The place of one output's names: beneath the split, if there is one.
+
+    >>> output_split("test", "tx"), output_split(None, "tx")
+    ('test/tx', 'tx')
+    """
+    check_split(output)
+    return _joined("/", split, output)
 
 
 def scalar_name(key: str, split: str | None = None) -> str:
@@ -111,7 +122,7 @@ def tag_name(tag: str, split: str | None = None) -> str:
     >>> tag_name(RESCORED_TAG), tag_name(RESCORED_TAG, "test")
     ('uq.rescored', 'uq.rescored.test')
     """
-    return _joined(".", tag, split)
+    return _joined(".", tag, split and split.replace("/", "."))
 
 
 def figure_name(name: str, split: str | None = None) -> str:
@@ -120,7 +131,7 @@ def figure_name(name: str, split: str | None = None) -> str:
     >>> figure_name("calibration", "test")
     'uq_test_calibration'
     """
-    return _joined("_", "uq", split, name)
+    return _joined("_", "uq", split and split.replace("/", "_"), name)
 
 
 def map_name(case: str, split: str | None = None) -> str:

@@ -70,6 +70,8 @@ class Content:
     seal: Mapping[str, str] = field(default_factory=dict)
     kept: Sequence[Case] = ()
     """Cases of a stream, whose predictions are gone."""
+    also: Sequence[Content] = ()
+    """What goes into the same runs besides, such as further outputs."""
 
 
 def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
@@ -82,10 +84,13 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
     """
     unmade: list[str] = []
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
-        for group in _groups(content, Path(folder)):
-            writes = list(_made(group, unmade))
-            for delivery in deliveries:
-                delivery.write_together(writes)
+        for number, each in enumerate((content, *content.also)):
+            own = Path(folder) / str(number)
+            own.mkdir()
+            for group in _groups(each, own):
+                writes = list(_made(group, unmade))
+                for delivery in deliveries:
+                    delivery.write_together(writes)
     for delivery in deliveries:
         if content.seal and not unmade and not delivery.lost:
             delivery.write("the tag of completion", lambda run: run.set_tags(content.seal))

@@ -1,0 +1,65 @@
+"""How the proper scores change when every standard deviation is multiplied by one number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uq_tracking.curves.curve import Curve, FloatArray
+from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.scaling import coarsened, scaled
+
+SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
+"""Proper scores that are swept, also under the Laplace and uniform distributions where these are there."""
+FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
+EXACT_UP_TO = 5000
+BITS = 8
+"""Mantissa bits of the sketch that larger sets are swept on; scores that are sums keep about six digits."""
+
+
+def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:
+    """Each proper score as all standard deviations are multiplied by 10^-1 ... 10^1.
+
+    The gap between a score at factor 1 and at its best factor is what a plain rescaling would gain; what remains is
+    up to the means and to the ranking.
+
+    Returns
+    -------
+    Curve
+        Columns ``factor`` and one per score.
+
+    Raises
+    ------
+    Undefined
+        No proper score is defined, as where a standard deviation is 0.
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 2.
+    """
+    base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
+    metrics = swept_metrics()
+    with np.errstate(all="ignore"):
+        rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
+    kept = [m.key for m in metrics if all(m.key in row for row in rows)]
+    if not kept:
+        raise Undefined("no proper score is defined at every scale")
+    columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
+    main = "crps" if "crps" in kept else kept[0]
+    labels = ("Factor on every standard deviation", "Score")
+    steps = np.arange(len(FACTORS))
+    return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
+
+
+def swept_metrics() -> list[Metric]:
+    """The proper scores that are registered."""
+    known = registry()
+    names = [score + family for score in SCORES for family in ("", "_laplace", "_uniform")]
+    return [known[name] for name in names if name in known]
+
+
+def best_factor(curve: Curve, key: str) -> float:
+    """The factor of the sweep at which a score is best."""
+    losses = [registry()[key].loss(value) for value in curve.columns[key].tolist()]
+    return float(curve.columns["factor"][int(np.argmin(losses))])

@@ -1,0 +1,46 @@
+"""Curves of a mean over random subsets, with the subsets' spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from uq_tracking.curves.curve import Curve
+from uq_tracking.metrics.registry import Metric
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Scores of several subsets at each of some sizes, by size; a metric may be undefined for a subset."""
+
+    scores: Mapping[float, Sequence[Mapping[str, float]]] = field(default_factory=dict)
+
+    def curves(self, name: str, x: str, x_label: str, metrics: Sequence[Metric]) -> list[Curve]:
+        """One curve per metric: columns ``x``, ``mean``, ``spread`` (population std), ``low``, ``high``, ``subsets``.
+
+        A size counts for a metric if all of its subsets define it.
+        """
+        return [curve for metric in metrics if (curve := self._curve(name, x, x_label, metric)) is not None]
+
+    def _curve(self, name: str, x: str, x_label: str, metric: Metric) -> Curve | None:
+        found = {
+            size: np.asarray([row[metric.key] for row in rows])
+            for size, rows in self.scores.items()
+            if rows and all(metric.key in row for row in rows)
+        }
+        if not found:
+            return None
+        values = list(found.values())
+        columns = {
+            x: np.asarray(list(found), dtype=float),
+            "mean": np.asarray([v.mean() for v in values]),
+            "spread": np.asarray([v.std() for v in values]),
+            "low": np.asarray([v.min() for v in values]),
+            "high": np.asarray([v.max() for v in values]),
+            "subsets": np.asarray([float(len(v)) for v in values]),
+        }
+        texts = (x_label, metric.summary, f"{metric.key} by {x_label.lower()}")
+        steps = np.rint(columns[x]).astype(np.int64)
+        return Curve(f"{name}_{metric.key}", columns, x, "mean", *texts, metric.key, steps)

@@ -1,0 +1,143 @@
+"""Metrics in strata of the samples: by label, or by interval of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.curves.curve import Curve, FloatArray
+from uq_tracking.errors import SettingsError
+from uq_tracking.inputs import Predictions
+from uq_tracking.metrics.registry import Metric, compute
+from uq_tracking.settings import Method, Settings
+from uq_tracking.statistics.labelled import Label, plain_labels
+from uq_tracking.statistics.make import samples_statistics
+from uq_tracking.statistics.regression import RegressionStatistics
+
+MOST_STRATA = 1000
+
+
+def by_group(
+    strata: Mapping[Label, RegressionStatistics], settings: Settings, metrics: Sequence[Metric]
+) -> list[Curve]:
+    """One curve per metric over labelled strata, in the order of the mapping.
+
+    Columns ``group`` (the place, named in ``labels``), the metric's key, and ``count``; strata in which a metric is
+    undefined are left out of its curve.
+    """
+    place = np.arange(len(strata), dtype=float)
+    names = tuple(str(label) for label in strata)
+    parts = list(strata.values())
+    return _curves("by_group", {"group": place}, "group", "Group", parts, settings, metrics, names)
+
+
+def by_target(
+    parts: Sequence[RegressionStatistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
+) -> list[Curve]:
+    """One curve per metric over intervals of the target: columns ``target`` (middle), ``low``, ``high``, ...
+
+    References
+    ----------
+    .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
+    """
+    low, high = edges[:-1], edges[1:]
+    table = {"target": (low + high) / 2, "low": low, "high": high}
+    return _curves("by_target", table, "target", "Target", parts, settings, metrics, None)
+
+
+def _curves(
+    name: str,
+    table: dict[str, FloatArray],
+    x: str,
+    x_label: str,
+    parts: Sequence[RegressionStatistics],
+    settings: Settings,
+    metrics: Sequence[Metric],
+    labels: tuple[str, ...] | None,
+) -> list[Curve]:
+    with np.errstate(all="ignore"):
+        rows = [compute(part, settings, metrics)[0] if part.n else {} for part in parts]
+    count = np.asarray([part.n for part in parts], dtype=float)
+    made = []
+    for metric in metrics:
+        kept = np.asarray([i for i, row in enumerate(rows) if metric.key in row], dtype=np.int64)
+        if not len(kept):
+            continue
+        columns = {column: values[kept] for column, values in table.items()}
+        columns[metric.key] = np.asarray([rows[i][metric.key] for i in kept.tolist()])
+        columns["count"] = count[kept]
+        own = None if labels is None else tuple(labels[i] for i in kept.tolist())
+        texts = (x_label, metric.summary, f"{metric.key} by {x_label.lower()}")
+        made.append(Curve(f"{name}_{metric.key}", columns, x, metric.key, *texts, metric.key, kept, own))
+    return made
+
+
+def strata_of(predictions: Predictions, method: Method = "auto") -> dict[Label, RegressionStatistics]:
+    """Statistics of each label of ``by``, made as those of the whole."""
+    labels, codes = predictions.label_codes("by")
+    used, codes = np.unique(codes, return_inverse=True)
+    _check_number(len(used), "by has", "labels")
+    parts = _split(predictions, codes, len(used), method)
+    return dict(zip(plain_labels(labels[used]), parts, strict=True))
+
+
+def target_strata(
+    predictions: Predictions, width: float | Sequence[float] | npt.NDArray[Any], method: Method = "auto"
+) -> tuple[list[RegressionStatistics], FloatArray]:
+    """Statistics in intervals of the target, and the intervals' edges.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    width : float or ascending sequence of floats
+        Width of the intervals, which start at multiples of it; or all edges. Targets outside are left out, the last
+        interval holds its upper edge.
+    method : {"auto", "exact", "sketch"}
+
+    Raises
+    ------
+    SettingsError
+        The width is not positive, the edges do not ascend, or there are more than 1000 intervals.
+    """
+    target = predictions.flat()[0].astype(np.float64)
+    edges = _edges(width, float(target.min()), float(target.max()))
+    codes = np.searchsorted(edges, target, side="right") - 1
+    codes[target == edges[-1]] = len(edges) - 2
+    return _split(predictions, codes, len(edges) - 1, method), edges
+
+
+def _edges(width: Any, low: float, high: float) -> FloatArray:
+    if np.ndim(width) == 0:
+        if not 0 < float(width) < np.inf:
+            raise SettingsError(f"by_target is {width}; pass a width above 0, or edges")
+        step = float(width)
+        first, last = np.floor(low / step), np.floor(high / step) + 1
+        _check_number(last - first, f"by_target={step:g} makes", "intervals")
+        return np.arange(first, last + 1) * step
+    edges = np.asarray(width, dtype=float)
+    if edges.ndim != 1 or len(edges) < 2 or not np.all(np.diff(edges) > 0):
+        raise SettingsError("by_target holds no ascending edges; pass at least two, or one width")
+    _check_number(len(edges) - 1, "by_target has", "intervals")
+    return edges
+
+
+def _check_number(number: float, has: str, what: str) -> None:
+    if number > MOST_STRATA:
+        raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}, such as wider ones")
+
+
+def _split(
+    predictions: Predictions, codes: npt.NDArray[Any], size: int, method: Method
+) -> list[RegressionStatistics]:
+    """Statistics of the samples of each code 0 ... size - 1."""
+    order = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[order], np.arange(size + 1))
+    rows = predictions.flat()
+    floor = predictions.std_floor
+    return [
+        samples_statistics(*(column[order[start:end]] for column in rows), method=method, std_floor=floor)
+        for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+    ]

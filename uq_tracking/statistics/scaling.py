@@ -1,0 +1,111 @@
+"""The same predictions with every standard deviation multiplied by a factor, without looking at a sample again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.statistics.exact import SortedRows
+from uq_tracking.statistics.grouped import FloatArray, Grouped, Groups
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
+
+POWERS = {
+    "std": {"std": 1.0, "std2": 2.0, "abs_error": 0.0, "sq_error": 0.0, "error": 0.0},
+    "z": {"z": -1.0, "z2": -2.0, "std": 1.0, "error": 0.0, "inv_std": -1.0, "inv_sqrt_std": -0.5},
+}
+"""Power of the factor that each payload is multiplied by, in the orders that change."""
+
+
+def scaled(statistics: RegressionStatistics, factor: float) -> RegressionStatistics:
+    """Statistics of the same samples with ``factor * std``: no order changes, z is divided by the factor.
+
+    Parameters
+    ----------
+    statistics : RegressionStatistics
+    factor : float
+        Above 0.
+
+    Raises
+    ------
+    SettingsError
+        The factor is not positive and finite.
+    """
+    if not 0 < factor < math.inf:
+        raise SettingsError(f"factor is {factor}; a standard deviation is multiplied by a number above 0")
+    moments = {**statistics.moments}
+    moments["std"] = _scaled_moments(moments["std"], factor)
+    moments["z"] = _scaled_moments(moments["z"], 1 / factor)
+    return replace(
+        statistics,
+        by_std=_scaled(statistics.by_std, "std", factor),
+        by_z=_scaled(statistics.by_z, "z", factor),
+        moments=moments,
+        log_std=statistics.log_std + statistics.n * math.log(factor),
+        groups=None,
+        memo={},
+    )
+
+
+def _scaled(groups: Groups, by: str, factor: float) -> Groups:
+    powers = POWERS[by]
+    if isinstance(groups, SortedRows):
+        columns = {
+            name: column if powers[name] == 0 else column.astype(np.float64) * factor ** powers[name]
+            for name, column in groups.columns.items()
+        }
+        return SortedRows(by, columns)
+    if not isinstance(groups, Grouped):
+        raise TypeError(f"{type(groups).__name__} cannot be scaled")
+    unit = factor ** powers[by]
+    sums = {name: column * factor ** powers[name] for name, column in groups.sums.items()}
+    return Grouped(by, groups.key * unit, groups.width * unit, groups.count, sums)
+
+
+def _scaled_moments(moments: Moments, factor: float) -> Moments:
+    return Moments(
+        moments.count,
+        moments.mean * factor,
+        moments.m2 * factor**2,
+        moments.low * factor,
+        moments.high * factor,
+    )
+
+
+def coarsened(statistics: RegressionStatistics, bits: int) -> RegressionStatistics:
+    """A sketch in wider buckets: fewer groups to compute from; the same where it has no more ``bits``."""
+    if statistics.kind == "exact":
+        return statistics.sketched(bits)
+    if statistics.bits is None or statistics.bits <= bits:
+        return statistics
+    made: Mapping[str, Groups] = {
+        name: _coarse(groups, statistics.bits, bits) for name, groups in statistics.sketch_groups()
+    }
+    return replace(
+        statistics,
+        by_std=made["std"],
+        by_abs_error=made["abs_error"],
+        by_z=made["z"],
+        bits=bits,
+        groups=None,
+        memo={},
+    )
+
+
+def _coarse(groups: Grouped, bits: int, fewer: int) -> Grouped:
+    key, place = np.unique(coarse_keys(groups.key, bits, fewer), return_inverse=True)
+    width = bucket_edges(bucket_of(key, fewer), fewer)[1]
+    count = np.zeros(len(key), dtype=np.int64)
+    np.add.at(count, place, groups.count)
+
+    def added(column: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(place, column, len(key)), dtype=float)
+
+    return Grouped(
+        groups.by, key, width, count, {name: added(column) for name, column in groups.sums.items()}
+    )
