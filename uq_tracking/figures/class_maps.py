@@ -167,14 +167,11 @@ def _legend(
     figure: Figure, layout: Layout, classes: Sequence[int], names: Sequence[str] | None, *, missing: bool
 ) -> None:
     colors = class_colors(max(classes) + 1)
-    label = [names[k] if names else f"class {k}" for k in classes]
-    kept = len(classes) if len(classes) <= MOST_NAMED + 1 else MOST_NAMED
-    handles = [
-        Patch(color=colors[k], label=clipped(one_line(text), 16))
-        for k, text in zip(classes[:kept], label[:kept], strict=True)
-    ]
-    if kept < len(classes):
-        handles.append(Patch(color="white", label=f"and {len(classes) - kept} more"))
+    kept = sorted(classes if len(classes) <= MOST_NAMED + 1 else classes[:MOST_NAMED])
+    labels = [clipped(one_line(names[k] if names else f"class {k}"), 16) for k in kept]
+    handles = [Patch(color=colors[k], label=label) for k, label in zip(kept, labels, strict=True)]
+    if len(kept) < len(classes):
+        handles.append(Patch(color="white", label=f"and {len(classes) - len(kept)} more"))
     if missing:
         handles.append(Patch(color=style.NO_DATA, label="no label"))
     look: dict[str, Any] = {"fontsize": layout.font - 1, "frameon": False, "labelcolor": "black"}
