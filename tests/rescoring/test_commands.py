@@ -1,0 +1,99 @@
+"""The commands rescore, pool and sync."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import uq_tracking as uq
+from tests.rescoring.places import Place, arrays, predictions
+from uq_tracking.cli import app
+from uq_tracking.tracking.directory import DirectoryStore
+
+
+@pytest.fixture
+def call():
+    def run(*arguments):
+        return CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(
+            app, [str(item) for item in arguments]
+        )
+
+    return run
+
+
+def test_rescore_shows_each_run_and_counts(dir_place, call):
+    for method in ("a", "[b]"):
+        dir_place.log(predictions(), method=method)
+    shown = call(
+        "rescore", dir_place.uri, "--alpha", 0.9, "--n-bins", 5, "--family", "laplace", "--no-figures"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "2 done, 0 skipped, 0 failed" in shown.output
+    assert "[b]" in shown.output
+    assert "exact statistics" in shown.output
+    settings = dir_place.runs()[0].report().settings
+    assert (settings["alpha"], settings["n_bins"], settings["family"]) == (0.9, 5, "laplace")
+    again = call(
+        "rescore", dir_place.uri, "--alpha", 0.9, "--n-bins", 5, "--family", "laplace", "--no-figures"
+    )
+    assert "0 done, 2 skipped, 0 failed" in again.output
+
+
+def test_rescore_exits_with_1_when_a_run_fails(dir_place, call):
+    dir_place.log(predictions(), predictions=False)
+    shown = call("rescore", dir_place.uri, "--std-floor", 0.5)
+    assert shown.exit_code == 1
+    assert "a std floor is applied to predictions" in shown.output
+    assert "0 done, 0 skipped, 1 failed" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [(("--family", "cauchy"), "family is 'cauchy'"), (("--metrics", "nonsense"), "nonsense")],
+)
+def test_rescore_says_what_is_wrong_in_one_line(dir_place, call, arguments, match):
+    dir_place.log(predictions())
+    shown = call("rescore", dir_place.uri, *arguments)
+    assert shown.exit_code == 1
+    assert match in shown.output
+    assert "Traceback" not in shown.output
+
+
+def test_rescore_reads_files_of_strangers_and_a_common_predictor(dir_place, call, tmp_path):
+    run = DirectoryStore(tmp_path / "runs").create("stranger")
+    target, mean, std = arrays()
+    np.savez(run.path / "p.npz", y=target, mu=mean, sigma=std)
+    shown = call(
+        "rescore",
+        dir_place.uri,
+        "--predictions",
+        "p.npz",
+        "--columns",
+        "target=y,mean=mu,std=sigma",
+        "--dry-run",
+    )
+    assert "1 would be done" in shown.output
+    dir_place.log(predictions())
+    uri = dir_place.runs()[1].stored.uri
+    shown = call(
+        "rescore", uri, "--prediction-from", uri, "--where", "uq.method=m", "--workers", 2, "--force"
+    )
+    assert shown.exit_code == 0, shown.output
+    assert dir_place.runs("common")[1].report().scores == uq.evaluate(target, mean, std).scores
+
+
+def test_pool_shows_and_logs_the_whole(dir_place, call, tmp_path):
+    for seed in range(2):
+        dir_place.log(predictions(seed=seed))
+    shown = call("pool", dir_place.uri, "--log", f"dir:{tmp_path}/pooled", "--method", "both")
+    assert shown.exit_code == 0, shown.output
+    assert "600 samples" in shown.output
+    assert Place(f"dir:{tmp_path}/pooled").run().report().counts["n"] == 600
+
+
+def test_sync_copies_and_counts(dir_place, call, tmp_path):
+    dir_place.log(predictions())
+    shown = call("sync", dir_place.uri, f"dir:{tmp_path}/copy")
+    assert (shown.exit_code, "1 done, 0 skipped, 0 failed" in shown.output) == (0, True), shown.output
+    assert "0 done, 1 skipped" in call("sync", dir_place.uri, f"dir:{tmp_path}/copy").output
