@@ -5,6 +5,7 @@ Works with ``lightning.pytorch`` and with ``pytorch_lightning``, which are looke
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from uq_tracking.errors import (
     TrackingWarning,
 )
 from uq_tracking.inputs import Predictions
+from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
@@ -48,7 +50,7 @@ class UncertaintyCallback:
     check before training is used to check that steps return what is expected, and is not logged.
 
     The scores are also Lightning metrics under their logged names, so that ``EarlyStopping(monitor="uq/val/nll")``
-    and ``ModelCheckpoint`` can watch them.
+    and ``ModelCheckpoint`` can watch them; NaN where they are undefined.
 
     **Where to**: every logger of the trainer that is a tracker known here (`MLFlowLogger`, `WandbLogger`). Any other
     logger gets the scores by ``log_metrics``, and the final report goes into the folder ``uq`` of its ``log_dir``.
@@ -127,6 +129,7 @@ class UncertaintyCallback:
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.run, self.options = run, options
         self.logging: dict[str, Any] = {"method": method, "tags": tags, "strict": strict, "figures": figures}
+        self._keys_of_scores = [metric.key for metric in select("regression", options.get("metrics"))]
         self._counting: list[Accumulator] = []
         self._last: dict[str, Accumulator] = {}
         """The last epoch of every split of a fit."""
@@ -202,8 +205,9 @@ class UncertaintyCallback:
             if trainer.world_size > 1:
                 accumulator.all_reduce()
             report = self._scored(accumulator, split, trainer)
+            self._monitor(report, split, trainer, pl_module)
             if report is not None:
-                self._publish(report, accumulator, split, trainer, pl_module)
+                self._publish(report, accumulator, split, trainer)
 
     def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
         """The report, or None and a warning when there is nothing to score; the same on all ranks."""
@@ -222,24 +226,27 @@ class UncertaintyCallback:
             return None
         return report
 
-    def _publish(
-        self, report: Report, accumulator: Accumulator, split: str, trainer: Any, pl_module: Any
-    ) -> None:
-        scores = {scalar_name(key, split): value for key, value in report.scores.items()}
-        pl_module.log_dict(scores, logger=False, sync_dist=trainer.world_size > 1)
+    def _monitor(self, report: Report | None, split: str, trainer: Any, pl_module: Any) -> None:
+        """Tell Lightning every score, NaN where undefined: it would go on showing the last epoch's."""
+        scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
+        named = {scalar_name(key, split): value for key, value in scores.items()}
+        pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
+
+    def _publish(self, report: Report, accumulator: Accumulator, split: str, trainer: Any) -> None:
         if trainer.state.fn == "fit":
             self._last[split] = accumulator
-            self._log_step(report, scores, split, trainer)
+            self._log_step(report, split, trainer)
         else:
             self._log_all(accumulator, split, trainer, **self.logging)
 
-    def _log_step(self, report: Report, scores: dict[str, float], split: str, trainer: Any) -> None:
+    def _log_step(self, report: Report, split: str, trainer: Any) -> None:
         if not _logs(trainer):
             return
         step = trainer.current_epoch if self.step == "epoch" else trainer.global_step
         known, others = self._destinations(trainer)
         if known or not others:
             log(report, run=known or None, split=split, step=step, **self.logging)
+        scores = {scalar_name(key, split): value for key, value in report.scores.items()}
         for logger in others:
             try:
                 logger.log_metrics(scores, step=step)

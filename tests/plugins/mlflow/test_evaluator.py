@@ -119,10 +119,9 @@ def test_a_function_returns_mean_and_std(evaluate, output):
 
 def test_a_logged_model_is_scored_and_its_metrics_belong_to_it(evaluate, request):
     request.addfinalizer(mlflow.clear_active_model)  # logging a model makes it the active one
-    with warnings.catch_warnings(), mlflow.start_run():
-        warnings.simplefilter("ignore")  # MLflow would rather have type hints
+    with warnings.catch_warnings(record=True), mlflow.start_run():
 
-        class Model(mlflow.pyfunc.PythonModel):
+        class Model(mlflow.pyfunc.PythonModel):  # MLflow warns that it would rather have type hints
             def predict(self, context, model_input, params=None):
                 spread = np.abs(model_input["x"]) + 1
                 return pd.DataFrame({"mu": 2 * model_input["x"], "std": spread, "other": spread})
