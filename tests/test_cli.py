@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import zarr
 from typer.testing import CliRunner
 
+import uq_tracking as uq
 from uq_tracking import __version__, hooks
 from uq_tracking.cli import app
 from uq_tracking.metrics.registry import every_metric
@@ -81,6 +83,32 @@ def test_log_scores_a_file_into_a_run(csv, tmp_path):
     (logged,) = logged_runs(where)
     assert logged.method == "gp"
     assert logged.report().settings["unit"] == "m"
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr"])
+def test_log_streams_what_is_larger_than_memory(kind, tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    s = rng.gamma(3, 0.5, (90, 40))
+    mu = rng.normal(size=(90, 40))
+    y = mu + s * rng.normal(size=(90, 40))
+    y[0] = np.nan
+    if kind == "npy":
+        path = tmp_path / "big.npy"
+        np.save(path, np.c_[y.ravel(), mu.ravel(), s.ravel()])
+    else:
+        path = tmp_path / "big.zarr"
+        group = zarr.open_group(str(path), mode="w")
+        for name, array in (("y_true", y), ("y_pred", mu), ("y_std", s)):
+            group.create_array(name, data=array, chunks=(10, 40))
+    monkeypatch.setattr("uq_tracking.files.blocks.BLOCK_SAMPLES", 400)
+    where = f"dir:{tmp_path / 'runs'}"
+    run("log", str(path), "--to", where, "--stream", "--n-bins", "5")
+    (logged,) = logged_runs(where)
+    report = logged.report()
+    whole = uq.evaluate(y, mu, s, method="sketch", n_bins=5)
+    assert report.counts == whole.counts
+    for key in ("crps", "ence", "ause_rmse"):
+        assert report.scores[key] == pytest.approx(whole.scores[key], rel=1e-9)
 
 
 def test_log_names_the_columns_it_could_have(csv, tmp_path):

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, cast
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from uq_tracking import __version__
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
 
 if TYPE_CHECKING:
+    from uq_tracking.inputs import Predictions
     from uq_tracking.metrics.registry import Metric
+    from uq_tracking.streams.accumulator import Accumulator
 
 app = typer.Typer(
     help="Judge predictive uncertainty where you already compare your models.",
@@ -85,32 +88,47 @@ def log(
     std_floor: Annotated[Optional[float], typer.Option(help="Raise smaller std to this.")] = None,  # noqa: UP045
     on_invalid: Annotated[str, typer.Option(help="raise, or drop bad predictions and count them.")] = "raise",
     figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
+    stream: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(help="Read in blocks, in constant memory; by default above ten million samples."),
+    ] = None,
 ) -> None:
     """Score a file of predictions and log it as a run."""
-    from uq_tracking.files import read_predictions
+    from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.log import log as log_run
 
     with _errors():
-        data = read_predictions(
-            files,
-            columns=parse_columns(columns),
-            unit=unit,
-            std_floor=std_floor,
-            on_invalid=_policy(on_invalid),
-        )
-        with console.status(f"scoring {data.n:,} samples"):
-            report = log_run(
-                data,
-                run=to,
-                method=method,
-                split=split,
-                alpha=alpha,
-                n_bins=n_bins,
-                figures=figures,
-                strict=True,
-            )
+        options: dict[str, Any] = {"unit": unit, "std_floor": std_floor, "on_invalid": _policy(on_invalid)}
+        scoring: dict[str, Any] = {"alpha": alpha, "n_bins": n_bins}
+        data = _read(files, parse_columns(columns), stream, options, scoring)
+        if isinstance(data, Accumulator):
+            scoring = {}  # part of the accumulator
+        report = log_run(data, run=to, method=method, split=split, figures=figures, strict=True, **scoring)
         console.print(str(report), markup=False, highlight=False, soft_wrap=True)
         console.print(f"logged to {to}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _read(
+    files: str,
+    columns: dict[str, str] | None,
+    stream: bool | None,
+    options: dict[str, Any],
+    scoring: dict[str, Any],
+) -> Predictions | Accumulator:
+    """The predictions, or an accumulator that has counted them a block at a time, with a bar of progress."""
+    from uq_tracking.files import read_blocks, read_predictions
+    from uq_tracking.settings import EXACT_LIMIT
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.streams.blocks import count_blocks
+
+    found = read_blocks(files, columns, on_invalid=options["on_invalid"]) if stream is not False else None
+    if found is None or not (stream or (found.total or 0) > EXACT_LIMIT):
+        return read_predictions(files, columns=columns, **options)
+    with Progress(*Progress.get_default_columns(), console=errors, transient=True) as bar:
+        task = bar.add_task("scoring", total=found.total)
+        return count_blocks(
+            Accumulator(**options, **scoring), found.blocks, progress=lambda n: bar.advance(task, n)
+        )
 
 
 def _policy(text: str) -> Literal["raise", "drop"]:

@@ -6,7 +6,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ class Table:
     path: Path
     names: list[str]
     load: Callable[[Sequence[str]], dict[str, Any]]
+    lazy: Callable[[Sequence[str]], dict[str, Any]] | None = None
+    """Columns as arrays that read only what is sliced of them, where the format has such."""
 
 
 def open_table(path: Path) -> Table:
@@ -82,7 +84,12 @@ def _open_npz(path: Path) -> Table:
 
 
 def _open_npy(path: Path) -> Table:
-    return _matrix(path, np.load(path, allow_pickle=False))
+    whole = _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False))
+    return replace(
+        whole,
+        load=lambda wanted: {name: np.array(a) for name, a in whole.load(wanted).items()},
+        lazy=whole.load,
+    )
 
 
 def _matrix(path: Path, array: Any) -> Table:
@@ -186,7 +193,10 @@ def _open_zarr(path: Path) -> Table:
             return _load_by_xarray(path, wanted)
         return {name: node[name][...] for name in wanted}
 
-    return Table(path, sorted(node.array_keys()), load)
+    names = sorted(node.array_keys())
+    if any(_by_xarray(node[name]) for name in names):
+        return Table(path, names, load)
+    return Table(path, names, load, lazy=lambda wanted: {name: node[name] for name in wanted})
 
 
 def _by_xarray(array: Any) -> bool:

@@ -61,20 +61,21 @@ def read_predictions(
     InputError
         What the columns hold cannot be scored.
     """
-    paths = _matching(path)
+    paths = matching(path)
     tables = [open_table(file) for file in paths]
     if len(tables) == 1 and not columns and _is_own(tables[0]):
         return _load_own(paths[0], options)
-    found = [_load(table, columns) for table in tables]
+    found = [load(table, columns) for table in tables]
     values = found[0] if len(found) == 1 else _join(paths, found)
     try:
-        return _build(values, options)
+        return build(values, options)
     except InputError as error:
         where = path if isinstance(path, str | Path) else f"{paths[0]} ... {paths[-1]}"
         raise type(error)(f"{where}: {error}") from error
 
 
-def _matching(path: str | Path | Sequence[Path]) -> list[Path]:
+def matching(path: str | Path | Sequence[Path]) -> list[Path]:
+    """The files that a path, a glob or a list names."""
     if not isinstance(path, str | Path):
         return list(path)
     if Path(path).exists():
@@ -100,7 +101,7 @@ def _load_own(path: Path, options: Options) -> Predictions:
     return data.replace(**given) if given else data
 
 
-def _load(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
+def load(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
     chosen = choose(table.path, table.names, columns)
     level = chosen.pop("level", None)
@@ -131,7 +132,7 @@ def _number(text: str) -> float:
         raise SettingsError(f"level={text!r} is not a number; write for example level=0.9") from None
 
 
-def _build(values: dict[str, Any], options: Options) -> Predictions:
+def build(values: dict[str, Any], options: Options) -> Predictions:
     """Add what the file says about mask and labels to the options, unless they say it themselves."""
     own: Any = {name: values[name] for name in ("mask", "groups", "by") if name in values}
     own.update((name, value) for name, value in options.items() if value is not None)
