@@ -166,7 +166,7 @@ def _rank_correlation(std: Column, size: Column, order: npt.NDArray[Any]) -> flo
     return float(product / (np.sqrt(spread) * np.sqrt(other))) if spread > 0 and other > 0 else None
 
 
-def centred_ranks(values: Column) -> npt.NDArray[np.signedinteger[Any]]:
+def centred_ranks(values: Column) -> Column:
     """Twice the rank of sorted values less its mean, tied values sharing theirs: ``first + last - (n + 1)``."""
     n = len(values)
     ranks = np.empty(n, dtype=np.int32 if n < 1 << 30 else np.int64)
