@@ -61,6 +61,11 @@ def uq_figures() -> list[FigureSpec]:
         FigureSpec("sparsification", _drawing("sparsification"), ("sparsification_rmse",)),
         FigureSpec("error_vs_std", _drawing("error_vs_std"), ("error_vs_std",)),
         FigureSpec("recalibration", _before_after, ("reliability_recalibrated", "calibration_recalibrated")),
+        FigureSpec("scale_sweep", _drawing("scale_sweep"), ("scale_sweep",)),
+        *(
+            FigureSpec(name, _drawing(name), (f"{name}_*",))
+            for name in ("by_group", "by_target", "by_members", "stability")
+        ),
         *_classification_figures(),
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -38,12 +38,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure drawn from a report of a task: stored as ``uq_<name>.png`` when it has every curve in ``needs``."""
+    """A figure drawn from a report of a task: stored as ``uq_<name>.png`` when it has every curve in ``needs``.
+
+    A need that ends in ``*`` is met by any curve whose name starts so.
+    """
 
     name: str
     draw: Callable[[Report], Figure]
     needs: tuple[str, ...] = ()
     task: Task = "regression"
+
+    def has_curves(self, names: Collection[str]) -> bool:
+        """Whether curves of these names are all that the figure needs."""
+        return all(
+            need in names or (need.endswith("*") and any(name.startswith(need[:-1]) for name in names))
+            for need in self.needs
+        )
 
 
 @dataclass(frozen=True)

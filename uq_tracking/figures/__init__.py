@@ -16,10 +16,14 @@ from uq_tracking.figures.curves import calibration, coverage, pit_histogram, rel
 from uq_tracking.figures.density import error_vs_std
 from uq_tracking.figures.maps import uncertainty_map
 from uq_tracking.figures.ranking import n_merci_by_alpha, sparsification
+from uq_tracking.figures.small_multiples import by_group, by_members, by_target, scale_sweep, stability
 from uq_tracking.figures.style import to_png, to_rgb
 
 __all__ = [
     "before_after",
+    "by_group",
+    "by_members",
+    "by_target",
     "calibration",
     "class_before_after",
     "class_map",
@@ -31,7 +35,9 @@ __all__ = [
     "pit_histogram",
     "reliability",
     "risk_coverage",
+    "scale_sweep",
     "sparsification",
+    "stability",
     "to_png",
     "to_rgb",
     "uncertainty_map",

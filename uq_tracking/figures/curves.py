@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
+from uq_tracking.figures.source import Columns, columns, drawn, family_text, heading, score_text, unit_of
 from uq_tracking.figures.style import dress, line, new_figure, points, reference, titled
 from uq_tracking.figures.text import counted, with_unit
 
@@ -150,6 +150,7 @@ def calibration(report: Report) -> Figure:
     scores = [
         score_text(report, "calibration_error", "calibration error"),
         score_text(report, "miscalibration_area", "miscalibration area"),
+        family_text(report),
     ]
     titled(ax, heading(report, "Calibration"), scores)
     return figure
@@ -225,7 +226,7 @@ def coverage(report: Report) -> Figure:
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
     _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
     _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
-    titled(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE")])
+    titled(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE"), family_text(report)])
     return figure
 
 
@@ -261,5 +262,9 @@ def pit_histogram(report: Report) -> Figure:
     ax.set(
         xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
     )
-    titled(ax, heading(report, "PIT histogram"), [score_text(report, "pit_ks", "KS distance")])
+    titled(
+        ax,
+        heading(report, "PIT histogram"),
+        [score_text(report, "pit_ks", "KS distance"), family_text(report)],
+    )
     return figure

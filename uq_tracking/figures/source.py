@@ -71,6 +71,16 @@ def heading(report: Report, name: str) -> str:
     return f"{name}: {one_line(method)}" if method else name
 
 
+def family_text(report: Report) -> str:
+    """Name the distribution that quantiles are of, unless it is the Gaussian."""
+    family = str(report.settings.get("family", "gaussian"))
+    if family == "gaussian":
+        return ""
+    if family == "student_t":
+        return f"Student t distribution, {report.settings.get('dof', 5):g} dof"
+    return f"{family.capitalize()} distribution"
+
+
 def unit_of(report: Report) -> str | None:
     """Return the unit of the target, or None."""
     unit = report.settings.get("unit")

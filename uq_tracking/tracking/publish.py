@@ -213,7 +213,7 @@ def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
     known = hooks.figures(content.report.task)
     chosen = known if content.figures is True else content.figures or ()
     for spec in known.values():
-        if spec.name in chosen and all(curve in content.report.curves for curve in spec.needs):
+        if spec.name in chosen and spec.has_curves(content.report.curves):
             name = figure_name(spec.name, content.split)
             yield f"{name}.png", _figure(name, spec.draw, content.report)
 
