@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SADeprecationWar
 
 @pytest.fixture
 def experiment(tmp_path):
-    before = mlflow.get_tracking_uri()
+    before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
     made = mlflow.create_experiment("terrain", artifact_location=(tmp_path / "artifacts").as_uri())
     yield made

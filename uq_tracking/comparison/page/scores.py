@@ -29,7 +29,8 @@ def families(comparison: Comparison) -> str:
     found = [name for name, _ in columns.by_family(comparison.metrics).items()]
     if len(comparison.headline) == len(comparison.metrics):
         return ""
-    names = [("headline", "Headline"), *((name, name) for name in found), ("all", "All metrics")]
+    single = [(name, name) for name in found] if len(found) > 1 else []
+    names = [("headline", "Headline"), *single, ("all", "All metrics")]
     return joined(
         tag("button", text(label), type="button", data_family=value, aria_pressed=str(not k).lower())
         for k, (value, label) in enumerate(names)
