@@ -13,10 +13,12 @@ from numpy.testing import assert_allclose
 from rich.console import Console
 
 from uq_tracking.demo.methods import METHODS
-from uq_tracking.demo.run import run_demo
+from uq_tracking.demo.run import ALPHA, run_demo
 from uq_tracking.demo.terrain import load_terrain
 from uq_tracking.demo.trackers import EXPERIMENT
 from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.evaluation import score
+from uq_tracking.settings import Settings
 from uq_tracking.tracking.resolve import open_store
 
 TWO = ("multi-epochs", "gaussian-process")
@@ -63,7 +65,11 @@ def test_runs_hold_every_score_that_is_defined(runs, logged):
         metrics = {key.removeprefix("uq/"): value for key, value in run.data.metrics.items() if "uq/" in key}
         assert metrics.keys() == report.scores.keys()
         assert len(metrics) > 40
-        assert_allclose([metrics[key] for key in report.scores], list(report.scores.values()), rtol=1e-12)
+        again = score(report.statistics, Settings(alpha=ALPHA)).scores
+        assert again["merci"] != report.scores["merci"]
+        wanted = {**report.scores, "merci": again["merci"], "n_merci": again["n_merci"]}
+        assert_allclose([metrics[key] for key in wanted], list(wanted.values()), rtol=1e-12)
+        assert run.data.tags["uq.rescored"]
 
 
 def test_runs_hold_curves_figures_a_map_and_files(runs):
@@ -137,7 +143,8 @@ def test_folders_hold_the_same_numbers_as_mlflow(tmp_path, logged):
     assert list(stored) == list(TWO)
     for name in TWO:
         assert reports[name].scores == logged[1][name].scores
-        assert stored[name].scalars["uq/n_merci"] == reports[name].scores["n_merci"]
+        again = score(reports[name].statistics, Settings(alpha=ALPHA)).scores
+        assert stored[name].scalars["uq/n_merci"] == pytest.approx(again["n_merci"], rel=1e-12)
     assert str(tmp_path / "uq_runs") in text
 
 

@@ -37,6 +37,9 @@ def with_kept(new: Report, old: Report, again: Callable[[], Report] | None) -> R
         return new
     then = new if again is None else again()
     scores, kept = _scores(new, old, then)
+    curves, kept_curves = _curves(new, old, then)
+    if again is not None:
+        kept |= {f"curve {name}": f"as it was, with {_when(old)}" for name in kept_curves}
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
     provenance = {**new.provenance, **({"kept": kept} if kept else {})}
@@ -44,7 +47,8 @@ def with_kept(new: Report, old: Report, again: Callable[[], Report] | None) -> R
         new,
         scores=scores,
         undefined=undefined,
-        curves=_curves(new, old, then),
+        curves=curves,
+        verdicts={**old.verdicts, **new.verdicts},
         intervals=new.intervals or _intervals(scores, old, then),
         provenance=provenance,
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
@@ -53,7 +57,13 @@ def with_kept(new: Report, old: Report, again: Callable[[], Report] | None) -> R
 
 def _may_lack(new: Report, old: Report) -> bool:
     missing = set(old.scores) - set(new.scores) or set(old.undefined) - {*new.scores, *new.undefined}
-    return bool(missing or _is_coarser(new, old) or (old.intervals and not new.intervals) or _lost(new, old))
+    return bool(
+        missing
+        or _is_coarser(new, old)
+        or (old.intervals and not new.intervals)
+        or old.verdicts
+        or _lost(new, old)
+    )
 
 
 def _lost(new: Report, old: Report) -> bool:
@@ -92,17 +102,18 @@ def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
-def _curves(new: Report, old: Report, then: Report) -> dict[str, Curve]:
-    """New curves; old ones where only they are exact, or where there is no new one."""
-    curves = dict(new.curves)
+def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], list[str]]:
+    """New curves, and old ones where only they are exact or there is no new one; the names of the latter."""
+    curves, kept = dict(new.curves), []
     for name, curve in old.curves.items():
         if name not in curves:
             is_after = name.endswith(SUFFIX)
             if name not in then.curves and (not is_after or not methods_of(new)):
                 curves[name] = curve
+                kept.append(name)
         elif _is_coarser(new, old) and name in then.curves and same_curve(then.curves[name], curves[name]):
             curves[name] = curve
-    return curves
+    return curves, kept
 
 
 def same_curve(one: Curve, other: Curve) -> bool:
