@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from uq_tracking.tracking.backend import Image
 
 
@@ -25,7 +23,7 @@ class Writer(Protocol):
 
 
 class EventWriter:
-    """A `Writer` with an event file of its own in ``folder``; numbers keep their double precision."""
+    """A `Writer` with an event file of its own in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -33,14 +31,10 @@ class EventWriter:
         self._file = EventFileWriter(str(folder), filename_suffix=".uq")
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
-        """Write a number; see `Writer`."""
+        """Write a number in single precision: TensorBoard's data server leaves out all others."""
         from tensorboard.compat.proto import summary_pb2
-        from tensorboard.util.tensor_util import make_tensor_proto
 
-        kind = summary_pb2.SummaryMetadata(data_class=summary_pb2.DATA_CLASS_SCALAR)
-        kind.plugin_data.plugin_name = "scalars"
-        tensor = make_tensor_proto(np.float64(scalar_value))
-        self._add(summary_pb2.Summary.Value(tag=tag, tensor=tensor, metadata=kind), global_step)
+        self._add(summary_pb2.Summary.Value(tag=tag, simple_value=scalar_value), global_step)
 
     def add_image(self, tag: str, img_tensor: Image, global_step: int, *, dataformats: str = "HWC") -> None:
         """Write pixels; see `Writer`."""

@@ -104,6 +104,10 @@ class TensorBoardRun(Run):
         """Return the command that shows the run."""
         return f"tensorboard --logdir {self.path}"
 
+    def start(self) -> None:
+        """Make the event file, by which TensorBoard knows that there is a run."""
+        self._writer().flush()
+
     def close(self) -> None:
         """Close the event file, unless it belongs to the user's own writer."""
         if self._own is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking.tracking.directory import DirectoryStore, slug
-from uq_tracking_tensorboard.events import EventWriter, event_files, read_points, started
+from uq_tracking_tensorboard.events import event_files, read_points, started
 from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
 
 
@@ -67,9 +68,10 @@ class TensorBoardStore(RunStore):
                 break
             except FileExistsError:
                 continue
-        EventWriter(folder).close()
+        run = TensorBoardRun(folder)
+        run.start()
         DirectoryStore(folder).open(KEPT, name, tags)
-        return TensorBoardRun(folder)
+        return run
 
     def close_run(self, run: Run) -> None:
         """Close the run's event file."""
@@ -103,7 +105,7 @@ class TensorBoardStore(RunStore):
             status="unknown",  # event files do not say whether more will come
             tags={} if kept is None else kept.tags,
             scalars=scalars if kept is None else {**scalars, **kept.scalars},
-            created=str(started(folder)),
+            created=datetime.fromtimestamp(started(folder), timezone.utc).isoformat(),
         )
 
 
