@@ -246,3 +246,15 @@ def test_the_policy_stops_requests_of_injected_elements(browser, address):
     )
     assert refused == [["connect-src", "img-src", "script-src-elem"], True]
     opened.close()
+
+
+def test_many_methods_open_with_the_first_twelve(browser, reports, tmp_path):
+    many = {f"method {k:02}": reports["informed"] for k in range(30)}
+    uq.compare(many).to_html(tmp_path / "many.html")
+    opened = browser.new_page()
+    opened.goto((tmp_path / "many.html").as_uri())
+    assert lines(opened) == 12
+    assert opened.locator("#toggle-all").inner_text() == "show all 30"
+    opened.locator("#toggle-all").click()
+    assert lines(opened) == 30
+    opened.close()

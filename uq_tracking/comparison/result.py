@@ -148,8 +148,11 @@ class Comparison:
 
     def difference(self, method: str, key: str) -> Difference | None:
         """The difference of a method to the baseline in one metric, or None."""
-        found = (d for d in self.differences if (d.method, d.metric) == (method, key))
-        return next(found, None)
+        return self._differences.get((method, key))
+
+    @cached_property
+    def _differences(self) -> dict[tuple[str, str], Difference]:
+        return {(found.method, found.metric): found for found in self.differences}
 
     @property
     def unit(self) -> str | None:

@@ -154,7 +154,7 @@
       row.classList.toggle("off", off);
     }
     for (const card of all(".card[data-method]")) card.hidden = hiddenMethods.has(Number(card.dataset.method));
-    document.getElementById("toggle-all").textContent = hiddenMethods.size ? "show all" : "hide all";
+    document.getElementById("toggle-all").textContent = hiddenMethods.size ? `show all ${data.methods.length}` : "hide all";
     drawCurves();
     drawDifferences();
   }
@@ -418,5 +418,8 @@
 
   const first = all("thead th[data-key]", table).find((header) => data.metrics[header.dataset.key].better !== "does not judge" && !header.hidden);
   if (first) first.setAttribute("aria-sort", "ascending");
+  // More lines than this cannot be told apart: the page opens with the best ones, the others are a click away.
+  const MOST = 24, OPENED = 12;
+  if (data.methods.length > MOST) data.methods.forEach((_, method) => setMethod(method, method < OPENED));
   applyMethods();
 })();
