@@ -85,12 +85,15 @@ def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
         return f"{', '.join(wanting)} cannot be computed from statistics, only from predictions", True
     if request.calibration is True or isinstance(request.calibration, str):
         return "the halves of a cross-fit are made of predictions", False
-    if old is None or not request.changes(old):
+    if old is None:
         return "", False
-    if any(_needs(key, old) for key in old.scores):
+    changes = request.changes(old)
+    if old.task == "classification" and (request.recalibrates or (changes and methods_of(old))):
+        return "a temperature changes probabilities, which statistics do not hold", False
+    if changes and any(_needs(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
     crossed = [entry for entry in methods_of(old).values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
-    return ("the halves of a cross-fit are made of predictions" if crossed else ""), False
+    return ("the halves of a cross-fit are made of predictions" if crossed and changes else ""), False
 
 
 def methods_of(report: Report | None) -> Mapping[str, Any]:
