@@ -32,7 +32,7 @@ from sklearn.tree import DecisionTreeRegressor
 import uq_tracking as uq
 from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
 from uq_tracking.frameworks.sklearn import evaluate_estimator, log_estimator, predict
-from uq_tracking.inputs import split_outputs
+from uq_tracking.tracking.resolve import open_store
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-2, 2, (200, 3))
@@ -129,12 +129,15 @@ def test_outputs_become_columns():
     assert predict(forest, NEW).std.shape == (50, 2)
 
 
-def test_outputs_are_scored_one_by_one():
-    mean, std = predict(RandomForestRegressor(5, random_state=0).fit(X, Y2), NEW)
+def test_outputs_are_scored_and_logged_one_by_one(tmp_path):
+    forest = RandomForestRegressor(5, random_state=0).fit(X, Y2)
     truth = np.stack([TRUTH, 100 * TRUTH + 20], axis=1)
-    parts = split_outputs(truth, mean, std, outputs=["x", "y"])
-    scores = {name: uq.evaluate(part).scores["rmse"] for name, part in parts.items()}
-    assert_allclose(scores["y"], 100 * scores["x"], rtol=1e-9)
+    reports = evaluate_estimator(forest, NEW, truth, outputs=["x", "y"])
+    assert_allclose(reports["y"].scores["rmse"], 100 * reports["x"].scores["rmse"], rtol=1e-9)
+    logged = log_estimator(forest, NEW, truth, outputs=["x", "y"], run=tmp_path / "run", figures=False)
+    assert logged["y"] == reports["y"]
+    (stored,) = open_store(f"dir:{tmp_path}")[0].runs()
+    assert stored.scalars["uq/y/rmse"] == reports["y"].scores["rmse"]
 
 
 def test_an_affine_transformation_of_the_target_is_undone():
@@ -248,7 +251,7 @@ def test_logging_names_the_method_after_the_estimator(tmp_path, given, expected)
     model = make_pipeline(StandardScaler(), BayesianRidge()).fit(X, Y)
     options = {} if given is None else {"method": given}
     report = log_estimator(model, NEW, TRUTH, run=tmp_path / "run", split="test", figures=False, **options)
-    (stored,) = uq.tracking.resolve.open_store(f"dir:{tmp_path}")[0].runs()
+    (stored,) = open_store(f"dir:{tmp_path}")[0].runs()
     assert stored.tags["uq.method"] == expected
     assert stored.scalars["uq/test/nll"] == report.scores["nll"]
     assert json.loads((tmp_path / "run/uq/test/report.json").read_text())["counts"]["n"] == 50

@@ -52,9 +52,10 @@ class UncertaintyCallback:
     The scores are also Lightning metrics under their logged names, so that ``EarlyStopping(monitor="uq/val/nll")``
     and ``ModelCheckpoint`` can watch them; NaN where they are undefined.
 
-    **Where to**: every logger of the trainer that is a tracker known here (`MLFlowLogger`, `WandbLogger`). Any other
-    logger gets the scores by ``log_metrics``, and the final report goes into the folder ``uq`` of its ``log_dir``.
-    Without a logger it goes where `log` goes. Trackers that fail cost a warning, never the training.
+    **Where to**: every logger of the trainer that is a tracker known here (`MLFlowLogger`, `WandbLogger`,
+    `TensorBoardLogger`). Any other logger gets the scores by ``log_metrics``, and the final report goes into the
+    folder ``uq`` of its ``log_dir``. Without a logger it goes where `log` goes. Trackers that fail cost a warning,
+    never the training.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ class UncertaintyCallback:
     def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
         """The report, or None and a warning when there is nothing to score; the same on all ranks."""
         try:
-            report = accumulator.compute()
+            report = accumulator.compute(intervals=False)  # these come with the final log
             bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
             if bad:
                 raise InvalidValueError(

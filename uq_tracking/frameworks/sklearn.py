@@ -1,17 +1,20 @@
 """Ask scikit-learn estimators for a mean and a standard deviation, and score or log these."""
 
+# ruff: noqa: N803, N806  (X is scikit-learn's own name)
+
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.evaluation import evaluate
+from uq_tracking.outputs import Reports
 from uq_tracking.report import Report
 from uq_tracking.tracking.log import log
 
@@ -37,7 +40,7 @@ class _Member(NamedTuple):
     std: Array | None
 
 
-def predict(estimator: Any, X: Any) -> Prediction:  # noqa: N803  (scikit-learn's own name)
+def predict(estimator: Any, X: Any) -> Prediction:
     r"""Predictive mean and standard deviation of a fitted estimator.
 
     ======================================  ===========================================================
@@ -87,7 +90,7 @@ def predict(estimator: Any, X: Any) -> Prediction:  # noqa: N803  (scikit-learn'
     """
     if isinstance(estimator, tuple | list):
         return _of_quantiles(estimator, X)
-    inner, X = _unwrapped(estimator, X)  # noqa: N806
+    inner, X = _unwrapped(estimator, X)
     if _returns_std(inner):
         return Prediction(*inner.predict(X, return_std=True))
     kind = _kind(inner)
@@ -100,7 +103,17 @@ def predict(estimator: Any, X: Any) -> Prediction:  # noqa: N803  (scikit-learn'
     raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
 
 
-def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report:  # noqa: N803
+@overload
+def evaluate_estimator(estimator: Any, X: Any, y: Any, *, outputs: None = ..., **options: Any) -> Report: ...
+
+
+@overload
+def evaluate_estimator(
+    estimator: Any, X: Any, y: Any, *, outputs: Sequence[str], **options: Any
+) -> Reports: ...
+
+
+def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report | Reports:
     """Score an estimator's uncertainty on data it was not fitted to.
 
     Parameters
@@ -108,27 +121,35 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     estimator, X
         As for `predict`.
     y : array, shape (n,) or (n, outputs)
-        Truth. Several outputs are pooled, which makes sense in one unit only; else score each by itself, with
-        `split_outputs`.
+        Truth. Several outputs are pooled unless ``outputs=`` names them.
     **options
         As for `evaluate`.
 
     Returns
     -------
     Report
+        With ``outputs``, `Reports`: one by output.
     """
-    report: Report = evaluate(y, *predict(estimator, X), **options)
-    return report
+    found: Report | Reports = evaluate(y, *predict(estimator, X), **options)
+    return found
+
+
+@overload
+def log_estimator(estimator: Any, X: Any, y: Any, *, outputs: None = ..., **options: Any) -> Report: ...
+
+
+@overload
+def log_estimator(estimator: Any, X: Any, y: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
 
 
 def log_estimator(
     estimator: Any,
-    X: Any,  # noqa: N803
+    X: Any,
     y: Any,
     *,
     method: str | None = None,
     **options: Any,
-) -> Report:
+) -> Report | Reports:
     """Score an estimator's uncertainty and log it to the run that is open.
 
     Parameters
@@ -143,13 +164,14 @@ def log_estimator(
     Returns
     -------
     Report
+        With ``outputs``, `Reports`: one by output.
     """
     name = method or type(_final(estimator)).__name__
-    report: Report = log(y, *predict(estimator, X), method=name, **options)
-    return report
+    found: Report | Reports = log(y, *predict(estimator, X), method=name, **options)
+    return found
 
 
-def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:  # noqa: N803
+def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The estimator that predicts inside searches and pipelines, and what it gets to see."""
     if hasattr(estimator, "best_estimator_"):
         return _unwrapped(estimator.best_estimator_, X)
@@ -200,12 +222,12 @@ def _knows_std(estimator: Any) -> bool:
     return kind == "members" or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
 
 
-def _members(ensemble: Any, X: Any) -> Iterator[_Member]:  # noqa: N803
+def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
     """Predictions of the members, one at a time, so that a big ensemble needs no memory."""
     members = ensemble.estimators_
     weights = _weights(ensemble)
     if not hasattr(ensemble, "named_estimators_"):
-        X = _plain(X)  # noqa: N806  (members of forests and of bagging were fitted to arrays without names)
+        X = _plain(X)
     features = getattr(ensemble, "estimators_features_", None)
     with_std = all(_knows_std(member) for member in members)
     for place, (weight, member) in enumerate(zip(weights, members, strict=True)):
@@ -223,7 +245,7 @@ def _weights(ensemble: Any) -> list[float]:
     return [float(weight) for (_, estimator), weight in named if not isinstance(estimator, str)]
 
 
-def _plain(X: Any) -> Any:  # noqa: N803
+def _plain(X: Any) -> Any:
     return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
@@ -247,7 +269,7 @@ def _of_outputs(outputs: list[Prediction]) -> Prediction:
     return Prediction(np.stack(means, axis=-1), np.stack(stds, axis=-1))
 
 
-def _of_transformed_target(estimator: Any, X: Any) -> Prediction:  # noqa: N803
+def _of_transformed_target(estimator: Any, X: Any) -> Prediction:
     """Transform mean and standard deviation back; an affine transformation maps both exactly."""
     mean, std = predict(estimator.regressor_, X)
     centre, up, down = (_inverse(estimator, value) for value in (mean, mean + std, mean - std))
@@ -268,7 +290,7 @@ def _inverse(estimator: Any, values: Array) -> Array:
     return found[:, 0] if values.ndim == 1 else found
 
 
-def _of_quantiles(pair: Any, X: Any) -> Prediction:  # noqa: N803
+def _of_quantiles(pair: Any, X: Any) -> Prediction:
     if len(pair) != 2:
         raise SettingsError(f"got {len(pair)} estimators; pass a pair (low, high) of quantile regressors")
     quantiles = [_quantile(estimator) for estimator in pair]

@@ -20,10 +20,13 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
+from uq_tracking.evaluation import EvaluateOptions
 
 with warnings.catch_warnings():  # MLflow's import hooks use what Python deprecates
     warnings.simplefilter("ignore")
     import mlflow.models.evaluation.evaluator_registry
+
+from uq_tracking_mlflow.evaluator import LABELS, OPTIONS
 
 pytestmark = pytest.mark.filterwarnings(
     r"ignore:::mlflow\."
@@ -33,7 +36,7 @@ RNG = np.random.default_rng(3)
 FRAME = pd.DataFrame({"x": RNG.normal(size=60), "std": RNG.uniform(0.5, 1.5, size=60)}, index=range(100, 160))
 FRAME["mean"] = 2 * FRAME["x"]
 FRAME["y"] = FRAME["mean"] + FRAME["std"] * RNG.normal(size=60)
-FRAME["scene"] = np.repeat(list("abcdef"), 10)
+FRAME["scene"] = np.repeat(list("abcdefghijklmnopqrst"), 3)
 REPORT = uq.evaluate(*(FRAME[name].to_numpy() for name in ("y", "mean", "std")))
 SCORES = {f"uq/{key}": value for key, value in REPORT.scores.items()}
 FEATURES = FRAME[["x", "y"]]
@@ -154,6 +157,7 @@ def test_further_columns_group_stratify_and_mask(evaluate):
     report = result.artifacts["uq/report"].content
     assert report["counts"]["n_masked"] == frame["bad"].sum() > 0
     kept = FRAME[FRAME["x"] <= 1]
+    assert report["intervals"]["rmse"][0] < result.metrics["uq/rmse"] < report["intervals"]["rmse"][1]
     assert result.metrics["uq/rmse"] == pytest.approx(np.sqrt(((kept["y"] - kept["mean"]) ** 2).mean()))
 
 
@@ -210,6 +214,12 @@ def test_asked_for_without_a_configuration_it_cannot_evaluate(experiment):
         mlflow.models.evaluate(
             data=FRAME, targets="y", predictions="mean", model_type="regressor", evaluators="uq"
         )
+
+
+def test_every_option_of_evaluate_can_be_configured():
+    elsewhere = {"reference"}  # arrays
+    known = {*OPTIONS, *LABELS.values()}
+    assert set(EvaluateOptions.__annotations__) - elsewhere <= known
 
 
 @pytest.mark.parametrize(
