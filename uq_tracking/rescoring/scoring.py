@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from typing import Any
@@ -62,13 +63,22 @@ def _of_statistics(statistics: Any, settings: Settings, request: Request, old: R
 
 
 def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], old: Report | None) -> Report:
-    """Intervals from the statistics of the groups, where they are stored."""
+    """Intervals from the statistics of the groups, where they are stored, and more coarsely than they were counted.
+
+    A score that is what it was keeps its interval.
+    """
     tables = getattr(report.statistics, "groups", None)
     if tables is None or old is None or not old.intervals:
         return report
     from uq_tracking.bootstrap import with_intervals
 
-    return with_intervals(report, tables, settings, chosen, **_of_intervals(old))
+    made = with_intervals(report, tables, settings, chosen, **_of_intervals(old))
+    as_before = {
+        key: interval
+        for key, interval in old.intervals.items()
+        if key in made.scores and math.isclose(made.scores[key], old.scores.get(key, math.nan), rel_tol=1e-12)
+    }
+    return replace(made, intervals={**made.intervals, **as_before})
 
 
 def _of_intervals(old: Report | None) -> dict[str, Any]:
