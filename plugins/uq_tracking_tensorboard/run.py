@@ -1,6 +1,6 @@
 """A TensorBoard run that is written to: drawn from event files, kept whole in a folder beside them.
 
-TensorBoard has no files and no tags, rounds numbers to single precision and never forgets a point. Everything is
+TensorBoard has no files and no tags, shows numbers in single precision and never forgets a point. Everything is
 therefore kept in ``<run>/uq``, as the ``dir:`` backend keeps a run, and event files get what is new.
 """
 
@@ -38,8 +38,8 @@ class TensorBoardRun(Run):
     path
         Of the run.
     writer
-        The writer that is open on it, if any. A running TensorBoard follows only the newest event file of a run, so
-        that a second one would hide what the first writer still adds.
+        The writer that is open on it, if any. Without its fast data server, a running TensorBoard follows only the
+        newest event file of a run: a second one would hide what the first writer still adds.
     """
 
     def __init__(self, path: Path, writer: Writer | None = None) -> None:

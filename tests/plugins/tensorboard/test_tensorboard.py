@@ -20,6 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 import uq_tracking as uq
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
+from uq_tracking.tracking.directory import DirectoryStore
 from uq_tracking_tensorboard.backend import TensorBoardBackend
 from uq_tracking_tensorboard.events import event_files, read_points
 from uq_tracking_tensorboard.run import TensorBoardRun
@@ -252,3 +253,14 @@ def test_importing_the_plugin_imports_no_tensorboard():
 def test_links_are_commands_that_show_the_run(folder):
     assert TensorBoardRun(folder / "a").link() == f"tensorboard --logdir {folder}/a"
     assert TensorBoardStore(folder).link() == f"tensorboard --logdir {folder}"
+
+
+def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[3] / "docs" / "tensorboard.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(example, "tensorboard.md", "exec"), {})
+    assert "mc-dropout" in capsys.readouterr().out
+    (stored,) = DirectoryStore(Path("runs/mc-dropout")).runs()
+    assert stored.run_id == "uq"
+    assert Path("runs/mc-dropout/uq/uq_curve/calibration.json").is_file()
