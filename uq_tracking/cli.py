@@ -427,6 +427,7 @@ def backends() -> None:
 
 def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     table = Table(*header, show_edge=False, pad_edge=False)
+    table.columns[0].no_wrap = True  # names can be copied
     for row in rows:
         table.add_row(*(str(cell).replace("[", r"\[") for cell in row))
     console.print(table)

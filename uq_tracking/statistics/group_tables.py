@@ -114,6 +114,7 @@ class GroupTables:
             Where the resamples take what does not depend on the samples from.
         """
         orders = {name: table.weighted(weights) for name, table in self.orders.items()}
+        edges = {name: _edges(table.bucket, self.bits) for name, table in self.orders.items()}
         joint = self.joint.weighted(weights)["count"]
         ranks = _RankCorrelation(self.joint.bucket)
         count, zero = weights @ self.count, weights @ self.zero
@@ -125,11 +126,9 @@ class GroupTables:
             yield replace(
                 like,
                 kind="sketch",
-                by_std=_grouped("std", self.orders["std"].bucket, orders["std"], i, self.bits),
-                by_abs_error=_grouped(
-                    "abs_error", self.orders["abs_error"].bucket, orders["abs_error"], i, self.bits
-                ),
-                by_z=_grouped("z", self.orders["z"].bucket, orders["z"], i, self.bits),
+                by_std=_grouped("std", edges["std"], orders["std"], i),
+                by_abs_error=_grouped("abs_error", edges["abs_error"], orders["abs_error"], i),
+                by_z=_grouped("z", edges["z"], orders["z"], i),
                 moments=own,
                 counts={**dict.fromkeys(like.counts, 0), "n": int(count[i]), "n_zero_std": int(zero[i])},
                 log_std=float(log_std[i]),
@@ -316,12 +315,19 @@ def _coarse_cells(key: IntArray, drop: int) -> IntArray:
     return Joint.keys(std, error)
 
 
-def _grouped(name: str, bucket: FloatArray, sums: Mapping[str, FloatArray], i: int, bits: int) -> Grouped:
+def _edges(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:
+    """Lower edge and width of each bucket."""
+    return bucket, bucket_edges(bucket_of(bucket, bits), bits)[1]
+
+
+def _grouped(
+    name: str, edges: tuple[FloatArray, FloatArray], sums: Mapping[str, FloatArray], i: int
+) -> Grouped:
+    """The buckets of one resample that hold samples."""
     used = np.flatnonzero(sums["count"][i])
-    key = bucket[used]
-    width = bucket_edges(bucket_of(key, bits), bits)[1]
     payloads = {payload: sums[payload][i][used] for payload in PAYLOADS[name]}
-    return Grouped(name, key, width, np.rint(sums["count"][i][used]).astype(np.int64), payloads)
+    count = np.rint(sums["count"][i][used]).astype(np.int64)
+    return Grouped(name, edges[0][used], edges[1][used], count, payloads)
 
 
 def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) -> list[Moments]:
