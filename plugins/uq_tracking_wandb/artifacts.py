@@ -18,6 +18,11 @@ UPLOAD_SECONDS = 30
 """How long a new version may wait for the upload of the one that it extends."""
 
 
+def is_of_others(kind: str) -> bool:
+    """Whether an artifact of this type is a user's own, not ours nor one that ``wandb`` makes of tables."""
+    return kind not in (ARTIFACT_TYPE, "run_table", "job") and not kind.startswith("wandb-")
+
+
 def artifact_name(run_id: str) -> str:
     """Return the name of the run's artifact; W&B allows letters, digits, ``.``, ``_`` and ``-``."""
     return f"uq-{re.sub(r'[^A-Za-z0-9._-]', '_', run_id)}"

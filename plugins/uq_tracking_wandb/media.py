@@ -11,16 +11,16 @@ _CHART_TABLE = "_table"
 
 
 def media_files(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Path inside the run of every image and table that this package logged, by the name we list it under."""
+    """Path inside the run of every table and of our images, by the name it is listed under."""
     found = {}
     for key, value in entries(summary):
-        if key.startswith("uq") and value["_type"] in _SUFFIX:
+        if value["_type"] == "table-file" or (key.startswith("uq") and value["_type"] in _SUFFIX):
             found[_listed_name(key, value["_type"])] = str(value["path"])
     return found
 
 
 def _listed_name(key: str, kind: str) -> str:
-    if kind == "table-file":
+    if kind == "table-file" and key.startswith("uq"):
         key = key.removesuffix(_CHART_TABLE)
     return key + _SUFFIX[kind]
 

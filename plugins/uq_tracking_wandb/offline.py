@@ -13,7 +13,7 @@ from typing import Any
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.address import OFFLINE, run_folder
-from uq_tracking_wandb.artifacts import artifact_name
+from uq_tracking_wandb.artifacts import artifact_name, is_of_others
 from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
 from uq_tracking_wandb.media import media_files, numbers
 from uq_tracking_wandb.session import OwnedRun, open_run
@@ -146,7 +146,8 @@ class OfflineStore(RunStore):
     def _where(self, content: Fragment) -> dict[str, Path]:
         """Every listed file by name, with the place where it lies."""
         media = {name: content.media.get(path) for name, path in media_files(content.summary).items()}
-        return {name: path for name, path in media.items() if path is not None} | _artifact_files(content)
+        shown = {name: path for name, path in media.items() if path is not None}
+        return _files_of_others(content) | shown | _artifact_files(content)
 
     def _uri(self, run_id: str) -> str:
         return f"{OFFLINE}:{self._folder}/{run_id}"
@@ -168,3 +169,11 @@ def _artifact_files(content: Fragment) -> dict[str, Path]:
     name = artifact_name(content.identity.run_id)
     versions = [artifact.files for artifact in content.artifacts if artifact.name == name]
     return dict(versions[-1]) if versions else {}
+
+
+def _files_of_others(content: Fragment) -> dict[str, Path]:
+    """Files of the user's own artifacts as ``artifact/path``, in their last versions."""
+    others = {artifact.name: artifact for artifact in content.artifacts if is_of_others(artifact.type)}
+    return {
+        f"{name}/{path}": file for name, artifact in others.items() for path, file in artifact.files.items()
+    }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.address import ONLINE, OnlineAddress
-from uq_tracking_wandb.artifacts import artifact_name, is_missing, latest_version
+from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.deadline import within_deadline
 from uq_tracking_wandb.media import media_files, numbers
 from uq_tracking_wandb.session import OwnedRun, open_run
@@ -59,9 +59,10 @@ class OnlineStore(RunStore):
             raise RunNotFoundError(f"{ONLINE}:{self._address.path}: {error}") from error
 
     def files(self, run_id: str) -> list[str]:
-        """Names of the files of the run's artifact, its images and the tables of its curves."""
+        """Names of the files of the run's artifact, its images and tables, and the user's own ``artifact/file``."""
         run = self._run(run_id)
-        return sorted({*media_files(run.summary_metrics), *_entries(self._artifact(run))})
+        own = {*media_files(run.summary_metrics), *_entries(self._artifact(run))}
+        return sorted(own | _artifacts_of_others(run).keys())
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Download a file."""
@@ -71,7 +72,12 @@ class OnlineStore(RunStore):
             return Path(artifact.get_entry(name).download(root=str(folder), skip_cache=True))
         media = media_files(run.summary_metrics)
         if name not in media:
-            names = sorted({*media, *_entries(artifact)})
+            others = _artifacts_of_others(run)
+            if name in others:
+                collection, _, path = name.partition("/")
+                entry = others[name].get_entry(path)
+                return Path(entry.download(root=str(folder / collection), skip_cache=True))
+            names = sorted({*media, *_entries(artifact), *others})
             raise FileNotFoundError(
                 f"{self._uri(run_id)} has no file {name}; it has {', '.join(names) or 'none'}"
             )
@@ -172,6 +178,17 @@ def _filter(where: str | None) -> dict[str, Any] | None:
 
 def _entries(artifact: wandb.Artifact | None) -> dict[str, Any]:
     return dict(artifact.manifest.entries) if artifact is not None else {}
+
+
+def _artifacts_of_others(run: ApiRun) -> dict[str, wandb.Artifact]:
+    """The last version of each of the user's own artifacts, by each of its files as ``artifact/path``."""
+    found: dict[str, wandb.Artifact] = {}
+    for artifact in run.logged_artifacts():
+        if is_of_others(artifact.type):
+            name = artifact.name.partition(":")[0]
+            entries = artifact.manifest.entries.items()
+            found.update({f"{name}/{path}": artifact for path, entry in entries if entry.ref is None})
+    return found
 
 
 def _download_media(run: ApiRun, path: str, name: str, folder: Path) -> Path:

@@ -126,6 +126,34 @@ def test_tables_of_mlflow_are_read(mlflow_sqlite_place):
     assert (after.info.status, after.info.end_time) == (before.status, before.end_time)
 
 
+@pytest.mark.parametrize("tracker", ["wandb_offline", "wandb_online"])
+def test_tables_and_artifacts_of_wandb_are_read(tracker, request, tmp_path):
+    import wandb
+
+    place = request.getfixturevalue(f"{tracker}_place")
+    target, mean, std = arrays(60)
+    np.savez(tmp_path / "p.npz", y=target, mu=mean, sigma=std)
+    with wandb.init(project="p") as run:
+        run.log(
+            {
+                "loss": 1.0,
+                "eval": wandb.Table(list(COLUMNS.values()), list(zip(target, mean, std, strict=True))),
+            }
+        )
+        artifact = wandb.Artifact("preds", "predictions")
+        artifact.add_file(str(tmp_path / "p.npz"), name="deep/p.npz")
+        run.log_artifact(artifact)
+    assert {"eval.table.json", "preds/deep/p.npz"} <= set(place.run().files)
+    wanted = uq.evaluate(target, mean, std).scores
+    for pattern, split in (("eval.table.json", "table"), ("preds/*/*.npz", "artifact")):
+        summary = uq.rescore(place.uri, predictions=pattern, columns=COLUMNS, force=True)
+        assert len(summary.done) == 1, str(summary)
+        run = place.run()
+        assert run.report().scores == pytest.approx(wanted, rel=1e-12), split
+        assert run.stored.scalars["uq/nll"] == pytest.approx(wanted["nll"], rel=1e-12)
+        assert run.stored.scalars["loss"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
