@@ -15,7 +15,8 @@ SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score",
 FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
 EXACT_UP_TO = 5000
 BITS = 8
-"""Mantissa bits of the sketch that larger sets are swept on; scores that are sums keep about six digits."""
+"""Mantissa bits of the sketch that larger sets are swept on; scores keep five digits or more, densities of the
+uniform distribution, which jump, three."""
 
 
 def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:

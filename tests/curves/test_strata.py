@@ -1,0 +1,97 @@
+"""Metrics in strata, against evaluating each stratum by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.curves import Curve
+from uq_tracking.errors import SettingsError
+
+KEYS = ["mae", "n_merci", "coverage_95"]
+
+
+def data(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    y, std = rng.uniform(0.5, 3.0, n), rng.gamma(3, 0.2, n)
+    return y, y + std * rng.normal(size=n), std
+
+
+def test_by_label_is_each_label_evaluated():
+    y, mean, std = data()
+    by = np.asarray(["sea", "land", "ice"])[np.arange(600) % 3]
+    report = uq.evaluate(y, mean, std, by=by, curve_metrics=KEYS)
+    for key in KEYS:
+        curve = report.curves[f"by_group_{key}"]
+        assert curve.labels == ("ice", "land", "sea")
+        assert_allclose(curve.columns["count"], 200, rtol=0)
+        for label, value in zip(curve.labels, curve.columns[key], strict=True):
+            own = by == label
+            assert_allclose(value, uq.evaluate(y[own], mean[own], std[own]).scores[key], rtol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "edges"), [(0.5, np.arange(1, 8) / 2), ([0.5, 1.0, 3.0], [0.5, 1.0, 3.0])])
+def test_by_target_is_each_interval_evaluated(width, edges):
+    y, mean, std = data()
+    y[0], y[1] = 3.0, 1.0  # on edges: an interval holds its lower one, the last of given ones both
+    report = uq.evaluate(y, mean, std, by_target=width, curve_metrics=KEYS)
+    columns = report.curves["by_target_mae"].columns
+    assert columns["count"].sum() == 600
+    for low, high, value in zip(columns["low"], columns["high"], columns["mae"], strict=True):
+        own = (y >= low) & ((y < high) | ((y == high) & (high == edges[-1])))
+        assert_allclose(value, np.abs(y - mean)[own].mean(), rtol=1e-12)
+
+
+def test_targets_outside_the_edges_are_left_out():
+    y, mean, std = data()
+    curve = uq.evaluate(y, mean, std, by_target=[1.0, 2.0], curve_metrics=["mae"]).curves["by_target_mae"]
+    assert curve.columns["count"] == ((y >= 1) & (y <= 2)).sum()
+
+
+def test_an_empty_interval_has_no_point():
+    y, mean, std = data()
+    keep = (y < 1) | (y > 2)
+    curve = uq.evaluate(y[keep], mean[keep], std[keep], by_target=0.5).curves["by_target_rmse"]
+    assert_allclose(curve.columns["target"], [0.75, 2.25, 2.75], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("width", "match"),
+    [
+        (0, "width above 0"),
+        (1e-6, "at most 1000"),
+        ([1.0], "no ascending edges"),
+        ([2.0, 1.0], "no ascending edges"),
+    ],
+)
+def test_bad_intervals_are_refused(width, match):
+    with pytest.raises(SettingsError, match=match):
+        uq.evaluate(*data(), by_target=width)
+
+
+def test_labels_survive_json_and_too_many_are_refused():
+    y, mean, std = data()
+    report = uq.evaluate(y, mean, std, by=np.arange(600) % 7)
+    back = uq.Report.from_json(report.to_json())
+    assert back == report
+    assert back.curves["by_group_rmse"].labels == ("0", "1", "2", "3", "4", "5", "6")
+    assert isinstance(back.curves["by_group_rmse"], Curve)
+    y, mean, std = data(1001)
+    with pytest.raises(SettingsError, match="by has 1001 labels"):
+        uq.evaluate(y, mean, std, by=np.arange(1001))
+
+
+def test_a_stream_has_its_strata_too():
+    y, mean, std = data()
+    by = np.where(y > 1.5, "far", "near")
+    acc = uq.Accumulator()
+    for part in np.array_split(np.arange(600), 4):
+        acc.update(y[part], mean[part], std[part], by=by[part])
+    streamed, whole = (
+        acc.compute().curves["by_group_rmse"],
+        uq.evaluate(y, mean, std, by=by).curves["by_group_rmse"],
+    )
+    order = np.argsort(streamed.labels)
+    assert_allclose(streamed.columns["rmse"][order], whole.columns["rmse"], rtol=1e-9)
