@@ -87,6 +87,19 @@ def test_every_format_is_read(stranger, dir_place, kind):
     assert "uq_curve/calibration.csv" in run.files
     assert "uq_calibration.png" not in run.files
     assert len(uq.rescore(dir_place.uri, alpha=0.9).done) == 1
+    again = uq.rescore(dir_place.uri, predictions=f"out/p.{kind}", columns=columns)
+    assert len(again.done) == 1
+    assert dir_place.run().report().settings["alpha"] == 0.9
+
+
+def test_scores_of_our_own_are_not_replaced_by_those_of_a_file(dir_place):
+    logged = dir_place.log(predictions())
+    as_npz(dir_place.run().store.path / dir_place.run().stored.run_id / "p.npz", columns_of(seed=5))
+    (outcome,) = uq.rescore(dir_place.uri, predictions="p.npz", columns=COLUMNS).skipped
+    assert "it was logged by uq_tracking" in outcome.reason
+    uq.rescore(dir_place.uri, predictions="p.npz", columns=COLUMNS, split="file").raise_failures()
+    assert dir_place.run().report() == logged
+    assert dir_place.run("file").report().scores != logged.scores
 
 
 def test_a_folder_of_images_is_joined(stranger, dir_place):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -74,6 +74,11 @@ class Work:
         if self.common is not None:
             return self.common.source(run, self.request, logged)
         if self.request.predictions is not None:
+            if logged is not None and not self.force and "files" not in _rescored(logged):
+                raise NothingStoredError(
+                    "it was logged by uq_tracking, whose scores would be replaced; leave predictions= out, or pass "
+                    "split= to put these scores beside them"
+                )
             return foreign_source(run, self.request, logged)
         return read_source(run, self.request, logged)
 
@@ -125,12 +130,26 @@ def new_report(
     if request.recalibrates:
         calibration = _calibration(run, request)
         report = recalibrated_anew(report, source, settings, request, calibration)
-    return replace(report, provenance={**report.provenance, "rescored": _about(source)})
+    about = {"from": source.name, **_origin(source, request, logged)}
+    return replace(report, provenance={**report.provenance, "rescored": about})
 
 
-def _about(source: Source) -> dict[str, Any]:
-    about: dict[str, Any] = {"from": source.name}
-    return about if source.stored_digest is None else {**about, "predictions": source.stored_digest}
+def _rescored(report: Report) -> Mapping[str, Any]:
+    """What a report says of its rescoring."""
+    found: Mapping[str, Any] = report.provenance.get("rescored") or {}
+    return found
+
+
+def _origin(source: Source, request: Request, logged: Report | None) -> dict[str, Any]:
+    """Digest of the stored predictions, or the files of a run that this package did not log."""
+    if request.predictions is not None:
+        return {"files": request.predictions}
+    known = (
+        {}
+        if logged is None
+        else {k: v for k, v in _rescored(logged).items() if k in ("files", "predictions")}
+    )
+    return known if source.stored_digest is None else {**known, "predictions": source.stored_digest}
 
 
 def _calibration(run: LoggedRun, request: Request) -> Any:

@@ -82,6 +82,9 @@ class StoreContract(BackendCase):
         if not self.capabilities.files:
             return
         folder = tmp_path / "fetched"
+        size = store.fetch(run_id, "uq/test/statistics.npz", folder).stat().st_size
+        assert store.size(run_id, "uq/test/statistics.npz") in (None, size)
+        assert store.series(stored).items() >= {(None, "uq/test/rmse"): report.scores["rmse"]}.items()
         assert Report.from_json(store.fetch(run_id, "uq/test/report.json", folder)) == report
         statistics = read_statistics(store.fetch(run_id, "uq/test/statistics.npz", folder))
         assert statistics.counts == report.counts
