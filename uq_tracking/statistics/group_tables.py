@@ -20,7 +20,13 @@ from uq_tracking.statistics.exact import PAYLOADS
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 from uq_tracking.statistics.joint import Joint
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
+from uq_tracking.statistics.resampled import (
+    RankCorrelation,
+    edges_of,
+    resampled_groups,
+    weighted_moments,
+)
+from uq_tracking.statistics.sketch import coarse_keys
 
 Label = str | int | float | bool
 Arrays = dict[str, npt.NDArray[Any]]
@@ -114,21 +120,21 @@ class GroupTables:
             Where the resamples take what does not depend on the samples from.
         """
         orders = {name: table.weighted(weights) for name, table in self.orders.items()}
-        edges = {name: _edges(table.bucket, self.bits) for name, table in self.orders.items()}
+        edges = {name: edges_of(table.bucket, self.bits) for name, table in self.orders.items()}
         joint = self.joint.weighted(weights)["count"]
-        ranks = _RankCorrelation(self.joint.bucket)
+        ranks = RankCorrelation(self.joint.bucket)
         count, zero = weights @ self.count, weights @ self.zero
         log_std = weighted_sums(weights, self.log_std[:, None])[:, 0]
-        moments = [_weighted_moments(weights, self.count, rows) for rows in self.moments]
+        moments = [weighted_moments(weights, self.count, rows) for rows in self.moments]
         for i in range(len(weights)):
             cells = np.flatnonzero(joint[i])
             own = dict(zip(VARIABLES, (rows[i] for rows in moments), strict=True))
             yield replace(
                 like,
                 kind="sketch",
-                by_std=_grouped("std", edges["std"], orders["std"], i),
-                by_abs_error=_grouped("abs_error", edges["abs_error"], orders["abs_error"], i),
-                by_z=_grouped("z", edges["z"], orders["z"], i),
+                by_std=resampled_groups("std", edges["std"], orders["std"], i),
+                by_abs_error=resampled_groups("abs_error", edges["abs_error"], orders["abs_error"], i),
+                by_z=resampled_groups("z", edges["z"], orders["z"], i),
                 moments=own,
                 counts={**dict.fromkeys(like.counts, 0), "n": int(count[i]), "n_zero_std": int(zero[i])},
                 log_std=float(log_std[i]),
@@ -315,63 +321,11 @@ def _coarse_cells(key: IntArray, drop: int) -> IntArray:
     return Joint.keys(std, error)
 
 
-def _edges(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:
-    """Lower edge and width of each bucket."""
-    return bucket, bucket_edges(bucket_of(bucket, bits), bits)[1]
-
-
-def _grouped(
-    name: str, edges: tuple[FloatArray, FloatArray], sums: Mapping[str, FloatArray], i: int
-) -> Grouped:
-    """The buckets of one resample that hold samples."""
-    used = np.flatnonzero(sums["count"][i])
-    payloads = {payload: sums[payload][i][used] for payload in PAYLOADS[name]}
-    count = np.rint(sums["count"][i][used]).astype(np.int64)
-    return Grouped(name, edges[0][used], edges[1][used], count, payloads)
-
-
-def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) -> list[Moments]:
-    mean, m2, low, high = rows
-    with np.errstate(invalid="ignore", over="ignore"):
-        origin = float(np.mean(mean[np.isfinite(mean)])) if np.isfinite(mean).any() else 0.0
-        gap = mean - origin
-        sums = weighted_sums(weights, np.stack([count, count * gap, m2 + count * gap * gap], axis=1))
-        n, first, second = sums.T
-        centre, spread = origin + first / n, second - first * first / n
-    drawn = weights > 0
-    least = np.where(drawn, low, np.inf).min(axis=1)
-    greatest = np.where(drawn, high, -np.inf).max(axis=1)
-    spread = np.where(least == greatest, 0.0, np.maximum(spread, 0.0))
-    columns = zip(
-        n.tolist(), centre.tolist(), spread.tolist(), least.tolist(), greatest.tolist(), strict=True
-    )
-    return [Moments(round(size), *rest) for size, *rest in columns]
-
-
 def _pooled_moments(rows: FloatArray, count: IntArray, pool: IntArray, size: int) -> FloatArray:
     made = [Moments()] * size
     for place, n, row in zip(pool.tolist(), count.tolist(), rows.T.tolist(), strict=True):
         made[place] = made[place].merge(Moments(n, *row))
     return np.asarray([(m.mean, m.m2, m.low, m.high) for m in made]).T
-
-
-class _RankCorrelation:
-    """Spearman's correlation of the counts of fixed cells, as ``Joint.rank_correlation``."""
-
-    def __init__(self, key: IntArray) -> None:
-        self._axes = [np.unique(part, return_inverse=True)[1] for part in (key >> 32, key & ((1 << 32) - 1))]
-
-    def __call__(self, count: FloatArray) -> float | None:
-        ranks, spreads = [], []
-        for index in self._axes:
-            size = np.bincount(index, count)
-            ends = np.cumsum(size)
-            rank = ends - (size - 1) / 2 - (ends[-1] + 1) / 2
-            ranks.append(rank[index])
-            spreads.append(float(np.einsum("i,i->", size, rank**2)))
-        if min(spreads) <= 0:
-            return None
-        return float(np.einsum("i,i,i->", count, *ranks) / np.sqrt(spreads[0] * spreads[1]))
 
 
 def _lean(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

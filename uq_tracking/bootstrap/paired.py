@@ -1,0 +1,186 @@
+"""Differences between two methods scored on the same groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uq_tracking.bootstrap.resampling import (
+    DEFINED_SHARE,
+    FEWEST_GROUPS,
+    RESAMPLES,
+    FloatArray,
+    Range,
+    Resamples,
+    check_level,
+    deviation_range,
+    resample,
+    too_few,
+)
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.metrics.registry import Metric, Undefined, compute
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.group_tables import (
+    GroupTables,
+)
+from uq_tracking.statistics.regression import RegressionStatistics
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """One metric of a method minus that of another, on the same groups.
+
+    Attributes
+    ----------
+    value : float
+        Difference of the scores; for a metric with a target value, of the distances to it.
+    interval : (float, float)
+        Confidence interval of ``value``.
+    loss_interval : (float, float)
+        The same, turned so that below 0 the first method is better.
+    told_apart : bool
+        Whether the interval leaves out 0; if not, the two cannot be told apart on this test set.
+    """
+
+    value: float
+    interval: Range
+    loss_interval: Range
+    told_apart: bool
+
+
+def paired_differences(
+    one: RegressionStatistics | Report,
+    other: RegressionStatistics | Report,
+    settings: Settings | None = None,
+    metrics: Iterable[Metric] | None = None,
+    level: float = 0.95,
+    n_boot: int = RESAMPLES,
+    seed: int = 0,
+) -> dict[str, PairedDifference]:
+    """Differences of two methods scored on the same groups: what is hard for both cancels.
+
+    Parameters
+    ----------
+    one, other : RegressionStatistics or Report
+        With the statistics of the same groups: evaluated, or logged, with ``groups=``.
+    settings : Settings, optional
+        By default those of ``one`` if it is a report.
+    metrics : iterable of Metric, optional
+        By default all that both define.
+    level, n_boot, seed
+        As for ``intervals``.
+
+    Returns
+    -------
+    dict of PairedDifference
+        By key; metrics that are undefined for one of the two, or in many resamples, are not there.
+
+    Raises
+    ------
+    IncompatibleStatisticsError
+        No groups are stored, there are too few, or they differ.
+
+    Examples
+    --------
+    >>> import numpy as np, uq_tracking as uq
+    >>> rng = np.random.default_rng(0)
+    >>> truth, images = rng.normal(size=4000), np.repeat(np.arange(20), 200)
+    >>> good, poor = (uq.evaluate(truth, truth + s * rng.normal(size=4000), np.ones(4000), groups=images)
+    ...               for s in (1.0, 1.5))
+    >>> paired_differences(good, poor)["rmse"].told_apart
+    True
+    """
+    check_level(level, n_boot)
+    (mine, my_scores), (theirs, their_scores) = _side(one), _side(other)
+    tables = _same_groups(mine, theirs)
+    settings = settings or _settings_of(one)
+    chosen = _chosen(metrics)
+    if not my_scores or metrics is not None:
+        my_scores = _exact(mine, settings, chosen)
+    if not their_scores or metrics is not None:
+        their_scores = _exact(theirs, settings, chosen)
+    chosen = [metric for metric in chosen if metric.key in my_scores and metric.key in their_scores]
+    draws = [resample(part, settings, chosen, n_boot, seed) for part in tables]
+    found = {}
+    for metric in chosen:
+        try:
+            found[metric.key] = _paired(metric, my_scores[metric.key], their_scores[metric.key], draws, level)
+        except Undefined:
+            continue
+    return found
+
+
+def _side(given: RegressionStatistics | Report) -> tuple[RegressionStatistics, Mapping[str, float]]:
+    if isinstance(given, RegressionStatistics):
+        return given, {}
+    if not isinstance(given.statistics, RegressionStatistics):
+        raise IncompatibleStatisticsError("the report holds no statistics of a regression to resample")
+    return given.statistics, given.scores
+
+
+def _settings_of(given: RegressionStatistics | Report) -> Settings:
+    return Settings() if isinstance(given, RegressionStatistics) else Settings.from_dict(given.settings)
+
+
+def _chosen(metrics: Iterable[Metric] | None) -> list[Metric]:
+    from uq_tracking.metrics.registry import select
+
+    return [m for m in (select("regression") if metrics is None else metrics) if not m.needs]
+
+
+def _exact(
+    statistics: RegressionStatistics, settings: Settings, metrics: Sequence[Metric]
+) -> dict[str, float]:
+    with np.errstate(all="ignore"):
+        return compute(statistics, settings, metrics)[0]
+
+
+def _same_groups(one: RegressionStatistics, other: RegressionStatistics) -> tuple[GroupTables, GroupTables]:
+    if one.groups is None or other.groups is None:
+        raise IncompatibleStatisticsError(
+            "statistics of groups are not stored for both; evaluate or log both with groups="
+        )
+    mine, theirs = one.groups, other.groups
+    if mine.members != theirs.members:
+        raise IncompatibleStatisticsError(
+            f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"
+        )
+    if len(mine) < FEWEST_GROUPS:
+        raise IncompatibleStatisticsError(too_few(len(mine)))
+    fewest = min(len(mine), len(theirs))
+    return mine.pooled_to(fewest), theirs.pooled_to(fewest)
+
+
+def _paired(
+    metric: Metric, mine: float, theirs: float, draws: Sequence[Resamples], level: float
+) -> PairedDifference:
+    """The difference of losses; turned back into scores for a metric that is better when higher."""
+    turn = metric.loss
+    value = turn(mine) - turn(theirs)
+    first, second = (
+        _losses(metric, drawn, exact) for drawn, exact in zip(draws, (mine, theirs), strict=True)
+    )
+    gaps = first - second
+    gaps = gaps[np.isfinite(gaps)]
+    if len(gaps) < DEFINED_SHARE * len(first):
+        raise Undefined(f"{metric.key} is undefined in more than a tenth of the resamples")
+    low, high = deviation_range(gaps - value, level, draws[0].n_groups)
+    losses = (min(value + low, value), max(value + high, value))
+    apart = not losses[0] <= 0 <= losses[1]
+    if metric.direction == "higher":
+        return PairedDifference(-value, (-losses[1], -losses[0]), losses, apart)
+    return PairedDifference(value, losses, losses, apart)
+
+
+def _losses(metric: Metric, drawn: Resamples, exact: float) -> FloatArray:
+    """Losses of the resamples, moved by the offset of the coarse score."""
+    if metric.key not in drawn.coarse:
+        raise Undefined(f"{metric.key} is undefined for the groups' statistics")
+    moved = drawn.scores[metric.key] - drawn.coarse[metric.key] + exact
+    return np.asarray([metric.loss(value) for value in moved.tolist()])
