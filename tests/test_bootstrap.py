@@ -326,3 +326,12 @@ class TestPaired:
             paired_differences(grouped, uq.evaluate(y, mean, std))
         with pytest.raises(IncompatibleStatisticsError, match="the groups differ"):
             paired_differences(grouped, uq.evaluate(y, mean, std, groups=codes + 100, n_boot=20))
+
+
+def test_a_logged_stream_takes_the_options_of_intervals(tmp_path):
+    codes, y, mean, std = images(groups=10, size=20)
+    acc = uq.Accumulator(metrics=["rmse"])
+    acc.update(y, mean, std, groups=codes)
+    report = uq.log(acc, run=f"dir:{tmp_path}", figures=False, level=0.5, n_boot=30)
+    assert report.provenance["intervals"]["level"] == 0.5
+    assert report.intervals.keys() == {"rmse"}

@@ -193,7 +193,7 @@ def _streamed(
     options: dict[str, Any],
 ) -> Content:
     """What is to be logged of an accumulator or of lazy arrays."""
-    from uq_tracking.tracking.streams import as_stream, check_stream, kept_cases
+    from uq_tracking.tracking.streams import AFTER, as_stream, check_stream, kept_cases
 
     if isinstance(y_true, Streaming):
         check_stream(unit, options, maps, images, predictions)
@@ -207,7 +207,7 @@ def _streamed(
         images=images,
         options=options,
     )
-    after = {name: options[name] for name in ("calibration", "recalibration") if name in options}
+    after = {name: options[name] for name in AFTER if name in options}
     return Content(stream.compute(**after), kept=kept_cases(stream) if maps is not False else ())
 
 

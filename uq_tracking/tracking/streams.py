@@ -12,6 +12,9 @@ from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.tracking.cases import Case, Maps, check_images, choose_cases
 
+AFTER = ("calibration", "recalibration", "intervals", "level", "n_boot", "seed")
+"""Options of ``Accumulator.compute``."""
+
 
 def as_stream(
     y_true: Any,
@@ -30,9 +33,7 @@ def as_stream(
     shape = tuple(y_true.shape)
     chosen = choose_cases(shape, maps)
     check_images(shape, images)
-    counting = {
-        name: value for name, value in options.items() if name not in ("calibration", "recalibration")
-    }
+    counting = {name: value for name, value in options.items() if name not in AFTER}
     return count_dask(
         y_true, y_pred, y_std, unit=unit, method=statistics, cases=chosen, images=images, **counting
     )
@@ -42,7 +43,7 @@ def check_stream(
     unit: str | None, options: Mapping[str, Any], maps: Maps, images: Any, predictions: Any
 ) -> None:
     """SettingsError for what an accumulator was to be given when it was made."""
-    spare = [name for name in options if name not in ("calibration", "recalibration")]
+    spare = [name for name in options if name not in AFTER]
     spare += ["unit"] if unit is not None else []
     if spare:
         raise SettingsError(f"an Accumulator has its settings already; pass {', '.join(spare)} to it")
