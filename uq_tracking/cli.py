@@ -26,6 +26,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+WIDE = 400
+"""Columns of a table that goes to a file or a pipe, where nothing should be cut."""
 console = Console()
 errors = Console(stderr=True)
 
@@ -430,4 +432,4 @@ def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     table.columns[0].no_wrap = True  # names can be copied
     for row in rows:
         table.add_row(*(str(cell).replace("[", r"\[") for cell in row))
-    console.print(table)
+    console.print(table, width=None if console.is_terminal else WIDE)

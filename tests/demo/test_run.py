@@ -159,6 +159,7 @@ def test_stored_predictions_are_those_of_the_method(tmp_path):
         )
 
 
+@pytest.mark.usefixtures("wandb_stopped")
 def test_wandb_runs_are_offline_and_all_in_the_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     reports, text = demo(tmp_path / "out", backend="wandb", methods=TWO)

@@ -163,9 +163,8 @@ def test_tensorboard_gets_the_scores_and_its_folder_the_report(tmp_path):
     assert list(Path(logger.log_dir).rglob("uq/val/report.json"))
 
 
-def test_wandb_gets_a_point_per_epoch_and_everything_at_the_end(tmp_path, monkeypatch):
-    monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("WANDB_SILENT", "true")
+@pytest.mark.usefixtures("wandb_offline")
+def test_wandb_gets_a_point_per_epoch_and_everything_at_the_end(tmp_path):
     logger = WandbLogger(save_dir=tmp_path, project="p", offline=True)
     model = tiny_model(lightning.pytorch)
     trainer(UncertaintyCallback(method="m", figures=False), logger=logger).fit(model, loader(), VAL)

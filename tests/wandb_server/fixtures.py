@@ -8,6 +8,7 @@ A ``conftest.py`` imports those it needs::
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from .server import WandbServer
 
-__all__ = ["child_processes", "wandb_home", "wandb_offline", "wandb_online"]
+__all__ = ["child_processes", "wandb_home", "wandb_offline", "wandb_online", "wandb_stopped"]
 
 _FOLDERS = ("WANDB_DIR", "WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_ARTIFACT_DIR")
 
@@ -24,6 +25,8 @@ _FOLDERS = ("WANDB_DIR", "WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR"
 @pytest.fixture
 def wandb_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that holds everything ``wandb`` writes; its service is stopped at the end."""
+    if "wandb" in sys.modules:
+        _stop_wandb()  # the client keeps the settings of whoever used it first in this process
     home = tmp_path / "wandb-home"
     for name in [name for name in os.environ if name.startswith("WANDB_")]:
         monkeypatch.delenv(name)
@@ -39,6 +42,15 @@ def wandb_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         monkeypatch.setenv(f"WANDB_X_{service}_RETRY_WAIT_MIN_SECONDS", "0.1")
         monkeypatch.setenv(f"WANDB_X_{service}_RETRY_WAIT_MAX_SECONDS", "0.5")
     yield home
+    _stop_wandb()
+
+
+@pytest.fixture
+def wandb_stopped() -> Iterator[None]:
+    """For tests that set everything else up themselves: the service is stopped before and after."""
+    if "wandb" in sys.modules:
+        _stop_wandb()
+    yield
     _stop_wandb()
 
 
