@@ -64,7 +64,11 @@ def test_the_curve_holds_the_scores_at_every_factor(n, tolerance):
         for key in curve.columns.keys() - {"factor"}:
             wide = 100 if key.endswith("_uniform") and n > 3000 else 1  # a density that jumps within a bucket
             assert_allclose(
-                curve.columns[key][place], scores[key], rtol=wide * tolerance, atol=wide * tolerance / 2, err_msg=key
+                curve.columns[key][place],
+                scores[key],
+                rtol=wide * tolerance,
+                atol=wide * tolerance / 2,
+                err_msg=key,
             )
 
 
