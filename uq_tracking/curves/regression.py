@@ -146,9 +146,7 @@ def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> l
 
 
 def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    joint = statistics.joint_counts()
-    bits = next((b for b in range(5, 0, -1) if joint.coarsened(b).extent() <= HISTOGRAM_CELLS), 0)
-    cells = joint.coarsened(bits)
+    cells = statistics.joint_counts().fitting(HISTOGRAM_CELLS)
     names = ("std_low", "std_high", "error_low", "error_high")
     columns = dict(zip(names, cells.edges(), strict=True))
     columns["count"] = cells.count.astype(float)

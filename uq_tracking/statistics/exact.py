@@ -22,6 +22,9 @@ from uq_tracking.statistics.parallel import map_threads
 
 Column = npt.NDArray[Any]
 
+SMALL = 1 << 18
+"""Up to this many rows, prefix sums are kept for every row."""
+
 CHECKPOINT = 2048
 """Rows between two stored prefix sums."""
 
@@ -118,6 +121,8 @@ class SortedRows(Groups):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
+        if self.total <= SMALL:
+            return np.asarray(self._running(name)[rows])
         unique, inverse = np.unique(rows, return_inverse=True)
         table = self._checkpoints(name)
         whole = unique // CHECKPOINT
@@ -126,6 +131,14 @@ class SortedRows(Groups):
             for w, r in zip(whole.tolist(), unique.tolist(), strict=True)
         ]
         return np.asarray((table[whole] + np.asarray(rest))[inverse], dtype=float)
+
+    def _running(self, name: str) -> FloatArray:
+        """Prefix sums of every row, where there are few."""
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_sums", {})
+        if name not in cache:
+            with np.errstate(invalid="ignore"):
+                cache[name] = np.concatenate([[0.0], np.cumsum(self.payload(name, slice(0, self.total)))])
+        return cache[name]
 
     def _checkpoints(self, name: str) -> FloatArray:
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_tables", {})
@@ -141,6 +154,9 @@ class SortedRows(Groups):
         parts = map_threads(sums, range(0, self.total, BLOCK))
         with np.errstate(invalid="ignore"):
             return np.cumsum(np.concatenate([np.zeros(1), *parts]))
+
+    def sum(self, name: str) -> float:  # noqa: D102
+        return float((self._running if self.total <= SMALL else self._checkpoints)(name)[-1])
 
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)

@@ -32,6 +32,9 @@ SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2", "doubt": "doubt2
 BLOCK = 1 << 16
 """Samples worked on at a time, so that the pointwise part stays in cache."""
 
+WORTH_THREADS = 4
+"""Blocks from which on starting threads pays."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -98,7 +101,7 @@ class Groups(ABC):
 
     def map_blocks(self, function: Callable[[Block], R], names: Sequence[str]) -> list[R]:
         """``function`` of every block, in order, on all cores."""
-        return map_threads(lambda span: function(self.block(names, *span)), self.spans())
+        return map_threads(lambda span: function(self.block(names, *span)), self.spans(), least=WORTH_THREADS)
 
 
 @dataclass(frozen=True, eq=False)

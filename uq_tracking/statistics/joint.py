@@ -82,9 +82,14 @@ class Joint:
         s, a = (self.key >> _SHIFT) >> drop, (self.key & ((1 << _SHIFT) - 1)) >> drop
         return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
 
-    def extent(self) -> int:
-        """Cells along the longer axis, counting only those in use."""
-        return max(len(np.unique(self.key >> _SHIFT)), len(np.unique(self.key & ((1 << _SHIFT) - 1))))
+    def fitting(self, cells: int) -> Joint:
+        """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
+        axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & ((1 << _SHIFT) - 1))]
+        bits = self.bits
+        while bits > 0 and max(len(axis) for axis in axes) > cells:
+            bits -= 1
+            axes = [np.unique(axis >> 1) for axis in axes]
+        return self.coarsened(bits)
 
     def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""

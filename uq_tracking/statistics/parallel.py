@@ -24,10 +24,10 @@ def worker_count() -> int:
     return min(usable, MOST_WORKERS)
 
 
-def map_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """``[function(item) for item in items]`` on all usable cores, in order."""
+def map_threads(function: Callable[[T], R], items: Iterable[T], *, least: int = 2) -> list[R]:
+    """``[function(item) for item in items]`` on all usable cores, in order; fewer than ``least`` in this thread."""
     items = list(items)
-    workers = min(worker_count(), len(items))
+    workers = min(worker_count(), len(items)) if len(items) >= least else 1
     if workers < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(workers) as pool:  # a copied context carries numpy's error state into the thread

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.exact import PAYLOADS, SortedRows
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import BLOCK, FloatArray, Grouped, Groups
+from uq_tracking.statistics.grouped import BLOCK, WORTH_THREADS, FloatArray, Grouped, Groups
 from uq_tracking.statistics.joint import JOINT_BITS, Joint
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.parallel import map_threads, worker_count
@@ -200,9 +200,8 @@ def _exact_from_rows(
 ) -> RegressionStatistics:
     orders = sort_rows(std, error)
     columns = (orders.by_std.columns["std"], orders.by_std.columns["error"], orders.by_z.values)
-    moments = dict(zip(("std", "error", "z"), map_threads(Moments.of, columns), strict=True)) | {
-        "target": target
-    }
+    found = map_threads(Moments.of, columns) if len(std) >= PACK_ABOVE else [Moments.of(c) for c in columns]
+    moments = {**dict(zip(("std", "error", "z"), found, strict=True)), "target": target}
     return RegressionStatistics(
         kind="exact",
         by_std=orders.by_std,
@@ -242,7 +241,7 @@ def _log_sum(std: npt.NDArray[Any]) -> float:
         with np.errstate(divide="ignore"):
             return float(np.log(std[start : start + BLOCK].astype(np.float64)).sum())
 
-    return math.fsum(map_threads(block, range(0, len(std), BLOCK)))
+    return math.fsum(map_threads(block, range(0, len(std), BLOCK), least=WORTH_THREADS))
 
 
 def payload_columns(std: FloatArray, error: FloatArray) -> dict[str, FloatArray]:

@@ -7,7 +7,7 @@ along; nothing of the input's length is held in more than eight bytes at a time.
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,13 @@ import numpy.typing as npt
 
 from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import BLOCK, FloatArray
-from uq_tracking.statistics.parallel import inner
+from uq_tracking.statistics.parallel import inner, map_threads
 
 PACK_ABOVE = 1 << 17
 """From this many float32 samples on, keys are packed; below, sorting is not what takes the time."""
+
+WORTH_THREADS = 1 << 17
+"""Samples from which on sorting on two cores pays."""
 
 Keys = npt.NDArray[np.uint64]
 Bits = npt.NDArray[np.uint32]
@@ -45,12 +48,16 @@ def sort_rows(std: Column, error: Column) -> ExactOrders:
         Standard deviations (>= 0) and errors ``y - mu``, all finite.
     """
     way = _Packed if _packable(std, error) else _Plain
-    with ThreadPoolExecutor(2) as pool:  # numpy's sorts release the interpreter lock
-        by_z = pool.submit(way.by_z, std, error)
+
+    def by_size() -> tuple[SortedRows, SortedRows, float | None]:
         by_std = way.by_std(std, error)
         by_abs_error, order = way.by_abs_error(by_std.columns["error"])
-        correlation = _rank_correlation(by_std.values, by_abs_error.values, order)
-        return ExactOrders(by_std, by_abs_error, by_z.result(), correlation)
+        return by_std, by_abs_error, _rank_correlation(by_std.values, by_abs_error.values, order)
+
+    both: list[Callable[[], Any]] = [by_size, lambda: way.by_z(std, error)]
+    threads = map_threads if len(std) >= WORTH_THREADS else map  # numpy's sorts release the interpreter lock
+    (by_std, by_abs_error, correlation), by_z = threads(lambda work: work(), both)
+    return ExactOrders(by_std, by_abs_error, by_z, correlation)
 
 
 def standardised(error: Column, std: Column) -> FloatArray:
@@ -66,19 +73,19 @@ class _Plain:
 
     @staticmethod
     def by_std(std: Column, error: Column) -> SortedRows:
-        order = np.argsort(std, kind="stable")
+        order = np.argsort(std)
         return SortedRows("std", {"std": std[order], "error": error[order]})
 
     @staticmethod
     def by_abs_error(error: Column) -> tuple[SortedRows, npt.NDArray[Any]]:
         size = np.abs(error)
-        order = np.argsort(size, kind="stable")
+        order = np.argsort(size)
         return SortedRows("abs_error", {"abs_error": size[order]}), order
 
     @staticmethod
     def by_z(std: Column, error: Column) -> SortedRows:
         z = standardised(error, std)
-        order = np.argsort(z, kind="stable")
+        order = np.argsort(z)
         return SortedRows("z", {"z": z[order], "std": std[order], "error": error[order]})
 
 
