@@ -30,7 +30,9 @@ def fill(name: str, runs: int, samples: int) -> None:
         std = rng.uniform(0.1, 1.0, samples)
         target = rng.normal(size=samples)
         mean = target + std * rng.standard_normal(samples)
-        uq.log(target, mean, std, run=f"mlflow:{name}", method="m", figures=False, predictions=False, strict=True)
+        uq.log(
+            target, mean, std, run=f"mlflow:{name}", method="m", figures=False, predictions=False, strict=True
+        )
 
 
 def baseline(name: str) -> None:
