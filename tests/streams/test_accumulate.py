@@ -3,6 +3,8 @@ import pickle
 
 import numpy as np
 import pytest
+import xarray
+import zarr
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
@@ -87,7 +89,6 @@ class TestReport:
         )
 
     def test_the_unit_of_labelled_arrays_is_kept(self):
-        xarray = pytest.importorskip("xarray")
         y, mean, std = predictions(n=20)
         accumulator = uq.Accumulator()
         accumulator.update(xarray.DataArray(y, attrs={"units": "m"}), mean, std)
@@ -496,7 +497,6 @@ class TestBlocks:
             uq.evaluate_blocks([3])
 
     def test_memory_maps_and_zarr_are_cut_along_the_first_axis(self, tmp_path):
-        zarr = pytest.importorskip("zarr")
         from uq_tracking.streams.blocks import array_blocks
 
         data = [column.reshape(50, 4, 10) for column in predictions(n=2000)]

@@ -2,16 +2,17 @@
 
 import json
 
+import dask.array as da
+import distributed
 import numpy as np
 import pytest
+import xarray
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
 
 from .made import predictions
-
-da = pytest.importorskip("dask.array")
 
 SHAPE = (30, 16, 24)
 
@@ -82,7 +83,6 @@ class TestEvaluate:
         assert len(calls) == 3
 
     def test_xarray_on_dask(self):
-        xarray = pytest.importorskip("xarray")
         y, mean, std = (xarray.DataArray(c, dims=("t", "y", "x")) for c in lazy(data()))
         assert_same_scores(uq.evaluate(y, mean, std), uq.evaluate(*data()), rtol=1e-9)
         with pytest.raises(uq.errors.AlignmentError, match="y_pred"):
@@ -174,7 +174,6 @@ def test_the_verb_logs_scores_and_maps(tmp_path):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    distributed = pytest.importorskip("distributed")
     folder = tmp_path_factory.mktemp("dask")
     with (
         distributed.LocalCluster(

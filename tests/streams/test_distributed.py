@@ -13,8 +13,6 @@ from uq_tracking.errors import SettingsError
 
 from .made import predictions
 
-pytest.importorskip("torch")
-
 PROGRAM = """
 import json, sys
 import numpy as np

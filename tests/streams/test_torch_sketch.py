@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.statistics.regression import ORDERS
+from uq_tracking.statistics.torch_sketch import TorchSketch
 
 from .made import LAWS, predictions
 from .test_accumulate_laws import assert_alike
-
-torch = pytest.importorskip("torch")
-
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-
-from uq_tracking.statistics.torch_sketch import TorchSketch  # noqa: E402
 
 WAITS = ("_local_scalar_dense", "nonzero", "unique", "masked_select", "bincount", "_to_copy", "item", "equal")
 """Operators that make the host wait for the device, or copy between them."""
