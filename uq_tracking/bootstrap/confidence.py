@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.bootstrap.bands import banded
 from uq_tracking.bootstrap.resampling import (
     FEWEST_GROUPS,
     RESAMPLES,
@@ -114,7 +115,7 @@ def _within(metric: Metric, centre: float, low: float, high: float) -> Range:
 def with_intervals(
     report: Report, tables: GroupTables, settings: Settings, metrics: Iterable[Metric], **options: Any
 ) -> Report:
-    """The report with intervals of its scores, the groups' statistics, and how the intervals were made.
+    """The report with intervals of its scores, bands of its curves, the groups' statistics, and how it was done.
 
     ``options`` are ``level``, ``n_boot`` and ``seed``. Where there are no intervals, ``provenance["intervals"]`` says
     why.
@@ -126,6 +127,7 @@ def with_intervals(
         statistics = replace(statistics, groups=tables)
     return replace(
         report,
+        curves=banded(dict(report.curves), tables, settings, **options),
         intervals=dict(made.values),
         statistics=statistics,
         provenance={**report.provenance, "intervals": about},

@@ -11,7 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, columns, drawn, family_text, heading, score_text, unit_of
+from uq_tracking.figures.source import (
+    Columns,
+    band,
+    columns,
+    drawn,
+    family_text,
+    heading,
+    score_text,
+    unit_of,
+)
 from uq_tracking.figures.style import dress, line, new_figure, points, reference, titled
 from uq_tracking.figures.text import counted, with_unit
 
@@ -49,6 +58,7 @@ def reliability(report: Report) -> Figure:
     figure = new_figure()
     ax = reliability_axes(figure.add_subplot(), [bins], unit_of(report))
     _count_bars(ax, bins)
+    band(ax, report, "reliability", bins["rmv"])
     line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False)
     titled(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
     return figure

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import columns, drawn, heading, score_text
+from uq_tracking.figures.source import band, columns, drawn, heading, score_text
 from uq_tracking.figures.style import dress, legend, line, new_figure, points, titled
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def sparsified(report: Report, error: str, score: str, *, label: str = "by uncer
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
     area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
     ax.fill_between(x, curve["oracle"], curve["model"], **area)
+    band(ax, report, f"sparsification_{error.lower()}", x)
     points(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
     points(ax, x, curve["model"], label=label)
     points(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from uq_tracking.figures import style
 from uq_tracking.figures.style import finished, undefined_figure
 from uq_tracking.figures.text import one_line, readable
 
@@ -98,3 +100,12 @@ def score_text(report: Report, key: str, label: str) -> str:
         low, high = report.intervals[key]
         text += f" ({readable(low, padded=True)} to {readable(high, padded=True)})"
     return text
+
+
+def band(ax: Axes, report: Report, name: str, x: FloatArray) -> None:
+    """Draw the pointwise confidence band of a curve, where groups gave it one."""
+    found = report.curves[name].columns
+    if "low" in found and len(found["low"]) == len(x):
+        ax.fill_between(
+            x, found["low"], found["high"], color=style.MODEL, alpha=0.3, linewidth=0, label="interval"
+        )
