@@ -21,6 +21,12 @@ def place(request):
     return request.getfixturevalue(request.param.replace("-", "_") + "_place")
 
 
+def use_tracking_uri(monkeypatch, uri):
+    """The environment decides, here and in child processes, whatever an earlier test told MLflow."""
+    monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", None)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+
+
 @pytest.fixture
 def dir_place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -30,14 +36,14 @@ def dir_place(tmp_path, monkeypatch):
 @pytest.fixture
 def mlflow_sqlite_place(sqlite_uri, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_uri)
+    use_tracking_uri(monkeypatch, sqlite_uri)
     return Place(f"mlflow:test {uuid.uuid4().hex}")
 
 
 @pytest.fixture
 def mlflow_http_place(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", server[0])
+    use_tracking_uri(monkeypatch, server[0])
     return Place(f"mlflow:test {uuid.uuid4().hex}")
 
 
