@@ -31,10 +31,10 @@ LARGEST = {  # beyond this a job takes minutes or does not fit
     "scoringrules_crps": 10**7,
     "scipy_spearman": 10**7,
     "np_argsort": 10**8,
-    "np_sort": 10**8,
+    "np_sort": 10**7,
     "suite_exact": 10**7,
     "suite_sketch": 10**8,
-    "ause_alone": 10**8,
+    "ause_alone": 10**7,
     "stream": 10**8,
 }
 LABELS = {
