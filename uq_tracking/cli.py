@@ -432,4 +432,4 @@ def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     table.columns[0].no_wrap = True  # names can be copied
     for row in rows:
         table.add_row(*(str(cell).replace("[", r"\[") for cell in row))
-    console.print(table, width=None if console.is_terminal else WIDE)
+    (console if console.is_terminal else Console(width=WIDE)).print(table)
