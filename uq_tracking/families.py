@@ -48,8 +48,11 @@ class Proper(Standard):
     """A family whose proper scores have a closed form."""
 
     @abstractmethod
-    def crps(self, z: FloatArray) -> FloatArray:
-        """Continuous ranked probability score of the standardised distribution at z, per unit of s."""
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        """Continuous ranked probability score of the standardised distribution at z, per unit of s.
+
+        ``density`` is ``pdf(z)`` where it is known already.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,9 +71,10 @@ class Gaussian(Proper):
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
 
-    def crps(self, z: FloatArray) -> FloatArray:
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)``; ``2 Phi(z) - 1`` is erf, which keeps small z exact."""
-        return z * _array(special.erf(z / SQRT2)) + 2 * self.pdf(z) - 1 / SQRT_PI
+        density = self.pdf(z) if density is None else density
+        return z * _array(special.erf(z / SQRT2)) + 2 * density - 1 / SQRT_PI
 
 
 @dataclass(frozen=True)
@@ -92,10 +96,9 @@ class Laplace(Proper):
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return np.exp(-SQRT2 * np.abs(z)) / SQRT2
 
-    def crps(self, z: FloatArray) -> FloatArray:
-        """``|z| + b exp(-|z| / b) - 3 b / 4``."""
-        a = np.abs(z)
-        return a + (np.exp(-SQRT2 * a) - 0.75) / SQRT2
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        """``|z| + b exp(-|z| / b) - 3 b / 4``, the middle term being the density."""
+        return np.abs(z) + (self.pdf(z) if density is None else density) - 0.75 / SQRT2
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class Uniform(Proper):
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return np.where(np.abs(z) <= SQRT3, 1 / (2 * SQRT3), 0.0)
 
-    def crps(self, z: FloatArray) -> FloatArray:
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z^2 / (2 w) + w / 6`` inside the support and ``|z| - w / 3`` outside, ``w = sqrt 3``."""
         a = np.abs(z)
         return np.where(a <= SQRT3, np.square(np.minimum(a, SQRT3)) / (2 * SQRT3) + SQRT3 / 6, a - SQRT3 / 3)

@@ -146,7 +146,7 @@ def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> l
 
 
 def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    cells = statistics.joint_counts().fitting(HISTOGRAM_CELLS)
+    cells = statistics.joint_within(HISTOGRAM_CELLS)
     names = ("std_low", "std_high", "error_low", "error_high")
     columns = dict(zip(names, cells.edges(), strict=True))
     columns["count"] = cells.count.astype(float)

@@ -18,6 +18,9 @@ from uq_tracking.statistics.regression import RegressionStatistics
 PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
 
+PIT_STRIDE = 32
+"""Groups between two at which ``pit_ks`` looks first."""
+
 
 def coverage_at(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples inside the central interval of each level, its ends included."""
@@ -166,14 +169,28 @@ def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
     0.191462
     """
     cdf, n = family_of(settings).cdf, statistics.n
+    return max(statistics.by_z.map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False))
 
-    def worst(block: Block) -> float:
-        ends = block.start + np.cumsum(block.count)
-        low = cdf(block.low)
-        high = low if block.high is block.low else cdf(block.high)
-        return float(max((ends / n - high).max(), (low - (ends - block.count) / n).max()))
 
-    return max(statistics.by_z.map_blocks(worst, ()))
+def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: int) -> float:
+    """Largest distance of F from the empirical distribution's steps, over the groups of a block.
+
+    Both rise, so between two groups the distance is bounded by F at one and the step at the other: F is asked for
+    only where that bound exceeds what is found at every ``PIT_STRIDE``-th group.
+    """
+    first = np.arange(0, len(block.low), PIT_STRIDE)
+    last = np.minimum(first + PIT_STRIDE, len(block.low)) - 1
+    below, upto = (block.ends - block.count) / n, block.ends / n
+    at_first, at_last = cdf(block.low[first]), cdf(block.high[last])
+    found = max((at_first - below[first]).max(), (upto[last] - at_last).max())
+    bound = np.maximum(at_last - below[first], upto[last] - at_first)
+    rest = (first[bound > found][:, None] + np.arange(PIT_STRIDE)).ravel()
+    rest = rest[rest < len(block.low)]
+    if len(rest):
+        low = cdf(block.low[rest])
+        high = low if block.high is block.low else cdf(block.high[rest])
+        found = max(found, (low - below[rest]).max(), (upto[rest] - high).max())
+    return float(found)
 
 
 @dataclass(frozen=True)
@@ -189,9 +206,15 @@ class Bins:
 
 def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
+    if statistics.n < n_bins:
+        raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
+    made: Bins = statistics.memo.get(f"bins/{n_bins}") or _bins(statistics, n_bins)
+    statistics.memo[f"bins/{n_bins}"] = made
+    return made
+
+
+def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     n = statistics.n
-    if n < n_bins:
-        raise Undefined(f"{n} samples cannot fill {n_bins} bins; lower n_bins")
     size, larger = divmod(n, n_bins)
     edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
     groups, count = statistics.by_std, np.diff(edges).astype(float)

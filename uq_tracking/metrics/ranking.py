@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import FloatArray
@@ -15,15 +16,15 @@ from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.joint import JOINT_BITS
+from uq_tracking.statistics.parallel import inner
 from uq_tracking.statistics.ranking import RankingStatistics
 from uq_tracking.statistics.regression import RegressionStatistics
 
 FRACTIONS = np.arange(100) / 100
 """Share of the most uncertain samples taken away."""
 
-
-FAR = 10_000
-"""From this many samples on the expansion of the harmonic numbers is exact to the last digit."""
+NEAR = 4000
+"""From here on ``log(n + 1/2) + 1 / (24 (n + 1/2)^2)`` is exact to the last digit: the next term is 7 / (960 n^4)."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,14 @@ def kept_counts(n: int) -> FloatArray:
 
 def sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
+    made: Sparsification = statistics.memo.get(f"sparsification/{payload}") or _sparsification(
+        statistics, payload
+    )
+    statistics.memo[f"sparsification/{payload}"] = made
+    return made
+
+
+def _sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     total = statistics.by_abs_error.sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
@@ -102,41 +111,39 @@ def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
 def sum_of_prefix_means(groups: Groups, payload: str) -> float:
     """Sum over k = 1 ... N of the mean payload of the first k samples.
 
-    The j-th of the c samples of a group that starts after p samples with sum C has the prefix mean
-    (C + j A / c) / (p + j); their sum over j is C h + (A / c) (c - p h) with h = H(p + c) - H(p).
+    The j-th sample is part of the means from k = j on and counts for H(N) - H(j - 1), H being the harmonic numbers.
+    Over the c samples that end at q that is on average ``H(N) - H(q - c) + 1 - q (H(q) - H(q - c)) / c``.
     """
-    spans = groups.spans()
-    starts = [groups.samples_before(start) for start, _ in spans]
-    before = dict(zip(starts, groups.cumulative(payload, starts).tolist(), strict=True))
+    last = harmonic([groups.total])
 
     def block_sum(block: Block) -> float:
-        count, error = block.count, block.sums[payload]
-        ends = block.start + np.cumsum(count)
-        including = before[block.start] + np.cumsum(error)
-        at_ends = float((including / ends).sum())  # all there is to groups of one sample
-        tied = np.flatnonzero(count > 1)
-        return at_ends + _tied_sum(
-            ends[tied], count[tied], including[tied], error[tied], far=block.start >= FAR
-        )
+        start = block.ends - block.count
+        weight = last - harmonic(start)
+        several = np.flatnonzero(block.count > 1)
+        if len(several):
+            ends, start, count = block.ends[several], start[several], block.count[several]
+            weight[several] += 1 - ends * harmonic_gap(start, ends) / count
+        return inner(weight, block.sums[payload])
 
     return math.fsum(groups.map_blocks(block_sum, (payload,)))
 
 
-def _tied_sum(
-    ends: FloatArray, count: FloatArray, including: FloatArray, error: FloatArray, *, far: bool
-) -> float:
-    """What groups of several samples add to their prefix mean at the end."""
-    harmonic = _harmonic_gaps(ends - count, ends, far=far)
-    inside = 1 - (ends - count) * harmonic / count
-    return float(np.sum((including - error) * harmonic + error * inside - including / ends))
+def harmonic(n: npt.ArrayLike) -> FloatArray:
+    """Harmonic numbers H(n), less Euler's constant."""
+    x = np.asarray(n, dtype=float) + 0.5
+    near = np.flatnonzero(x < NEAR)
+    made = np.log(x) + 1 / (24 * x * x)
+    made[near] = special.digamma(x[near] + 0.5)
+    return made
 
 
-def _harmonic_gaps(start: FloatArray, end: FloatArray, *, far: bool) -> FloatArray:
-    """``H(end) - H(start)`` of the harmonic numbers; far out by their expansion, which does not cancel."""
-    if not far:
-        return np.asarray(special.digamma(end + 1) - special.digamma(start + 1))
+def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
+    """``H(end) - H(start)`` without cancellation far out."""
     x, y = start + 0.5, end + 0.5
-    return np.log1p((end - start) / x) + (1 / x**2 - 1 / y**2) / 24
+    gap = np.log1p((end - start) / x) + (1 / y**2 - 1 / x**2) / 24
+    near = np.flatnonzero(x < NEAR)
+    gap[near] = special.digamma(y[near] + 0.5) - special.digamma(x[near] + 0.5)
+    return gap
 
 
 def order_of(share: float, n: int) -> int:

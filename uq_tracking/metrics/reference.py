@@ -15,7 +15,8 @@ from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Extra, Metric, Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import BLOCK, FloatArray, IntArray
+from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.parallel import BLOCK
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, Proper, family_of
+from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
@@ -20,6 +20,9 @@ LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
 
 FAMILIES: dict[str, Proper] = {"": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
+
+
+FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
 
 
 def require_density(statistics: RegressionStatistics) -> None:
@@ -45,7 +48,7 @@ class FamilySums:
 def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
     """Sums of one family; one pass over the z groups makes those of all."""
     if "family_sums" not in statistics.memo:
-        passes = statistics.by_z.map_blocks(_block_sums, statistics.by_z.payloads)
+        passes = statistics.by_z.map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
         totals = np.sum(passes, axis=0)
         missed = _missed_point_masses(statistics)
         statistics.memo["family_sums"] = {
@@ -63,19 +66,26 @@ def _block_sums(block: Block) -> list[list[float]]:
     (``sum(std z) = sum(error)``): exact for exact groups, second order in the width of a sketch's buckets.
     """
     std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        plain = block.sums["z"] / block.count
-        centre = np.clip(block.sums["error"] / std, block.low, block.high)
-    plain = np.where(np.isfinite(plain), plain, 0.0)  # point masses: no std, and no density to ask for
-    centre = np.where(np.isfinite(centre), centre, 0.0)
+    if block.high is block.low:
+        plain = centre = _or_zero(block.low)
+    else:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            plain = _or_zero(block.sums["z"] / block.count)
+            centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
     distance = inner(block.count, np.abs(plain))
     made = []
     for family in FAMILIES.values():
         density = family.pdf(plain)
         with np.errstate(invalid="ignore"):
             sums = [inner(weight, density) for weight in (inverse, root)]
-        made.append([inner(std, family.crps(centre)), *sums, distance])
+        crps = family.crps(centre, density if centre is plain else None)
+        made.append([inner(std, crps), *sums, distance])
     return made
+
+
+def _or_zero(z: FloatArray) -> FloatArray:
+    """Zero in place of the z of point masses, which have no std and no density to ask for."""
+    return np.where(np.isfinite(z), z, 0.0)
 
 
 def _missed_point_masses(statistics: RegressionStatistics) -> float:

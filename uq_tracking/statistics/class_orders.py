@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.exact import PAYLOADS, Column, SortedRows
-from uq_tracking.statistics.grouped import BLOCK, Groups
+from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.parallel import THREAD_BLOCK as BLOCK
 from uq_tracking.statistics.parallel import map_threads
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 

@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import BLOCK, Block, FloatArray, Groups, IntArray, Side
-from uq_tracking.statistics.parallel import map_threads
+from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
+from uq_tracking.statistics.parallel import BLOCK, block_size, map_spans, spans
 
 Column = npt.NDArray[Any]
 
-SMALL = 1 << 18
-"""Up to this many rows, prefix sums are kept for every row."""
-
-CHECKPOINT = 2048
-"""Rows between two stored prefix sums."""
+STEP = 64
+"""Rows between two stored prefix sums; what lies between is added up when asked for."""
 
 PAYLOADS = {
     "std": ("std", "std2", "abs_error", "sq_error"),
@@ -60,8 +57,8 @@ class SortedRows(Groups):
     def total(self) -> int:  # noqa: D102
         return len(self.values)
 
-    def payload(self, name: str, part: slice) -> FloatArray:
-        """One payload of the rows ``part``, in float64."""
+    def payload(self, name: str, part: slice | IntArray) -> FloatArray:
+        """One payload of the rows ``part``, a slice or indices, in float64."""
         if name in self.columns:
             return np.asarray(self.columns[name][part], dtype=np.float64)
         return _DERIVED[name](self, part)
@@ -83,10 +80,12 @@ class SortedRows(Groups):
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
-        lower, upper = self._prefix(name, left), self._prefix(name, right)
-        share = np.where(right > left, (wanted - left) / np.maximum(right - left, 1), 0.0)
-        with np.errstate(invalid="ignore"):
-            return np.where(share > 0, lower + share * (upper - lower), lower)
+        sums = self._prefix(name, left)
+        cut = np.flatnonzero(wanted > left)  # positions inside a run of ties
+        if len(cut):
+            share = (wanted - left)[cut] / (right - left)[cut]
+            sums[cut] += share * (self._prefix(name, right[cut]) - sums[cut])
+        return sums
 
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
@@ -105,8 +104,8 @@ class SortedRows(Groups):
         return np.asarray([one(*start, *end) for start, end in pairwise(cuts)])
 
     def _sum(self, name: str, start: int, end: int) -> float:
-        spans = range(start, end, BLOCK)
-        return math.fsum(float(self.payload(name, slice(at, min(at + BLOCK, end))).sum()) for at in spans)
+        starts = range(start, end, BLOCK)
+        return math.fsum(float(self.payload(name, slice(at, min(at + BLOCK, end))).sum()) for at in starts)
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the tied run that each position cuts."""
@@ -121,72 +120,57 @@ class SortedRows(Groups):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
-        if self.total <= SMALL:
-            return np.asarray(self._running(name)[rows])
-        unique, inverse = np.unique(rows, return_inverse=True)
-        table = self._checkpoints(name)
-        whole = unique // CHECKPOINT
-        rest = [
-            self.payload(name, slice(w * CHECKPOINT, r)).sum() if r > w * CHECKPOINT else 0.0
-            for w, r in zip(whole.tolist(), unique.tolist(), strict=True)
-        ]
-        return np.asarray((table[whole] + np.asarray(rest))[inverse], dtype=float)
+        stored = rows // STEP
+        between = stored[:, None] * STEP + np.arange(STEP)
+        values = self.payload(name, np.minimum(between, self.total - 1))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(
+                self._sums(name)[stored] + np.where(between < rows[:, None], values, 0.0).sum(axis=1)
+            )
 
-    def _running(self, name: str) -> FloatArray:
-        """Prefix sums of every row, where there are few."""
-        cache: dict[str, FloatArray] = self.__dict__.setdefault("_sums", {})
+    def _sums(self, name: str) -> FloatArray:
+        """Prefix sums of a payload, every ``STEP`` rows."""
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
-            with np.errstate(invalid="ignore"):
-                cache[name] = np.concatenate([[0.0], np.cumsum(self.payload(name, slice(0, self.total)))])
+            cache[name] = self._make_sums(name)
         return cache[name]
 
-    def _checkpoints(self, name: str) -> FloatArray:
-        cache: dict[str, FloatArray] = self.__dict__.setdefault("_tables", {})
-        if name not in cache:
-            cache[name] = self._make_checkpoints(name)
-        return cache[name]
+    def _make_sums(self, name: str) -> FloatArray:
+        def sums(start: int, end: int) -> FloatArray:
+            return np.add.reduceat(self.payload(name, slice(start, end)), np.arange(0, end - start, STEP))
 
-    def _make_checkpoints(self, name: str) -> FloatArray:
-        def sums(start: int) -> FloatArray:
-            part = self.payload(name, slice(start, min(start + BLOCK, self.total)))
-            return np.add.reduceat(part, np.arange(0, len(part), CHECKPOINT))
-
-        parts = map_threads(sums, range(0, self.total, BLOCK))
+        parts = map_spans(sums, spans(self.total))
         with np.errstate(invalid="ignore"):
             return np.cumsum(np.concatenate([np.zeros(1), *parts]))
 
     def sum(self, name: str) -> float:  # noqa: D102
-        return float((self._running if self.total <= SMALL else self._checkpoints)(name)[-1])
+        return float(self._sums(name)[-1])
 
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
     def spans(self) -> list[tuple[int, int]]:  # noqa: D102
-        edges = [0]
+        edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
-            end = min(edges[-1] + BLOCK, self.total)
+            end = min(edges[-1] + step, self.total)
             if end < self.total:  # whole runs only
                 end = int(np.searchsorted(self.values, self.values[end - 1], side="right"))
             edges.append(end)
         return list(itertools.pairwise(edges))
 
-    def samples_before(self, start: int) -> int:  # noqa: D102
-        return start
-
-    def block(self, names: Sequence[str], start: int, end: int) -> Block:  # noqa: D102
+    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
         part = slice(start, end)
         values = self.values[part]
         sums = {name: self.payload(name, part) for name in names}
-        fresh = values[1:] != values[:-1]
-        if fresh.all():
-            value, count = values.astype(np.float64), np.ones(len(values))
-        else:
-            first = np.flatnonzero(np.concatenate([[True], fresh]))
-            value = values[first].astype(np.float64)
-            count = np.diff(np.append(first, len(values))).astype(float)
-            sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
-        return Block(start, value, value, count, sums)
+        first = _run_starts(values) if ties else None
+        if first is None:
+            value = values.astype(np.float64)
+            return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
+        value = values[first].astype(np.float64)
+        stops = np.append(first[1:], len(values))
+        sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
+        return Block(value, value, (stops - first).astype(float), (start + stops).astype(float), sums)
 
     def folded(self) -> SortedRows:  # noqa: D102
         return self._folded
@@ -197,16 +181,24 @@ class SortedRows(Groups):
         return SortedRows("abs_" + self.by, {"abs_" + self.by: np.sort(np.abs(self.values), kind="stable")})
 
 
-def _error(rows: SortedRows, part: slice) -> FloatArray:
+def _run_starts(values: Column) -> IntArray | None:
+    """Where the runs of equal values start; None where all values differ."""
+    fresh = np.empty(len(values), dtype=bool)
+    fresh[0] = True
+    np.not_equal(values[1:], values[:-1], out=fresh[1:])
+    return None if fresh.all() else np.flatnonzero(fresh)
+
+
+def _error(rows: SortedRows, part: slice | IntArray) -> FloatArray:
     return rows.payload("z", part) * rows.payload("std", part)
 
 
-def _inverse(rows: SortedRows, part: slice) -> FloatArray:
+def _inverse(rows: SortedRows, part: slice | IntArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         return 1 / rows.payload("std", part)
 
 
-_DERIVED: dict[str, Callable[[SortedRows, slice], FloatArray]] = {
+_DERIVED: dict[str, Callable[[SortedRows, slice | IntArray], FloatArray]] = {
     "std2": lambda rows, part: np.square(rows.payload("std", part)),
     "z2": lambda rows, part: np.square(rows.payload("z", part)),
     "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),

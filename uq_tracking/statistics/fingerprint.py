@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import BLOCK
+from uq_tracking.statistics.parallel import BLOCK
 
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), one per column."""

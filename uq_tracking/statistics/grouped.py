@@ -7,7 +7,6 @@ random order, so ties never depend on the order of the input.
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.parallel import map_threads
+from uq_tracking.statistics.parallel import map_spans, spans
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -29,21 +28,17 @@ R = TypeVar("R")
 SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2", "doubt": "doubt2"}
 """The payload that holds the square of the value the groups are sorted by."""
 
-BLOCK = 1 << 16
-"""Samples worked on at a time, so that the pointwise part stays in cache."""
-
-WORTH_THREADS = 4
-"""Blocks from which on starting threads pays."""
-
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive whole groups: ``start`` samples lie before them."""
+    """Consecutive whole groups: value range, count and payload sums of each."""
 
-    start: int
     low: FloatArray
     high: FloatArray
+    """The same array as ``low`` where every group has a single value."""
     count: FloatArray
+    ends: FloatArray
+    """Number of samples up to the end of each group, from the very first group on."""
     sums: Mapping[str, FloatArray]
 
 
@@ -79,12 +74,12 @@ class Groups(ABC):
         """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
 
     @abstractmethod
-    def samples_before(self, start: int) -> int:
-        """Samples before the group that a span starts with."""
+    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
+        """The groups of one span, with the payloads named.
 
-    @abstractmethod
-    def block(self, names: Sequence[str], start: int, end: int) -> Block:
-        """The groups of one span, with the payloads named."""
+        Without ``ties``, samples of equal value may come as groups of their own: cheaper, where it makes no
+        difference.
+        """
 
     @abstractmethod
     def folded(self) -> Groups:
@@ -99,9 +94,15 @@ class Groups(ABC):
         for start, end in self.spans():
             yield self.block(names, start, end)
 
-    def map_blocks(self, function: Callable[[Block], R], names: Sequence[str]) -> list[R]:
-        """``function`` of every block, in order, on all cores."""
-        return map_threads(lambda span: function(self.block(names, *span)), self.spans(), least=WORTH_THREADS)
+    def map_blocks(
+        self, function: Callable[[Block], R], names: Sequence[str], *, ties: bool = True
+    ) -> list[R]:
+        """``function`` of every block, in order, on all cores; ``ties`` as for ``block``."""
+
+        def one(start: int, end: int) -> R:
+            return function(self.block(names, start, end, ties=ties))
+
+        return map_spans(one, self.spans())
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,16 +199,13 @@ class Grouped(Groups):
         return np.asarray(low[group] + share * width)
 
     def spans(self) -> list[tuple[int, int]]:  # noqa: D102
-        edges = [*range(0, len(self.count), BLOCK), len(self.count)]
-        return list(itertools.pairwise(edges))
+        return spans(len(self.count))
 
-    def samples_before(self, start: int) -> int:  # noqa: D102
-        return int(self.ends[start])
-
-    def block(self, names: Sequence[str], start: int, end: int) -> Block:  # noqa: D102
+    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
         (low, high), part = self._range, slice(start, end)
         sums = {name: self.sums[name][part] for name in names}
-        return Block(int(self.ends[start]), low[part], high[part], self.count[part].astype(float), sums)
+        ends = self.ends[start + 1 : end + 1].astype(float)
+        return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
 
     def folded(self) -> Grouped:  # noqa: D102
         low, high = self._range

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.statistics.grouped import BLOCK, FloatArray, IntArray
+from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.parallel import TABLE_BLOCK, block_size, map_spans, spans
 from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
 
 JOINT_BITS = 5
@@ -39,12 +40,10 @@ class Joint:
 
     @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
-        """Count rows, a block at a time."""
-        result = cls.empty(bits)
-        step = 16 * BLOCK
-        for start in range(0, len(std), step):
-            result = result.merge(cls._of_block(std[start : start + step], error[start : start + step], bits))
-        return result
+        """Count rows, a block at a time: long blocks where the table of cells is large."""
+        step = TABLE_BLOCK if bits == JOINT_BITS else 2 * block_size(len(std))
+        parts = [slice(start, start + step) for start in range(0, len(std), step)]
+        return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
 
     @classmethod
     def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
@@ -52,9 +51,11 @@ class Joint:
         a = coarse_bucket(np.abs(error.astype(np.float64)), bits)
         s_used, s_index = dense(s)
         a_used, a_index = dense(a)
-        if len(s_used) * len(a_used) > 64 * BLOCK:  # a table that is nearly all zeros
+        if len(s_used) * len(a_used) > 16 * TABLE_BLOCK:  # a table that is nearly all zeros
             return cls.empty(bits).merge(cls(cls.keys(s, a), np.ones(len(s), dtype=np.int64), bits))
-        table = np.bincount(s_index * len(a_used) + a_index, minlength=len(s_used) * len(a_used))
+        s_index *= len(a_used)
+        s_index += a_index
+        table = np.bincount(s_index, minlength=len(s_used) * len(a_used))
         cell = np.flatnonzero(table)
         key = cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)])
         return cls(key, table[cell].astype(np.int64), bits)
@@ -85,11 +86,7 @@ class Joint:
     def fitting(self, cells: int) -> Joint:
         """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
         axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & ((1 << _SHIFT) - 1))]
-        bits = self.bits
-        while bits > 0 and max(len(axis) for axis in axes) > cells:
-            bits -= 1
-            axes = [np.unique(axis >> 1) for axis in axes]
-        return self.coarsened(bits)
+        return self.coarsened(fitting_bits(axes, self.bits, cells))
 
     def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
@@ -108,12 +105,31 @@ class Joint:
         return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
 
 
+def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
+    """Most mantissa bits, at most ``bits``, at which every axis uses at most ``cells`` of its buckets (distinct)."""
+    while bits > 0 and max(len(axis) for axis in axes) > cells:
+        bits -= 1
+        axes = [np.unique(axis >> 1) for axis in axes]
+    return bits
+
+
+def used_buckets(values: npt.NDArray[Any], bits: int = JOINT_BITS) -> IntArray:
+    """The buckets that sorted, non-negative values fall into."""
+
+    def used(start: int, end: int) -> IntArray:
+        bucket = coarse_bucket(values[start:end].astype(np.float64), bits)
+        return bucket[np.flatnonzero(np.diff(bucket, prepend=-1))]
+
+    return np.unique(np.concatenate(map_spans(used, spans(len(values)))))
+
+
 def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
     """The buckets that occur, and each row's place among them."""
     low = int(bucket.min())
-    present = np.bincount(bucket - low) > 0
+    above = bucket - low
+    present = np.bincount(above) > 0
     place = np.cumsum(present) - 1
-    return np.flatnonzero(present) + low, place[bucket - low]
+    return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
 
 
 def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import BLOCK
+from uq_tracking.statistics.parallel import spans
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Moments:
     def of(cls, values: npt.NDArray[Any]) -> Moments:
         """Moments of an array, in cache-sized blocks."""
         result = cls()
-        for start in range(0, len(values), BLOCK):
-            result = result.merge(cls._of_block(values[start : start + BLOCK].astype(np.float64)))
+        for start, end in spans(len(values)):
+            result = result.merge(cls._of_block(values[start:end].astype(np.float64)))
         return result
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
@@ -16,6 +16,19 @@ R = TypeVar("R")
 
 MOST_WORKERS = 8
 """Beyond this, memory bandwidth is what counts."""
+
+
+BLOCK = 1 << 14
+"""Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
+
+THREAD_BLOCK = 1 << 16
+"""Samples that each of several threads works on at a time: more, since every hand-over between them costs."""
+
+TABLE_BLOCK = 1 << 18
+"""Samples counted at a time where a large table of buckets is gone through once per block."""
+
+WORTH_THREADS = 1 << 20
+"""Samples from which on pointwise work is shared between threads."""
 
 
 def worker_count() -> int:
@@ -33,6 +46,32 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, least: int = 
     with ThreadPoolExecutor(workers) as pool:  # a copied context carries numpy's error state into the thread
         waiting = [pool.submit(copy_context().run, function, item) for item in items]
         return [each.result() for each in waiting]
+
+
+def block_size(n: int) -> int:
+    """How many of n samples to work on at a time."""
+    return THREAD_BLOCK if n >= WORTH_THREADS else BLOCK
+
+
+def spans(n: int) -> list[tuple[int, int]]:
+    """Consecutive stretches of n samples, ``(start, end)`` each."""
+    step = block_size(n)
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def map_spans(function: Callable[[int, int], R], stretches: Sequence[tuple[int, int]]) -> list[R]:
+    """``function(start, end)`` of consecutive stretches, in order; on all cores where there are many samples."""
+    many = bool(stretches) and stretches[-1][1] >= WORTH_THREADS
+    return map_threads(lambda stretch: function(*stretch), stretches, least=2 if many else len(stretches) + 1)
+
+
+def keep_memory(size: int) -> None:
+    """Have the allocator keep freed arrays of up to ``size`` bytes for the next ones.
+
+    glibc gives arrays above a threshold back to the system at once, and fresh pages cost more than sorting what is
+    in them; freeing one large array raises the threshold. Elsewhere this does nothing.
+    """
+    np.empty(size, dtype=np.uint8)
 
 
 def inner(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:

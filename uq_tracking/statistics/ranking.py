@@ -10,18 +10,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import BLOCK, Grouped
-from uq_tracking.statistics.parallel import map_threads, worker_count
+from uq_tracking.statistics.grouped import Grouped
+from uq_tracking.statistics.parallel import TABLE_BLOCK, map_threads, worker_count
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 
-STEP = 4 * BLOCK
 PAYLOADS = {"std": ("std", "std2", "abs_error", "sq_error"), "abs_error": ("abs_error", "sq_error")}
 
 
@@ -32,6 +31,8 @@ class RankingStatistics:
     n: int
     by_std: Grouped
     by_abs_error: Grouped
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Results shared between metrics."""
 
     def __add__(self, other: RankingStatistics) -> RankingStatistics:
         by_std, by_abs_error = self.by_std.merge(other.by_std), self.by_abs_error.merge(other.by_abs_error)
@@ -45,13 +46,13 @@ def ranking_statistics(
 
     Takes about a third of the time of the whole sketch; the same buckets, so the same numbers.
     """
-    workers = worker_count() if len(std) > 4 * STEP else 1
+    workers = worker_count() if len(std) > 4 * TABLE_BLOCK else 1
     edges = np.linspace(0, len(std), workers + 1).astype(int).tolist()
 
     def count(worker: int) -> RankingStatistics:
         sums = {name: BucketSums(name, payloads, bits) for name, payloads in PAYLOADS.items()}
-        for start in range(edges[worker], edges[worker + 1], STEP):
-            part = slice(start, min(start + STEP, edges[worker + 1]))
+        for start in range(edges[worker], edges[worker + 1], TABLE_BLOCK):
+            part = slice(start, min(start + TABLE_BLOCK, edges[worker + 1]))
             error = np.abs(np.subtract(target[part], mean[part], dtype=np.float64))
             s = std[part].astype(np.float64)
             columns = {"std": s, "std2": s * s, "abs_error": error, "sq_error": error * error}

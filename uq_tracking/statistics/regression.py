@@ -15,23 +15,33 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.exact import PAYLOADS, SortedRows
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import BLOCK, WORTH_THREADS, FloatArray, Grouped, Groups
-from uq_tracking.statistics.joint import JOINT_BITS, Joint
+from uq_tracking.statistics.grouped import FloatArray, Grouped, Groups
+from uq_tracking.statistics.joint import JOINT_BITS, Joint, fitting_bits, used_buckets
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.parallel import map_threads, worker_count
+from uq_tracking.statistics.parallel import (
+    WORTH_THREADS,
+    keep_memory,
+    map_spans,
+    map_threads,
+    spans,
+    worker_count,
+)
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
-from uq_tracking.statistics.sorting import PACK_ABOVE, sort_rows, standardised
+from uq_tracking.statistics.sorting import other_orders, sort_by_std, standardised
 
 Kind = Literal["exact", "sketch"]
 ORDERS = ("std", "abs_error", "z")
 VARIABLES = ("target", "std", "error", "z")
 COUNTS = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
 
-BUILD_BLOCK = 4 * BLOCK
+BUILD_BLOCK = 1 << 18
 """Samples counted at a time: the buckets' tables are added once per block."""
 
 JOINED_AT_ONCE = 16
 """Blocks whose joint counts wait to be added in one go."""
+
+LARGE = 1 << 15
+"""From this many samples on, float32 errors stay so, being rounded once; below they are worked on in float64."""
 
 STORED_ROWS = 50_000
 """Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
@@ -99,6 +109,17 @@ class RegressionStatistics:
     def joint_counts(self) -> Joint:
         """Coarse joint counts of std and absolute error."""
         return self.joint if self.joint is not None else Joint.of(*self.rows())
+
+    def joint_within(self, cells: int) -> Joint:
+        """The same on the finest grid that uses at most ``cells`` cells along each axis."""
+        if self.joint is not None:
+            return self.joint.fitting(cells)
+        axes = [
+            used_buckets(rows.values)
+            for rows in (self.by_std, self.by_abs_error)
+            if isinstance(rows, SortedRows)
+        ]
+        return Joint.of(*self.rows(), bits=fitting_bits(axes, JOINT_BITS, cells))
 
     def sketched(self, bits: int = SKETCH_BITS) -> RegressionStatistics:
         """The same samples as a sketch of ``bits`` mantissa bits."""
@@ -185,29 +206,24 @@ def exact_statistics(
     std_floor : float, optional
         Recorded; the caller has applied it.
     """
-    # Small input is worked on in float64; large float32 input stays so, its difference being rounded once.
-    dtype = np.float64 if len(std) < PACK_ABOVE else np.result_type(target, mean)
-    error = np.asarray(np.subtract(target, mean, dtype=dtype))
-    return _exact_from_rows(std, error, Moments.of(target), counts, std_floor)
+    keep_memory(32 * len(std))
+    dtype = np.float64 if len(std) < LARGE else np.result_type(target, mean)
+    by_std = sort_by_std(std, np.asarray(np.subtract(target, mean, dtype=dtype)))
+    return _exact_from_rows(by_std, Moments.of(target), counts, std_floor)
 
 
 def _exact_from_rows(
-    std: npt.NDArray[Any],
-    error: npt.NDArray[Any],
-    target: Moments,
-    counts: Mapping[str, int] | None,
-    std_floor: float | None,
+    by_std: SortedRows, target: Moments, counts: Mapping[str, int] | None, std_floor: float | None
 ) -> RegressionStatistics:
-    orders = sort_rows(std, error)
-    columns = (orders.by_std.columns["std"], orders.by_std.columns["error"], orders.by_z.values)
-    found = map_threads(Moments.of, columns) if len(std) >= PACK_ABOVE else [Moments.of(c) for c in columns]
-    moments = {**dict(zip(("std", "error", "z"), found, strict=True)), "target": target}
+    orders, std = other_orders(by_std), by_std.values
+    columns = (std, by_std.columns["error"], orders.by_z.values)
+    found = map_threads(Moments.of, columns, least=2 if len(std) >= WORTH_THREADS else 4)
     return RegressionStatistics(
         kind="exact",
-        by_std=orders.by_std,
+        by_std=by_std,
         by_abs_error=orders.by_abs_error,
         by_z=orders.by_z,
-        moments=moments,
+        moments={**dict(zip(("std", "error", "z"), found, strict=True)), "target": target},
         counts=_full_counts(counts, std),
         log_std=_log_sum(std),
         rank_correlation=orders.rank_correlation,
@@ -237,11 +253,11 @@ def _full_counts(counts: Mapping[str, int] | None, std: npt.NDArray[Any]) -> dic
 
 
 def _log_sum(std: npt.NDArray[Any]) -> float:
-    def block(start: int) -> float:
+    def block(start: int, end: int) -> float:
         with np.errstate(divide="ignore"):
-            return float(np.log(std[start : start + BLOCK].astype(np.float64)).sum())
+            return float(np.log(std[start:end].astype(np.float64)).sum())
 
-    return math.fsum(map_threads(block, range(0, len(std), BLOCK), least=WORTH_THREADS))
+    return math.fsum(map_spans(block, spans(len(std))))
 
 
 def payload_columns(std: FloatArray, error: FloatArray) -> dict[str, FloatArray]:
@@ -382,8 +398,7 @@ def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 def _merge_exact(one: RegressionStatistics, other: RegressionStatistics) -> RegressionStatistics:
     (s1, e1), (s2, e2) = one.rows(), other.rows()
     return _exact_from_rows(
-        np.concatenate([s1, s2]),
-        np.concatenate([e1, e2]),
+        sort_by_std(np.concatenate([s1, s2]), np.concatenate([e1, e2])),
         one.moments["target"].merge(other.moments["target"]),
         _added(one.counts, other.counts),
         one.std_floor,
@@ -416,7 +431,8 @@ def _from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> RegressionStatistics
     floor = float(arrays["std_floor"])
     std_floor = None if np.isnan(floor) else floor
     if str(arrays["kind"]) == "exact":
-        return _exact_from_rows(arrays["std"], arrays["error"], moments["target"], counts, std_floor)
+        by_std = sort_by_std(arrays["std"], arrays["error"])
+        return _exact_from_rows(by_std, moments["target"], counts, std_floor)
     joint = Joint(arrays["joint/key"], arrays["joint/count"], int(arrays.get("joint/bits", JOINT_BITS)))
     groups = {name: _groups_from_arrays(name, arrays) for name in ORDERS}
     return RegressionStatistics(

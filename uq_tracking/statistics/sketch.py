@@ -99,7 +99,9 @@ def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray,
 
 def coarse_bucket(values: FloatArray, bits: int) -> IntArray:
     """Bucket number of non-negative values, increasing with the value."""
-    return ((values + 0.0).view(np.uint64) >> np.uint64(MANTISSA - bits)).astype(np.int64)
+    bucket = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
+    bucket >>= MANTISSA - bits
+    return bucket
 
 
 def bucket_of(key: FloatArray, bits: int) -> npt.NDArray[np.uint64]:
