@@ -23,6 +23,7 @@ from uq_tracking.outputs import Reports, split_all
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
 from uq_tracking.statistics.make import make_statistics
+from uq_tracking.statistics.parallel import begin
 from uq_tracking.statistics.regression import RegressionStatistics
 from uq_tracking.statistics.store import Statistics
 
@@ -215,8 +216,9 @@ class _Plan:
         check_level(self.level, self.n_boot)
         extra = Extra(None, predictions, as_reference(self.reference, predictions), self.seed)
         chosen = select("regression", self.metrics, given=extra.given)
+        digest = begin(predictions.digest)
         statistics = make_statistics(predictions, self.method)
-        report = score(statistics, settings, chosen, digest=predictions.digest(), extra=extra)
+        report = score(statistics, settings, chosen, digest=digest(), extra=extra)
         tables = group_tables(predictions, self.intervals)
         if tables is not None:
             options = {"level": self.level, "n_boot": self.n_boot, "seed": self.seed}

@@ -117,11 +117,16 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
         raise FileFormatError(f"{path} is damaged: {error}") from error
 
 
+DIGEST_BLOCK = 1 << 13
+"""Values hashed at a time."""
+
+
 def digest(arrays: Iterable[FloatArray], valid: BoolArray | None) -> str:
     """Sixteen hexadecimal digits of the SHA-256 of the valid values, read as float64 in C order."""
     sha = hashlib.sha256()
     for array in arrays:
-        for block in blocks(array) if valid is None else blocks(array, valid):
+        columns = (array,) if valid is None else (array, valid)
+        for block in blocks(*columns, size=DIGEST_BLOCK):
             values = block[0] if valid is None else block[0][block[1]]
             sha.update(values.astype("<f8") + 0.0)  # adding zero gives both zeros one sign
     return sha.hexdigest()[:16]

@@ -48,6 +48,14 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, least: int = 
         return [each.result() for each in waiting]
 
 
+def begin(function: Callable[[], R]) -> Callable[[], R]:
+    """Start a call beside what follows; the result waits for it and returns its value."""
+    pool = ThreadPoolExecutor(1)
+    waiting = pool.submit(copy_context().run, function)
+    pool.shutdown(wait=False)
+    return waiting.result
+
+
 def block_size(n: int) -> int:
     """How many of n samples to work on at a time."""
     return THREAD_BLOCK if n >= WORTH_THREADS else BLOCK

@@ -40,7 +40,7 @@ BUILD_BLOCK = 1 << 18
 JOINED_AT_ONCE = 16
 """Blocks whose joint counts wait to be added in one go."""
 
-LARGE = 1 << 15
+LARGE = 1 << 17
 """From this many samples on, float32 errors stay so, being rounded once; below they are worked on in float64."""
 
 STORED_ROWS = 50_000
