@@ -46,7 +46,7 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
     """Seconds of each part of one call on n samples."""
     import uq_tracking as uq
     from uq_tracking import hooks
-    from uq_tracking.evaluation import make_statistics, score
+    from uq_tracking.evaluation.regression import make_statistics, score
     from uq_tracking.settings import Settings
 
     rng = np.random.default_rng(0)

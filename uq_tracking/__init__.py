@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from uq_tracking.classification import evaluate_classification
     from uq_tracking.comparison import Comparison, compare
-    from uq_tracking.evaluation import evaluate
+    from uq_tracking.evaluation.classification import evaluate_classification
+    from uq_tracking.evaluation.regression import evaluate
     from uq_tracking.inputs import Predictions
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
@@ -37,9 +37,9 @@ _HOME = {
     "Recalibration": "recalibration",
     "Report": "report",
     "compare": "comparison",
-    "evaluate": "evaluation",
+    "evaluate": "evaluation.regression",
     "evaluate_blocks": "streams.blocks",
-    "evaluate_classification": "classification",
+    "evaluate_classification": "evaluation.classification",
     "log": "tracking.log",
     "log_classification": "tracking.log_classification",
     "pool": "rescoring",

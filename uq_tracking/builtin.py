@@ -103,15 +103,15 @@ def _class_map(*arrays: Any, **options: Any) -> Figure:
 
 
 def _class_before_after(report: Report) -> Figure:
+    from uq_tracking.evaluation.recalibrated import after_report
     from uq_tracking.figures import class_before_after
-    from uq_tracking.recalibrated import after_report
 
     return class_before_after(report, after_report(report))
 
 
 def _before_after(report: Report) -> Figure:
+    from uq_tracking.evaluation.recalibrated import after_report, scored_methods
     from uq_tracking.figures import before_after
-    from uq_tracking.recalibrated import after_report, scored_methods
 
     return before_after(report, after_report(report), next(iter(scored_methods(report)), None))
 

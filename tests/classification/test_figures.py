@@ -5,6 +5,7 @@ from matplotlib.colors import to_rgb
 import uq_tracking as uq
 from tests.figures import seen
 from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.evaluation.recalibrated import after_report
 from uq_tracking.figures import (
     class_before_after,
     class_map,
@@ -14,7 +15,6 @@ from uq_tracking.figures import (
     style,
 )
 from uq_tracking.figures.class_maps import class_colors, entropy_of
-from uq_tracking.recalibrated import after_report
 
 from .made import pixels, samples, softmax
 

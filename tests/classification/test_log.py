@@ -142,7 +142,7 @@ def test_runs_are_pooled_and_rescored(folder):
     for part in (slice(0, 400), slice(400, None)):
         uq.log_classification(labels[part], softmax(z[part]), run="dir:runs", method="m", figures=False)
     parts = [run.statistics() for run in logged_runs("dir:runs")]
-    from uq_tracking.classification import score_classification
+    from uq_tracking.evaluation.classification import score_classification
 
     pooled = score_classification(parts[0] + parts[1])
     whole = uq.evaluate_classification(labels, softmax(z))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from uq_tracking.evaluation import compute
+from uq_tracking.evaluation.regression import compute
 from uq_tracking.metrics.registry import every_metric, registry
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import exact_statistics, sketch_statistics

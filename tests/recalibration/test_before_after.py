@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.crossfit import Bench, rows_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
-from uq_tracking.evaluation import score
-from uq_tracking.recalibrated import add_recalibration, after_report
+from uq_tracking.evaluation.crossfit import Bench, rows_of
+from uq_tracking.evaluation.recalibrated import add_recalibration, after_report
+from uq_tracking.evaluation.regression import score
 from uq_tracking.settings import Settings
 
 from .samples import METHODS, overconfident

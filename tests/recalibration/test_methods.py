@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
-from uq_tracking.evaluation import make_statistics
+from uq_tracking.evaluation.regression import make_statistics
 from uq_tracking.families import family_of
 from uq_tracking.recalibration import FittedOn
 from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks

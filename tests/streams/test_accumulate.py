@@ -364,7 +364,7 @@ class TestLabels:
         strata = np.where(y > 0, "above", "below")
         accumulator = uq.Accumulator()
         accumulator.update(y, mean, std, by=strata)
-        from uq_tracking.evaluation import score
+        from uq_tracking.evaluation.regression import score
 
         scores = score(accumulator.stratum_statistics["above"]).scores
         whole = uq.evaluate(y[y > 0], mean[y > 0], std[y > 0]).scores

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.curves import Curve
-from uq_tracking.recalibrated import SUFFIX
+from uq_tracking.evaluation.recalibrated import SUFFIX
 from uq_tracking.report import Report
 from uq_tracking.rescoring.source import methods_of
 

@@ -138,12 +138,12 @@ def _merged(statistics: Sequence[Any]) -> Any:
 
 def _scored(statistics: Any, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
     if isinstance(statistics, ClassificationStatistics):
-        from uq_tracking.classification import score_classification
+        from uq_tracking.evaluation.classification import score_classification
 
         own = settings.to_dict()
         facts = {name: value for name, value in like.settings.items() if name not in own}
         return score_classification(statistics, settings, select("classification", keys), facts=facts)
-    from uq_tracking.evaluation import score
+    from uq_tracking.evaluation.regression import score
 
     return score(statistics, settings, select("regression", keys))
 

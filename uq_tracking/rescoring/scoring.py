@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
+from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET
 from uq_tracking.metrics.registry import Extra, Metric, registry
-from uq_tracking.recalibrated import FITTED_OBJECT, SECOND_SET
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
@@ -49,12 +49,12 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
 def _of_statistics(statistics: Any, settings: Settings, request: Request, old: Report | None) -> Report:
     digest = None if old is None else old.provenance.get("digest")
     if isinstance(statistics, RegressionStatistics):
-        from uq_tracking.evaluation import score
+        from uq_tracking.evaluation.regression import score
 
         chosen = wanted("regression", request, old, frozenset())
         report = score(statistics, settings, chosen, digest=digest)
         return _with_intervals(report, settings, chosen, old)
-    from uq_tracking.classification import score_classification
+    from uq_tracking.evaluation.classification import score_classification
 
     own = {item.name for item in fields(Settings)}
     facts = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
@@ -88,8 +88,8 @@ def _of_intervals(old: Report | None) -> dict[str, Any]:
 
 
 def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
-    from uq_tracking.classification import evaluate_classification
-    from uq_tracking.evaluation import evaluate
+    from uq_tracking.evaluation.classification import evaluate_classification
+    from uq_tracking.evaluation.regression import evaluate
     from uq_tracking.inputs import Predictions
 
     kind = None if old is None else old.provenance.get("statistics")
@@ -152,8 +152,8 @@ def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:
 def _recalibrated(report: Report, source: Source, settings: Settings, calibration: Any, names: Any) -> Report:
     if isinstance(report.statistics, ClassificationStatistics):
         return _at_temperature(report, source, settings, calibration)
-    from uq_tracking.evaluation import score
-    from uq_tracking.recalibrated import add_recalibration
+    from uq_tracking.evaluation.recalibrated import add_recalibration
+    from uq_tracking.evaluation.regression import score
 
     chosen = [registry()[key] for key in (*report.scores, *report.undefined) if key in registry()]
     chosen = [metric for metric in chosen if not metric.needs]
@@ -168,7 +168,7 @@ def _recalibrated(report: Report, source: Source, settings: Settings, calibratio
 
 
 def _at_temperature(report: Report, source: Source, settings: Settings, calibration: Any) -> Report:
-    from uq_tracking.classification import evaluate_classification
+    from uq_tracking.evaluation.classification import evaluate_classification
 
     if source.predictions is None:
         raise RecalibrationError("temperature scaling changes probabilities; statistics do not hold them")

@@ -17,7 +17,7 @@ from uq_tracking.errors import (
     InvalidValueError,
     SettingsError,
 )
-from uq_tracking.evaluation import as_predictions, score
+from uq_tracking.evaluation.regression import as_predictions, score
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import find, select
 from uq_tracking.report import Report
@@ -339,7 +339,7 @@ class Accumulator(Streaming):
             report = replace(report, curves={**report.curves, **made.curves})
         if calibration is None or calibration is False:
             return report
-        from uq_tracking.recalibrated import add_recalibration
+        from uq_tracking.evaluation.recalibrated import add_recalibration
 
         return add_recalibration(
             report,

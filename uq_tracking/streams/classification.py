@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.classification import as_class_predictions, score_classification
 from uq_tracking.errors import EmptyInputError, IncompatibleStatisticsError, SettingsError
+from uq_tracking.evaluation.classification import as_class_predictions, score_classification
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.probabilities import Place
 from uq_tracking.metrics.registry import select

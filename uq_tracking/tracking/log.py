@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Literal, overload
 
 from uq_tracking.errors import InputTypeError, SettingsError
-from uq_tracking.evaluation import evaluate
+from uq_tracking.evaluation.outputs import Reports, split_all
+from uq_tracking.evaluation.regression import evaluate
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.lazy import is_lazy
-from uq_tracking.outputs import Reports, split_all
 from uq_tracking.report import Report
 from uq_tracking.settings import Method
 from uq_tracking.streams.base import Streaming

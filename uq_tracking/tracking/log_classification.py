@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from uq_tracking.classification import as_class_predictions, evaluate_classification
 from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.classification import as_class_predictions, evaluate_classification
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
 from uq_tracking.settings import Method

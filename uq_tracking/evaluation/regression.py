@@ -14,12 +14,12 @@ from uq_tracking.bootstrap import RESAMPLES, check_level, group_tables, with_int
 from uq_tracking.curves import regression_curves
 from uq_tracking.curves.extra import Wanted, extra_curves
 from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.outputs import Reports, split_all
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.metrics.reference import as_reference
 from uq_tracking.metrics.registry import Extra, Metric, select
 from uq_tracking.metrics.registry import compute as compute
-from uq_tracking.outputs import Reports, split_all
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
 from uq_tracking.statistics.make import make_statistics
@@ -236,7 +236,7 @@ class _Plan:
                     "recalibration= names methods, but not what to fit on; pass calibration=, or True"
                 )
             return report
-        from uq_tracking.recalibrated import add_recalibration
+        from uq_tracking.evaluation.recalibrated import add_recalibration
 
         plain = [metric for metric in chosen if not metric.needs]
         return add_recalibration(

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from uq_tracking.crossfit import Outcome
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
+from uq_tracking.evaluation.crossfit import Outcome
+from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SCHEMA, SECOND_SET, curves_after, method_entry
 from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.recalibrated import FITTED_OBJECT, SCHEMA, SECOND_SET, curves_after, method_entry
 from uq_tracking.recalibration.base import FittedOn
 from uq_tracking.recalibration.temperature import Temperature, fit_temperature
 from uq_tracking.report import Report

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from uq_tracking.curves.classification import classification_curves
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation import compute, provenance
+from uq_tracking.evaluation.regression import compute, provenance
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.metrics.registry import Metric, select
 from uq_tracking.report import Report
@@ -94,7 +94,7 @@ def evaluate_classification(
     report = score_predictions(data, settings, chosen, method)
     if calibration is None or calibration is False:
         return report
-    from uq_tracking.recalibrated_classification import add_temperature
+    from uq_tracking.evaluation.recalibrated_classification import add_temperature
 
     return add_temperature(
         report,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.crossfit import Bench, Outcome, Score, regression, rows_of
 from uq_tracking.curves import Curve
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
+from uq_tracking.evaluation.crossfit import Bench, Outcome, Score, regression, rows_of
 from uq_tracking.inputs import Predictions
 from uq_tracking.recalibration.base import Recalibration, Recalibrator
 from uq_tracking.recalibration.fitting import find_recalibrator, statistics_of
