@@ -1,6 +1,6 @@
 """Measure us and the peers side by side and write docs/benchmarks.md with its plot.
 
-    python benchmarks/run.py            # everything, about half an hour
+    python benchmarks/run.py            # everything, about a quarter of an hour
     python benchmarks/run.py --quick    # up to 10^6, one run each
 
 Every job runs in a fresh process; medians; the ratio to `numpy.argsort` of one array in the same round is what to
@@ -18,6 +18,7 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from parts import parts_page
+from scaling import scaling_page
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -32,7 +33,7 @@ LARGEST = {  # beyond this a job takes minutes or does not fit
     "scipy_spearman": 10**7,
     "np_argsort": 10**8,
     "np_sort": 10**7,
-    "suite_exact": 10**7,
+    "suite_exact": 10**8,
     "suite_sketch": 10**8,
     "ause_alone": 10**7,
     "stream": 10**8,
@@ -81,6 +82,12 @@ def table(found: dict[str, dict[int, dict[str, float]]]) -> str:
     return "\n".join(lines)
 
 
+def streamed(by_size: dict[int, dict[str, float]]) -> str:
+    """What a streamed sample costs, by the length of the stream."""
+    costs = [f"{one['seconds'] / n * 1e9:.0f} ns at 10^{len(str(n)) - 1}" for n, one in by_size.items()]
+    return f"A sample streamed through an `Accumulator`, report included, costs {', '.join(costs)}.\n"
+
+
 def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
     """Seconds against samples, both axes logarithmic."""
     figure = Figure(figsize=(8, 5.5), layout="constrained", dpi=110)
@@ -124,7 +131,8 @@ def main(quick: bool) -> None:
             print(f"{LABELS[job]:45} {n:>11,} {found[job][n]['seconds']:9.3f} s", flush=True)
     (DOCS / "images").mkdir(exist_ok=True)
     plot(found, DOCS / "images" / "benchmarks.png")
-    (DOCS / "benchmarks.md").write_text(HEAD + table(found) + "\n\n" + parts_page(), encoding="utf-8")
+    sections = [HEAD + table(found) + "\n", streamed(found["stream"]), scaling_page(), parts_page()]
+    (DOCS / "benchmarks.md").write_text("\n".join(sections), encoding="utf-8")
 
 
 if __name__ == "__main__":
