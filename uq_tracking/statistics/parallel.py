@@ -17,7 +17,6 @@ R = TypeVar("R")
 MOST_WORKERS = 8
 """Beyond this, memory bandwidth is what counts."""
 
-
 BLOCK = 1 << 14
 """Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
 
@@ -29,6 +28,9 @@ TABLE_BLOCK = 1 << 18
 
 WORTH_THREADS = 1 << 20
 """Samples from which on pointwise work is shared between threads."""
+
+MOST_KEPT = 32 * 10**6
+"""Bytes of the largest array that glibc can be made to keep."""
 
 
 def worker_count() -> int:
@@ -79,7 +81,7 @@ def keep_memory(size: int) -> None:
     glibc gives arrays above a threshold back to the system at once, and fresh pages cost more than sorting what is
     in them; freeing one large array raises the threshold. Elsewhere this does nothing.
     """
-    np.empty(size, dtype=np.uint8)
+    np.empty(min(size, MOST_KEPT), dtype=np.uint8)
 
 
 def inner(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:

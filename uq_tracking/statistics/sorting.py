@@ -139,9 +139,10 @@ class _Plain:
         z = z_column(error, std)
         order = radix_order(z)
         columns = {"z": gathered(z, order), "std": gathered(std, order)}
-        if (
-            z.dtype == np.float64 or std.min() <= 0
-        ):  # else z * std is the error to the last digit of a float32
+        restorable = (
+            z.dtype == np.float32 and std.min() > 0
+        )  # z * std is then the error, to a float32's last digit
+        if not restorable:
             columns["error"] = gathered(error, order)
         return SortedRows("z", columns)
 
