@@ -19,8 +19,9 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables, pool_chain
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.labelled import LabelledSketches
+from uq_tracking.statistics.pools import pool_chain
 from uq_tracking.statistics.regression import exact_statistics
 
 SETTINGS = Settings()

@@ -21,15 +21,15 @@ from uq_tracking.bootstrap.resampling import (
     too_few,
 )
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.metrics.registry import Metric, Undefined, compute
+from uq_tracking.metrics.registry import Metric, Task, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import (
-    GroupTables,
-)
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.pools import Pools
 from uq_tracking.statistics.regression import RegressionStatistics
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
+    from uq_tracking.statistics.store import Statistics
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class PairedDifference:
 
 
 def paired_differences(
-    one: RegressionStatistics | Report,
-    other: RegressionStatistics | Report,
+    one: Statistics | Report,
+    other: Statistics | Report,
     settings: Settings | None = None,
     metrics: Iterable[Metric] | None = None,
     level: float = 0.95,
@@ -67,8 +67,8 @@ def paired_differences(
 
     Parameters
     ----------
-    one, other : RegressionStatistics or Report
-        With the statistics of the same groups: evaluated, or logged, with ``groups=``.
+    one, other : statistics or Report
+        Of the same task, with the statistics of the same groups: evaluated, or logged, with ``groups=``.
     settings : Settings, optional
         By default those of ``one`` if it is a report.
     metrics : iterable of Metric, optional
@@ -84,7 +84,7 @@ def paired_differences(
     Raises
     ------
     IncompatibleStatisticsError
-        No groups are stored, there are too few, or they differ.
+        No groups are stored, there are too few, or they differ; or the tasks do.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def paired_differences(
     (mine, my_scores), (theirs, their_scores) = _side(one), _side(other)
     tables = _same_groups(mine, theirs)
     settings = settings or _settings_of(one)
-    chosen = _chosen(metrics)
+    chosen = _chosen(mine, metrics)
     if not my_scores or metrics is not None:
         my_scores = _exact(mine, settings, chosen)
     if not their_scores or metrics is not None:
@@ -116,37 +116,40 @@ def paired_differences(
     return found
 
 
-def _side(given: RegressionStatistics | Report) -> tuple[RegressionStatistics, Mapping[str, float]]:
-    if isinstance(given, RegressionStatistics):
+def _side(given: Statistics | Report) -> tuple[Statistics, Mapping[str, float]]:
+    if isinstance(given, RegressionStatistics | ClassificationStatistics):
         return given, {}
-    if not isinstance(given.statistics, RegressionStatistics):
-        raise IncompatibleStatisticsError("the report holds no statistics of a regression to resample")
+    if given.statistics is None:
+        raise IncompatibleStatisticsError("the report holds no statistics to resample")
     return given.statistics, given.scores
 
 
-def _settings_of(given: RegressionStatistics | Report) -> Settings:
-    return Settings() if isinstance(given, RegressionStatistics) else Settings.from_dict(given.settings)
+def _settings_of(given: Statistics | Report) -> Settings:
+    settings = getattr(given, "settings", None)
+    return Settings() if settings is None else Settings.from_dict(settings)
 
 
-def _chosen(metrics: Iterable[Metric] | None) -> list[Metric]:
+def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
     from uq_tracking.metrics.registry import select
 
-    return [m for m in (select("regression") if metrics is None else metrics) if not m.needs]
+    task: Task = "regression" if isinstance(statistics, RegressionStatistics) else "classification"
+    return [m for m in (select(task) if metrics is None else metrics) if not m.needs]
 
 
-def _exact(
-    statistics: RegressionStatistics, settings: Settings, metrics: Sequence[Metric]
-) -> dict[str, float]:
+def _exact(statistics: Statistics, settings: Settings, metrics: Sequence[Metric]) -> dict[str, float]:
     with np.errstate(all="ignore"):
         return compute(statistics, settings, metrics)[0]
 
 
-def _same_groups(one: RegressionStatistics, other: RegressionStatistics) -> tuple[GroupTables, GroupTables]:
+def _same_groups(one: Statistics, other: Statistics) -> tuple[Pools, Pools]:
+    if type(one) is not type(other):
+        raise IncompatibleStatisticsError("a regression and a classification have no scores in common")
     if one.groups is None or other.groups is None:
         raise IncompatibleStatisticsError(
             "statistics of groups are not stored for both; evaluate or log both with groups="
         )
-    mine, theirs = one.groups, other.groups
+    mine: Pools = one.groups
+    theirs: Pools = other.groups
     if mine.members != theirs.members:
         raise IncompatibleStatisticsError(
             f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,13 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import (
-    MOST_GROUPS,
-    GroupTables,
-    digest_of,
-    label_order,
-    pool_chain,
-)
+from uq_tracking.statistics.class_groups import ClassGroupTables
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.labelled import LabelledSketches, plain_labels
+from uq_tracking.statistics.pools import Pooling, Pools
 from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.store import Statistics
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float]
@@ -33,7 +31,9 @@ DEFINED_SHARE = 0.9
 """Share of the resamples in which a metric must have a value."""
 RESAMPLES = 400
 AT_ONCE = 512
-"""Resamples whose tables are held at a time."""
+"""Resamples whose tables are held at a time, at most."""
+MOST_NUMBERS = 1 << 25
+"""Numbers of such tables, at most: classes by the thousand make wide ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,28 +71,35 @@ def check_level(level: float, n_boot: int) -> None:
 
 
 def resample(
-    tables: GroupTables, settings: Settings, metrics: Sequence[Metric], n_boot: int, seed: int
+    tables: Pools, settings: Settings, metrics: Sequence[Metric], n_boot: int, seed: int
 ) -> Resamples:
     """Scores of ``n_boot`` resamples of the groups; the same seed and groups give the same resamples."""
     size = len(tables)
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)
     coarse = _scores(tables, np.ones((1, size)), settings, metrics)[0]
-    starts = range(0, n_boot, AT_ONCE)
+    step = max(1, min(AT_ONCE, MOST_NUMBERS // max(tables.width(), 1)))
     rows = [
         row
-        for start in starts
-        for row in _scores(tables, weights[start : start + AT_ONCE], settings, metrics)
+        for start in range(0, n_boot, step)
+        for row in _scores(tables, weights[start : start + step], settings, metrics)
     ]
     found = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows]) for m in metrics}
     return Resamples(coarse, found, size)
 
 
 def _scores(
-    tables: GroupTables, weights: FloatArray, settings: Settings, metrics: Sequence[Metric]
+    tables: Pools, weights: FloatArray, settings: Settings, metrics: Sequence[Metric]
 ) -> list[dict[str, float]]:
-    like = RegressionStatistics.zero()
+    like = empty_statistics(tables)
     with np.errstate(all="ignore"):
         return [compute(one, settings, metrics)[0] for one in tables.resampled(weights, like)]
+
+
+def empty_statistics(tables: Pools) -> Statistics:
+    """Statistics of no samples, of the tables' task."""
+    if isinstance(tables, ClassGroupTables):
+        return ClassificationStatistics.zero(tables.n_classes)
+    return RegressionStatistics.zero()
 
 
 def deviation_range(deviations: FloatArray, level: float, n_groups: int) -> Range:
@@ -126,18 +133,8 @@ def group_tables(predictions: Predictions, wanted: bool | None = None) -> GroupT
         labels, codes = predictions.label_codes("groups")
         used, codes = np.unique(codes, return_inverse=True)
         labels = labels[used]
-    names = plain_labels(labels)
-    order = np.asarray(sorted(range(len(names)), key=lambda i: label_order(names[i])))
-    place = np.empty(len(names), dtype=np.int64)
-    place[order] = pool_chain(len(names), MOST_GROUPS)
+    members = predictions.target_digest() if predictions.groups is None else None
+    pooling = Pooling.of(plain_labels(labels), members)
     sketches = LabelledSketches()
-    sketches.add(np.arange(place.max() + 1), place[codes], *predictions.flat())
-    ordered = [names[i] for i in order.tolist()]
-    members = predictions.target_digest() if predictions.groups is None else digest_of(ordered)
-    pooled = GroupTables.of(sketches.statistics)
-    return replace(
-        pooled,
-        labels=tuple(ordered) if len(ordered) == len(pooled) else pooled.labels,
-        members=members,
-        n_groups=len(names),
-    )
+    sketches.add(np.arange(pooling.place.max() + 1), pooling.place[codes], *predictions.flat())
+    return GroupTables.of(sketches.statistics).named(pooling)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Literal
 
+import numpy as np
+
+from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
 from uq_tracking.curves.classification import classification_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.regression import compute, provenance
@@ -33,10 +40,15 @@ def evaluate_classification(
     mask: Any = None,
     on_invalid: Literal["raise", "drop"] = "raise",
     class_names: Sequence[str] | None = None,
+    groups: Any = None,
     metrics: Iterable[str] | None = None,
     n_bins: int = 10,
     method: Method = "auto",
     calibration: Any = None,
+    intervals: bool | None = None,
+    level: float = 0.95,
+    n_boot: int = RESAMPLES,
+    seed: int = 0,
 ) -> Report:
     """Score class probabilities of samples or pixels against true classes.
 
@@ -51,6 +63,8 @@ def evaluate_classification(
     class_axis, members_axis, ignore_label, mask, on_invalid, class_names
         As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
         members' probabilities are averaged.
+    groups : labels, optional
+        Image, scene or block of each sample, as for ``ClassPredictions``: makes confidence intervals.
     metrics : iterable of str, optional
         Keys to compute; by default the whole suite.
     n_bins : int
@@ -58,8 +72,12 @@ def evaluate_classification(
     method : {"auto", "exact", "sketch"}
         Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
     calibration : optional
-        Adds scores after temperature scaling, in ``report.recalibration``: a second set to fit the temperature on
-        (a tuple ``(labels, probs)`` in the same form, or ``ClassPredictions``), or a fitted temperature.
+        Adds scores after temperature scaling, in ``report.recalibration``, and says how they came about: a second
+        set to fit the temperature on (a tuple ``(labels, probs)`` in the same form, or ``ClassPredictions``), a
+        fitted temperature, or True where there is no second set. Then each half of the samples is scored at the
+        temperature that was fitted on the other half; whole groups where ``groups`` are given, else at random.
+    intervals, level, n_boot, seed
+        As for ``evaluate``: intervals are made where ``groups`` are given, unless ``intervals`` is False.
 
     Returns
     -------
@@ -88,20 +106,49 @@ def evaluate_classification(
         ignore_label=ignore_label,
         mask=mask,
         on_invalid=on_invalid,
+        groups=groups,
         class_names=class_names,
     )
-    settings, chosen = Settings(n_bins=n_bins), select("classification", metrics)
-    report = score_predictions(data, settings, chosen, method)
+    check_level(level, n_boot)
+    plan = ClassPlan(Settings(n_bins=n_bins), tuple(select("classification", metrics)), method)
+    wanted = data.groups is not None if intervals is None else intervals
+    report = plan.report(data, grouped=wanted)
+    if wanted and isinstance(report.statistics, ClassificationStatistics) and report.statistics.groups:
+        options = {"level": level, "n_boot": n_boot, "seed": seed}
+        report = with_intervals(report, report.statistics.groups, plan.settings, plan.metrics, **options)
     if calibration is None or calibration is False:
         return report
     from uq_tracking.evaluation.recalibrated_classification import add_temperature
 
-    return add_temperature(
-        report,
-        data,
-        calibration,
-        score=lambda after: score_predictions(after, settings, chosen, method),
-    )
+    return add_temperature(report, data, calibration, score=plan.together)
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """How class predictions are scored."""
+
+    settings: Settings
+    metrics: tuple[Metric, ...]
+    method: Method = "auto"
+
+    def report(self, data: ClassPredictions, *, grouped: bool = False) -> Report:
+        """The report of class predictions; with ``grouped`` its statistics hold those of the groups."""
+        facts = {
+            "n_classes": data.n_classes,
+            "n_members": data.n_members,
+            "logits": data.scores.logits,
+            "ignore_label": data.ignore_label,
+            "class_names": None if data.class_names is None else list(data.class_names),
+        }
+        statistics = make_class_statistics(data, self.method, grouped=grouped)
+        return score_classification(
+            statistics, self.settings, self.metrics, digest=data.digest(), facts=facts
+        )
+
+    def together(self, parts: Sequence[ClassPredictions]) -> Report:
+        """Scores and curves of all samples of several parts."""
+        statistics = reduce(operator.add, (make_class_statistics(part, self.method) for part in parts))
+        return score_classification(statistics, self.settings, self.metrics)
 
 
 def as_class_predictions(labels: Any, probs: Any, **options: Any) -> ClassPredictions:
@@ -118,21 +165,6 @@ def as_class_predictions(labels: Any, probs: Any, **options: Any) -> ClassPredic
             f"{', '.join(given)}: give these to ClassPredictions, which holds the input already"
         )
     return labels
-
-
-def score_predictions(
-    data: ClassPredictions, settings: Settings, metrics: Iterable[Metric], method: Method = "auto"
-) -> Report:
-    """The report of class predictions."""
-    facts = {
-        "n_classes": data.n_classes,
-        "n_members": data.n_members,
-        "logits": data.scores.logits,
-        "ignore_label": data.ignore_label,
-        "class_names": None if data.class_names is None else list(data.class_names),
-    }
-    statistics = make_class_statistics(data, method)
-    return score_classification(statistics, settings, metrics, digest=data.digest(), facts=facts)
 
 
 def score_classification(
@@ -157,6 +189,19 @@ def score_classification(
         curves=classification_curves(statistics, settings),
         counts=statistics.counts,
         settings={"n_bins": settings.n_bins, **(facts or {})},
-        provenance={**provenance(statistics, digest), "accuracy": ACCURACY[statistics.kind]},
+        provenance={
+            **provenance(statistics, digest),
+            "accuracy": ACCURACY[statistics.kind],
+            "targets": label_summary(statistics),
+        },
         statistics=statistics,
     )
+
+
+def label_summary(statistics: ClassificationStatistics) -> dict[str, float]:
+    """Moments of the true classes, which tell whether two runs were scored on the same labels."""
+    count = statistics.confusion.sum(axis=1)
+    classes = np.flatnonzero(count)
+    mean = float(np.average(classes, weights=count[classes]))
+    spread = math.sqrt(float(np.average(np.square(classes - mean), weights=count[classes])))
+    return {"mean": mean, "std": spread, "low": float(classes[0]), "high": float(classes[-1])}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SKETCHED_AT_ONCE = 1 << 22
 LEFT_OUT = ("n_missing", "n_masked", "n_invalid")
+ONE_GROUP = "cross-fitting needs two groups at least; pass a second set as calibration="
 _PER_HALF = "the halves have distributions of their own"
 
 Array = npt.NDArray[Any]
@@ -156,9 +157,7 @@ class Bench:
         side = self.halves()
         parts = [self.data.part(side == half) for half in (0, 1)]
         if not all(len(part.std) for part in parts):
-            raise RecalibrationError(
-                "cross-fitting needs two groups at least; pass a second set as calibration="
-            )
+            raise RecalibrationError(ONE_GROUP)
         fits = [regression(fit(method, part.statistics(_unchanged), self.settings)) for part in parts]
         statistics = self.data.statistics(partial(_each_half, side, fits[::-1]))
         if fits[0].shape is None:
@@ -171,10 +170,16 @@ class Bench:
     def halves(self) -> npt.NDArray[np.int8]:
         """Half (0 or 1) of each sample; whole groups where there are any, so that what belongs together stays so."""
         codes = self.data.codes
-        items = len(self.data.std) if codes is None else int(codes.max()) + 1
-        side = np.zeros(items, dtype=np.int8)
-        side[np.random.default_rng(self.seed).permutation(items)[: items // 2]] = 1
-        return side if codes is None else side[codes]
+        if codes is None:
+            return two_halves(len(self.data.std), self.seed)
+        return two_halves(int(codes.max()) + 1, self.seed)[codes]
+
+
+def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:
+    """Half (0 or 1) of each of some items, drawn at random."""
+    side = np.zeros(items, dtype=np.int8)
+    side[np.random.default_rng(seed).permutation(items)[: items // 2]] = 1
+    return side
 
 
 def _each_half(

@@ -36,7 +36,7 @@ def write(path: Path, data: ClassPredictions) -> None:
         "axes": data.axes,
         **{name: getattr(data.scores, name) for name in SCORE_SETTINGS},
     }
-    arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid}
+    arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid, "groups": data.groups}
     present = {name: array for name, array in arrays.items() if array is not None}
     write_npz(path, {**present, ABOUT: np.asarray(json.dumps(about))})
 
@@ -82,6 +82,7 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
         "labels": read_only(arrays["labels"]),
         "scores": scores,
         "valid": read_only(arrays.get("valid")),
+        "groups": read_only(arrays.get("groups")),
         "counts": dict(about["counts"]),
         "ignore_label": about["ignore_label"],
         "class_names": None if names is None else tuple(names),
@@ -91,13 +92,15 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
 
 def _check(values: Mapping[str, Any]) -> None:
     """Refuse parts that do not fit together."""
-    labels, scores, valid = values["labels"], values["scores"], values["valid"]
+    labels, scores, valid, groups = (values[name] for name in ("labels", "scores", "valid", "groups"))
     if labels.dtype.kind not in "iu" or scores.values.dtype not in (np.float32, np.float64):
         raise ValueError("labels must be integers, and scores float32 or float64")
     if labels.shape != scores.shape or (
         valid is not None and (valid.dtype != bool or valid.shape != labels.shape)
     ):
         raise ValueError("the shapes differ")
+    if groups is not None and groups.shape not in (labels.shape, labels.shape[:1]):
+        raise ValueError("groups and labels do not belong together")
     found = scan_classes(
         labels, scores, left_out=None if valid is None else ~valid, tolerance=max(TOLERANCES.values())
     )

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.inputs import class_storage
+from uq_tracking.inputs import class_storage, storage
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.assemble import read_only
 from uq_tracking.inputs.class_validation import TOLERANCES, check_class_scan, scan_classes
 from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats, read_mask
+from uq_tracking.inputs.labels import check_no_gaps, read_labels, spread
 from uq_tracking.inputs.probabilities import ClassScores, Place, Rows
 from uq_tracking.inputs.validation import check_shapes
 
@@ -52,6 +53,9 @@ class ClassPredictions:
     on_invalid : {"raise", "drop"}
         What to do about probabilities that are not finite, negative, or do not sum to 1, at a place that counts.
         "drop" leaves such samples out and counts them in ``n_invalid``.
+    groups : labels, optional
+        Image, scene or block of each sample, for confidence intervals: the labels' shape, or one label per entry of
+        its first axis.
     class_names : sequence of str, optional
         Names of the classes, for figures.
 
@@ -87,6 +91,8 @@ class ClassPredictions:
     """The label that was left out."""
     class_names: tuple[str, ...] | None
     """Names of the classes."""
+    groups: AnyArray | None
+    """Label of each sample's image, scene or block, or of each entry of the first axis."""
     axes: tuple[int, int | None]
     """``class_axis`` and ``members_axis``, as they were given."""
 
@@ -101,6 +107,7 @@ class ClassPredictions:
         ignore_label: int | None = None,
         mask: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
+        groups: Any = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
         if on_invalid not in ("raise", "drop"):
@@ -128,6 +135,7 @@ class ClassPredictions:
             counts=scan.counts,
             ignore_label=ignore_label,
             class_names=_names(class_names, scores.n_classes),
+            groups=read_only(_read_groups(groups, truth, scan.valid)),
             axes=(class_axis, members_axis),
         )
 
@@ -160,9 +168,8 @@ class ClassPredictions:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that ``save`` writes."""
-        return (
-            self.labels.nbytes + self.scores.values.nbytes + (0 if self.valid is None else self.valid.nbytes)
-        )
+        parts = (self.labels, self.scores.values, self.valid, self.groups)
+        return sum(part.nbytes for part in parts if part is not None)
 
     def __repr__(self) -> str:
         left_out = "".join(
@@ -180,8 +187,38 @@ class ClassPredictions:
     def rows(self, place: Place) -> Rows:
         """Labels and probabilities of the samples of a piece that count."""
         keep = None if self.valid is None else self.valid[place].reshape(-1)
-        labels = self.labels[place].reshape(-1)
-        return self.scores.rows((labels if keep is None else labels[keep]).astype(np.int64), place, keep)
+        return self.scores.rows(self.pick(self.labels, place).astype(np.int64), place, keep)
+
+    def pick(self, array: AnyArray, place: Place) -> AnyArray:
+        """Values of the samples of a piece that count, 1-D, from an array of the labels' shape."""
+        values = array[place].reshape(-1)
+        return values if self.valid is None else values[self.valid[place].reshape(-1)]
+
+    def group_codes(self) -> tuple[AnyArray, AnyArray]:
+        """Distinct labels of the groups, sorted, and the position of each sample's label among them.
+
+        The positions have the shape of ``labels``; those of samples that are left out are there too.
+
+        Raises
+        ------
+        SettingsError
+            There are no groups.
+        """
+        if self.groups is None:
+            raise SettingsError("these predictions have no groups; pass groups= when making them")
+        distinct, codes = np.unique(self.groups, return_inverse=True)
+        return distinct, spread(codes.reshape(self.groups.shape), self.shape)
+
+    def part(self, keep: BoolArray) -> ClassPredictions:
+        """The same predictions with only some of the samples that count; ``keep`` has the shape of ``labels``."""
+        valid = keep if self.valid is None else keep & self.valid
+        fresh = object.__new__(ClassPredictions)
+        counts = {**self.counts, "n": int(np.count_nonzero(valid))}
+        return fresh._fill(**{**vars(self), "valid": read_only(valid), "counts": counts})
+
+    def target_digest(self) -> str:
+        """Sixteen hexadecimal digits that two runs share if they were scored on the same labels in the same order."""
+        return storage.digest([self.labels], self.valid)
 
     def logarithms(self) -> tuple[npt.NDArray[np.int64], AnyArray]:
         """Labels (n,) of the samples that count, and logarithms of their probabilities in the dtype of the input.
@@ -193,8 +230,7 @@ class ClassPredictions:
             keep = None if self.valid is None else self.valid[place].reshape(-1)
             piece = self.scores.logarithms(place)
             piece = piece if keep is None else piece[keep]
-            found = self.labels[place].reshape(-1)
-            labels.append((found if keep is None else found[keep]).astype(np.int64))
+            labels.append(self.pick(self.labels, place).astype(np.int64))
             values = piece[:, 1] - piece[:, 0] if self.scores.binary else piece
             logs.append(values.astype(self.scores.values.dtype))
         return np.concatenate(labels), np.concatenate(logs)
@@ -255,6 +291,14 @@ def _read_labels(value: Any) -> Source:
     else:
         cure = "number them: classes, labels = numpy.unique(labels, return_inverse=True)"
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def _read_groups(groups: Any, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+    if groups is None:
+        return None
+    labels = read_labels(groups, "groups", truth.values.shape, truth.axes, "labels")
+    check_no_gaps(labels, "groups", valid)
+    return labels
 
 
 def _arranged(

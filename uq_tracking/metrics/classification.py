@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -211,8 +212,21 @@ def _metric(
     formula: str,
     source: str,
     unit: Unit = "",
+    *,
+    most: float = 1.0,
 ) -> Metric:
-    return Metric(function.__name__, function, direction, unit, summary, formula, source, "classification")
+    """A metric of values from 0 to ``most``."""
+    return Metric(
+        function.__name__,
+        function,
+        direction,
+        unit,
+        summary,
+        formula,
+        source,
+        "classification",
+        bounds=(0.0, most),
+    )
 
 
 METRICS = [
@@ -226,8 +240,16 @@ METRICS = [
         "mean -log p_y",
         "Gneiting and Raftery 2007",
         "nats",
+        most=math.inf,
     ),
-    _metric(brier, "lower", "Brier score over all classes", "mean sum_c (p_c - 1[y = c])^2", "Brier 1950"),
+    _metric(
+        brier,
+        "lower",
+        "Brier score over all classes",
+        "mean sum_c (p_c - 1[y = c])^2",
+        "Brier 1950",
+        most=2.0,
+    ),
     _metric(
         ece,
         "lower",
@@ -255,6 +277,7 @@ METRICS = [
         "Area under the sparsification error, Brier score by entropy",
         "trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
         "Gustafsson 2020 section 4.3",
+        most=math.inf,
     ),
     _metric(
         miou,
@@ -263,7 +286,15 @@ METRICS = [
         "mean over classes of TP / (TP + FP + FN)",
         "Standard definition",
     ),
-    _metric(entropy_mean, None, "Mean predictive entropy", "mean -sum_c p_c log p_c", "Shannon 1948", "nats"),
+    _metric(
+        entropy_mean,
+        None,
+        "Mean predictive entropy",
+        "mean -sum_c p_c log p_c",
+        "Shannon 1948",
+        "nats",
+        most=math.inf,
+    ),
     _metric(
         aurc,
         "lower",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,23 @@ class Table:
         return cls(
             used, cell % rows, cell // rows, {name: _added(v, place, len(cell)) for name, v in sums.items()}
         )
+
+    @classmethod
+    def joined(cls, tables: Sequence[Table], starts: Sequence[int] | None = None) -> Table:
+        """Cells of several tables in one; ``starts`` says at which row each begins, by default all at the first."""
+        starts = [0] * len(tables) if starts is None else starts
+        row = np.concatenate([table.row + start for table, start in zip(tables, starts, strict=True)])
+        bucket = np.concatenate([table.bucket[table.column] for table in tables])
+        sums = {name: np.concatenate([table.sums[name] for table in tables]) for name in tables[0].sums}
+        return cls.of(row, bucket, sums)
+
+    def moved(self, rows: IntArray) -> Table:
+        """The same cells with ``rows[i]`` for row i; rows that fall together are added up."""
+        return Table.of(rows[self.row], self.bucket[self.column], self.sums)
+
+    def rebucketed(self, bucket: npt.NDArray[Any]) -> Table:
+        """The same cells with ``bucket[j]`` for column j; columns that fall together are added up."""
+        return Table.of(self.row, bucket[self.column], self.sums)
 
     def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
         """Every sum of each resample and bucket, shape (resamples, buckets); ``weights`` (resamples, groups)."""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.inputs.probabilities import Floats, Rows, ascending, chosen
+from uq_tracking.inputs.probabilities import Floats, Place, Rows, ascending, chosen
 from uq_tracking.settings import Method
+from uq_tracking.statistics.class_groups import ClassGroupTally
 from uq_tracking.statistics.class_orders import add_columns, bucket_sums, exact_orders, finished
 from uq_tracking.statistics.classification import Arrays, ClassificationStatistics
+from uq_tracking.statistics.grouped import IntArray
+from uq_tracking.statistics.labelled import plain_labels
 from uq_tracking.statistics.parallel import map_threads, worker_count
+from uq_tracking.statistics.pools import Pooling
 
 HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
@@ -31,6 +36,11 @@ class ClassTally:
         Keep four numbers of every sample, or only buckets of constant size.
     dtype : numpy dtype
         Of the kept entropies and Brier scores.
+
+    Attributes
+    ----------
+    groups : ClassGroupTally
+        Counts the samples that came with a group.
     """
 
     def __init__(self, n_classes: int, *, exact: bool, dtype: npt.DTypeLike = np.float64) -> None:
@@ -40,9 +50,10 @@ class ClassTally:
         self._sums = bucket_sums()
         self._losses: list[float] = []
         self._impossible = 0
+        self.groups = ClassGroupTally(n_classes)
 
-    def add(self, rows: Rows) -> None:
-        """Count a piece of samples."""
+    def add(self, rows: Rows, codes: IntArray | None = None) -> None:
+        """Count a piece of samples; ``codes`` are the numbers of their groups."""
         if not len(rows.labels):
             return
         predicted = rows.probs.argmax(axis=1)
@@ -51,6 +62,9 @@ class ClassTally:
         self._losses.append(-float(rows.log_chosen[possible].sum()))
         self._impossible += len(possible) - int(np.count_nonzero(possible))
         columns = sample_columns(rows, predicted)
+        if codes is not None:
+            pair = rows.labels * len(self.confusion) + predicted
+            self.groups.add(codes, columns, pair, rows.log_chosen)
         if self._kept is None:
             add_columns(self._sums, columns)
         else:
@@ -89,6 +103,7 @@ class ClassTally:
             first.confusion += other.confusion
             first._losses += other._losses
             first._impossible += other._impossible
+            first.groups.together(other.groups)
             if first._kept is not None:
                 first._kept += other._kept or []
             else:
@@ -97,21 +112,46 @@ class ClassTally:
         return first
 
 
-def tally(data: ClassPredictions, *, exact: bool) -> ClassificationStatistics:
-    """Statistics of class predictions, each core counting its share of the pieces."""
+def tally(data: ClassPredictions, *, exact: bool, grouped: bool = False) -> ClassificationStatistics:
+    """Statistics of class predictions, each core counting its share of the pieces.
+
+    With ``grouped`` they hold those of the groups too; where there are none, each sample is a group.
+    """
     places = list(data.places())
     workers = max(min(worker_count(), len(places)), 1)
     edges = np.linspace(0, len(places), workers + 1).astype(int)
     halved = data.n >= HALVED_ABOVE and data.scores.values.dtype == np.float32
+    pooling, pool_of = _pools(data) if grouped else (None, None)
 
     def count(start: int, end: int) -> ClassTally:
         made = ClassTally(data.n_classes, exact=exact, dtype=np.float32 if halved else np.float64)
         for place in places[start:end]:
-            made.add(data.rows(place))
+            made.add(data.rows(place), None if pool_of is None else pool_of(place))
         return made
 
     tallies = map_threads(lambda span: count(*span), itertools.pairwise(edges.tolist()))
-    return ClassTally.together(tallies).statistics(data.counts)
+    joined = ClassTally.together(tallies)
+    made = joined.statistics(data.counts)
+    if pooling is None:
+        return made
+    tables = joined.groups.tables(range(int(pooling.place.max()) + 1))
+    return replace(made, groups=tables.named(pooling))
+
+
+def _pools(data: ClassPredictions) -> tuple[Pooling, Callable[[Place], IntArray]]:
+    """Pools of the groups that have samples, and the function that gives the pool of each sample of a piece."""
+    if data.groups is None:
+        codes, members = np.arange(data.labels.size).reshape(data.shape), data.target_digest()
+        labels: npt.NDArray[Any] = codes.reshape(-1)
+    else:
+        (labels, codes), members = data.group_codes(), None
+    present = np.zeros(len(labels), dtype=bool)
+    for place in data.places():
+        present[data.pick(codes, place)] = True
+    pooling = Pooling.of(plain_labels(labels[present]), members)
+    pool = np.full(len(labels), -1, dtype=np.int64)
+    pool[present] = pooling.place
+    return pooling, lambda place: pool[data.pick(codes, place)]
 
 
 def classification_statistics(

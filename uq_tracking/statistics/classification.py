@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
-from uq_tracking.statistics.class_orders import ORDERS, Orders, exact_orders, sketch_orders
+from uq_tracking.statistics.class_groups import ClassGroupTables
+from uq_tracking.statistics.class_orders import (
+    ORDERS,
+    Orders,
+    bucket_sums,
+    exact_orders,
+    finished,
+    sketch_orders,
+)
 from uq_tracking.statistics.exact import PAYLOADS, SortedRows
 from uq_tracking.statistics.grouped import Grouped, Groups, IntArray
 from uq_tracking.statistics.sketch import SKETCH_BITS
@@ -44,6 +52,8 @@ class ClassificationStatistics:
         Samples that count, and that were left out, and why.
     bits : int or None
         Resolution of a sketch.
+    groups : ClassGroupTables or None
+        Coarse statistics of each group (image, scene), which are resampled for confidence intervals.
     """
 
     kind: Kind
@@ -55,8 +65,15 @@ class ClassificationStatistics:
     n_impossible: int
     counts: Mapping[str, int]
     bits: int | None = None
+    groups: ClassGroupTables | None = None
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Results shared between metrics; derived, never stored."""
+
+    @classmethod
+    def zero(cls, n_classes: int) -> ClassificationStatistics:
+        """The sketch of no samples."""
+        confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
+        return cls.of_orders(finished(bucket_sums()), confusion, 0.0, 0, {})
 
     @classmethod
     def of_orders(
@@ -66,6 +83,7 @@ class ClassificationStatistics:
         log_loss: float,
         n_impossible: int,
         counts: Mapping[str, int],
+        groups: ClassGroupTables | None = None,
     ) -> ClassificationStatistics:
         """Statistics of samples that are sorted, or counted into buckets, already."""
         exact = isinstance(orders.by_doubt, SortedRows)
@@ -77,6 +95,7 @@ class ClassificationStatistics:
             n_impossible=n_impossible,
             counts={**dict.fromkeys(COUNTS, 0), "n": int(confusion.sum()), **counts},
             bits=None if exact else SKETCH_BITS,
+            groups=groups,
         )
 
     @property
@@ -104,7 +123,8 @@ class ClassificationStatistics:
         return self._with(sketch_orders(self.columns()))
 
     def _with(self, orders: Orders, **changes: Any) -> ClassificationStatistics:
-        sums = {name: getattr(self, name) for name in ("confusion", "log_loss", "n_impossible", "counts")}
+        names = ("confusion", "log_loss", "n_impossible", "counts", "groups")
+        sums = {name: getattr(self, name) for name in names}
         return self.of_orders(orders, **{**sums, **changes})
 
     def with_counts(self, counts: Mapping[str, int]) -> ClassificationStatistics:
@@ -113,7 +133,8 @@ class ClassificationStatistics:
 
     def stored(self) -> ClassificationStatistics:
         """The form that is kept with a run: a few megabytes at any size."""
-        return self.sketched() if self.n > STORED_ROWS else self
+        made = self.sketched() if self.n > STORED_ROWS else self
+        return made if self.groups is None else replace(made, groups=self.groups.stored(), memo={})
 
     def __add__(self, other: ClassificationStatistics) -> ClassificationStatistics:
         return merge(self, other)
@@ -128,6 +149,8 @@ class ClassificationStatistics:
             "log_loss": np.asarray(self.log_loss),
             "n_impossible": np.asarray(self.n_impossible),
         }
+        if self.groups is not None:
+            arrays |= {f"groups/{name}": values for name, values in self.groups.to_arrays().items()}
         if self.kind == "exact":
             return arrays | {f"row/{name}": column for name, column in self.columns().items()}
         arrays["bits"] = np.asarray(self.bits)
@@ -141,8 +164,10 @@ class ClassificationStatistics:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ClassificationStatistics:
         """Statistics from the arrays that ``to_arrays`` made; FileFormatError for anything else."""
+        own = {name.removeprefix("groups/"): arrays[name] for name in arrays if name.startswith("groups/")}
         try:
-            return _from_arrays(arrays)
+            made = _from_arrays(arrays)
+            return replace(made, groups=ClassGroupTables.from_arrays(own)) if own else made
         except (KeyError, ValueError, IndexError, TypeError) as error:
             raise FileFormatError(f"these arrays are not classification statistics ({error!r})") from error
 
@@ -164,6 +189,7 @@ def merge(one: ClassificationStatistics, other: ClassificationStatistics) -> Cla
         log_loss=one.log_loss + other.log_loss,
         n_impossible=one.n_impossible + other.n_impossible,
         counts={name: one.counts[name] + other.counts[name] for name in COUNTS},
+        groups=None if one.groups is None or other.groups is None else one.groups.merge(other.groups),
     )
 
 

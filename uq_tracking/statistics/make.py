@@ -36,9 +36,11 @@ def samples_statistics(
     return make(target, mean, std, std_floor=std_floor)
 
 
-def make_class_statistics(predictions: ClassPredictions, method: Method = "auto") -> ClassificationStatistics:
-    """Statistics of class predictions, made like ``make_statistics``."""
-    return tally(predictions, exact=wants_exact(predictions.n, method))
+def make_class_statistics(
+    predictions: ClassPredictions, method: Method = "auto", *, grouped: bool = False
+) -> ClassificationStatistics:
+    """Statistics of class predictions, made like ``make_statistics``; with ``grouped`` also those of their groups."""
+    return tally(predictions, exact=wants_exact(predictions.n, method), grouped=grouped)
 
 
 def wants_exact(n: int, method: Method) -> bool:
