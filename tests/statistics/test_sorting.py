@@ -1,0 +1,116 @@
+"""The sorts behind exact statistics, against numpy's and scipy's."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as some
+from scipy import stats
+
+import uq_tracking as uq
+from tests.streams.made import LAWS, predictions
+from uq_tracking.statistics import regression, sorting
+from uq_tracking.statistics.sorting import centred_ranks, gathered, other_orders, radix_order, sort_by_std
+
+TYPES = [np.float32, np.float64]
+
+
+def columns(dtype, n=5000, law="gamma"):
+    y, mean, std = predictions(law, n)
+    return std.astype(dtype), (y - mean).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3.0],
+        [2.0, 2.0, 2.0],
+        [0.0, -0.0, 0.0, -1.0, 1.0, -0.0],
+        [np.inf, -np.inf, 1e30, -1e30, 5.0, np.inf],
+        [1e-40, -1e-40, 1e-45, 0.0, 1e-38],
+        [1.0, 1.0 + 2**-20, 1.0 - 2**-20, 2.0, 65536.0, 65537.0],
+    ],
+)
+def test_radix_order_is_a_stable_argsort(dtype, values):
+    values = np.asarray(values, dtype=dtype)
+    np.testing.assert_array_equal(radix_order(values), np.argsort(values, kind="stable"))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([32, 64]).flatmap(
+        lambda width: some.arrays(
+            f"f{width // 8}", st.integers(1, 60), elements=st.floats(allow_nan=False, width=width)
+        )
+    )
+)
+def test_radix_order_of_anything(values):
+    np.testing.assert_array_equal(radix_order(values), np.argsort(values, kind="stable"))
+
+
+@pytest.mark.parametrize("n", [16_383, 16_384, 16_385, 70_000])
+def test_radix_order_across_blocks(n):
+    values = np.random.default_rng(n).normal(size=n)
+    order = radix_order(values)
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    np.testing.assert_array_equal(gathered(values, order), np.sort(values))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 12])
+def test_centred_ranks_are_scipys(digits):
+    values = np.sort(np.round(np.random.default_rng(0).normal(size=40_000), digits))
+    np.testing.assert_array_equal(centred_ranks(values), 2 * stats.rankdata(values) - (len(values) + 1))
+
+
+@pytest.mark.parametrize("way", [sorting._Plain, sorting._Packed])
+@pytest.mark.parametrize("law", ["gamma", "ties", "constant", "cauchy"])
+def test_every_way_sorts_the_same_samples(way, law, monkeypatch):
+    std, error = columns(np.float32, law=law)
+    monkeypatch.setattr(sorting, "PACK_ABOVE", 1 if way is sorting._Packed else len(std) + 1)
+    by_std = sort_by_std(std, error)
+    orders = other_orders(by_std)
+    z = (error.astype(float) / std).astype(np.float32)
+    np.testing.assert_array_equal(by_std.values, np.sort(std))
+    np.testing.assert_array_equal(orders.by_abs_error.values, np.sort(np.abs(error)))
+    np.testing.assert_array_equal(orders.by_z.values, np.sort(z))
+    assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
+    assert _rows(orders.by_z.columns["z"], orders.by_z.columns["std"]) == _rows(z, std)
+    if law == "constant":
+        assert orders.rank_correlation is None
+    else:
+        assert orders.rank_correlation == pytest.approx(
+            stats.spearmanr(std, np.abs(error)).statistic, rel=1e-12
+        )
+
+
+def _rows(*arrays):
+    return sorted(zip(*(array.tolist() for array in arrays), strict=True))
+
+
+def test_zero_stds_are_not_packed(monkeypatch):
+    monkeypatch.setattr(sorting, "PACK_ABOVE", 1)
+    std, error = columns(np.float32)
+    std[:10], error[:5] = 0, 0
+    by_z = other_orders(sort_by_std(std, error)).by_z
+    assert np.count_nonzero(np.isinf(by_z.values)) == 5
+    assert "error" in by_z.columns
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("law", [law for law in LAWS if law not in ("tiny", "huge")])
+def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatch):
+    data = [column.astype(np.float32) for column in predictions(law, 4000)]
+    expected = uq.evaluate(*(column.astype(float) for column in data), method="exact").scores
+    monkeypatch.setattr(regression, "LARGE", 100)
+    monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
+    scores = uq.evaluate(*data, method="exact").scores
+    assert set(scores) == set(expected)
+    for key, value in scores.items():
+        # One sample more or less below a threshold is 1 / n; everything else carries a float32's rounding.
+        counted = key.startswith(("coverage", "auce", "mace", "rmsce", "miscal", "pit", "calibration"))
+        tied = (
+            key == "spearman" and law == "ties"
+        )  # equal errors of rounded values differ in their last digit
+        spread = 2 / 4000 if counted or tied else 2e-6
+        assert value == pytest.approx(expected[key], rel=2e-6, abs=spread), key
