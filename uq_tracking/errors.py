@@ -73,6 +73,10 @@ class RunNotFoundError(BackendError, LookupError):
     """A run or experiment that the tracker does not hold."""
 
 
+class NoRunHereError(BackendError):
+    """A logger that keeps its run in another process, rank zero; other ranks leave the logging to that one."""
+
+
 class TrackerUnreachableError(BackendError, ConnectionError):
     """A tracker that does not answer; nothing else is sent to it in this call."""
 

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-from uq_tracking.errors import BackendError
+from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.run import MLflowRun
@@ -35,14 +35,14 @@ class MLflowBackend(Backend):
 
     def active_run(self) -> Run | None:
         """Return this thread's active run, else the run that ``MLFLOW_RUN_ID`` names."""
+        run_id = os.environ.get("MLFLOW_RUN_ID") if "mlflow" in sys.modules else None
+        return self.own_run() or (MLflowRun(run_id) if run_id else None)
+
+    def own_run(self) -> Run | None:
+        """Return this thread's active run; ``MLFLOW_RUN_ID`` names the same run to all processes of a job."""
         active = getattr(sys.modules.get("mlflow"), "active_run", None)
-        if active is None:
-            return None
-        run = active()
-        if run is not None:
-            return MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
-        run_id = os.environ.get("MLFLOW_RUN_ID")
-        return MLflowRun(run_id) if run_id else None
+        run = None if active is None else active()
+        return None if run is None else MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
 
     def adopt(self, run: Any) -> Run | None:
         """Adopt a run of MLflow, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""
@@ -83,7 +83,7 @@ def _client() -> Any:
 def _of_lightning(logger: Any) -> Run:
     client, run_id = logger.experiment, logger.run_id
     if run_id is None:
-        raise BackendError(
+        raise NoRunHereError(
             "this process is not rank zero, where Lightning keeps its MLflow run; "
             "merge the ranks and log on rank zero (trainer.is_global_zero)"
         )

@@ -6,7 +6,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from uq_tracking.errors import BackendError
+from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run
 from uq_tracking_tensorboard.events import event_files
 from uq_tracking_tensorboard.run import TensorBoardRun
@@ -36,7 +36,7 @@ class TensorBoardBackend(Backend):
         if _is_a(run, "TensorBoardLogger"):
             run = run.experiment
             if not _is_a(run, "SummaryWriter"):
-                raise BackendError(
+                raise NoRunHereError(
                     "this process is not rank zero, where Lightning keeps its TensorBoard run; "
                     "merge the ranks and log on rank zero (trainer.is_global_zero)"
                 )

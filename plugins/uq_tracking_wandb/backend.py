@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from uq_tracking.errors import BackendError
+from uq_tracking.errors import NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
 
@@ -47,6 +48,11 @@ class WandbBackend(Backend):
         run = getattr(sdk, "run", None)
         return None if run is None else self._run(run)
 
+    def own_run(self) -> Run | None:
+        """Return the active run unless a forked process inherited it, or a shared one is another process's."""
+        run = getattr(sys.modules.get("wandb"), "run", None)
+        return self._run(run) if run is not None and _is_own(run) else None
+
     def adopt(self, run: Any) -> Run | None:
         """Return the run of a ``wandb.Run``, of Lightning's ``WandbLogger``, or of the id of an open run."""
         sdk = sys.modules.get("wandb")
@@ -84,12 +90,18 @@ class WandbBackend(Backend):
         return self._adopted[run]
 
 
+def _is_own(run: wandb.Run) -> bool:
+    """Whether this process opened the run, and is the primary one of those that share it."""
+    opened_by = getattr(run, "_init_pid", os.getpid())
+    return opened_by == os.getpid() and getattr(run.settings, "x_primary", True)
+
+
 def _of_lightning(logger: Any, kind: type[Any]) -> Any:
     """Return the run that a Lightning logger has open; asking it for ``experiment`` would start one."""
     run = vars(logger).get("_experiment")
     if isinstance(run, kind):
         return run
-    raise BackendError(
+    raise NoRunHereError(
         "this WandbLogger has no open run here. On ranks other than zero Lightning opens none: merge the ranks and "
         "log on rank zero (trainer.is_global_zero); before training, open it with logger.experiment"
     )

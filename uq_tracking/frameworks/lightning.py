@@ -129,7 +129,13 @@ class UncertaintyCallback:
         Accumulator(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.run, self.options = run, options
-        self.logging: dict[str, Any] = {"method": method, "tags": tags, "strict": strict, "figures": figures}
+        self.logging: dict[str, Any] = {
+            "method": method,
+            "tags": tags,
+            "strict": strict,
+            "figures": figures,
+            "every_rank": True,  # the trainer knows which process logs
+        }
         self._keys_of_scores = [metric.key for metric in select("regression", options.get("metrics"))]
         self._counting: list[Accumulator] = []
         self._last: dict[str, Accumulator] = {}

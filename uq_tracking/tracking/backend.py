@@ -84,6 +84,14 @@ class Run(ABC):
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set text tags; an older value is replaced."""
 
+    def seal(self, tags: Mapping[str, str]) -> None:
+        """Set tags that say that all else has arrived; by default at once.
+
+        A tracker that sends in the background sets them once the rest is known to be there, at the latest when
+        ``RunStore.close_run`` is called, which raises if it is not.
+        """
+        self.set_tags(tags)
+
     def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
         """Write a curve to the tracker's own charts, if it has any.
 
@@ -198,11 +206,20 @@ class Backend(ABC):
     def active_run(self) -> Run | None:
         """Return the run open in this process, without importing a tracker that is not loaded yet."""
 
+    def own_run(self) -> Run | None:
+        """Return the active run if no other process of a distributed job has it too.
+
+        Ranks other than zero log only into such a run. By default every active run is one; a tracker whose runs
+        are inherited by forked processes, or named by the environment, leaves these out.
+        """
+        return self.active_run()
+
     @abstractmethod
     def adopt(self, run: Any) -> Run | None:
         """Return a ``Run`` for the tracker's own run object or run id, or None when it is not this tracker's.
 
-        Nothing is asked of the tracker here, so that a wrong argument is told from a failing tracker.
+        Nothing is asked of the tracker here, so that a wrong argument is told from a failing tracker. A logger
+        that keeps its run in the process of rank zero raises NoRunHereError in the others.
         """
 
     @abstractmethod

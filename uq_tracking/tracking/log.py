@@ -51,6 +51,7 @@ def log(
     tags: Mapping[str, str] | None = None,
     statistics: Method = "auto",
     strict: bool = False,
+    every_rank: bool = False,
     **options: Any,
 ) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -63,6 +64,11 @@ def log(
     asked. From then on no tracker can stop the job: what a tracker did not take becomes one `TrackingWarning`
     that names the tracker, what was lost and why; the other trackers still get it, and a copy of everything is
     kept in ``./uq_runs``.
+
+    **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs; a
+    process of another rank, by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
+    ``OMPI_COMM_WORLD_RANK``, ``PMI_RANK``, ``SLURM_PROCID``), logs only into a run that it opened itself, or that
+    ``run`` names. Nothing is exchanged here: call `Accumulator.all_reduce` first to score the union of all.
 
     Parameters
     ----------
@@ -106,6 +112,8 @@ def log(
         How the statistics are made: `evaluate`'s ``method``, a word that here names the uncertainty method.
     strict : bool
         Raise instead of warning when a tracker fails, after everything was tried.
+    every_rank : bool
+        Log on every process of a distributed job as on rank zero, each for itself.
     **options
         Options of `Predictions` and `evaluate`: ``mask``, ``alpha``, ``n_bins``, ``std_floor``, ``groups`` ...
 
@@ -134,7 +142,7 @@ def log(
     """
     check_split(split)
     step = checked_step(step)
-    targets = targets_of(run, to, name=method or "uq", tags=tags)
+    targets = targets_of(run, to, name=method or "uq", tags=tags, every_rank=every_rank)
     if calibration is not None:
         options["calibration"] = calibration
     about: dict[str, Any] = {
@@ -153,7 +161,7 @@ def log(
             for name, (part, own) in parts.items()
         }
         first, *others = made.values()
-        send(replace(first, also=others), targets, to, strict=strict)
+        send(replace(first, also=others), targets, to, strict=strict, every_rank=every_rank)
         return Reports({name: content.report for name, content in made.items()})
     if is_lazy(y_true) or isinstance(y_true, Streaming):
         content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
@@ -161,7 +169,7 @@ def log(
         content = _scored(
             _read(y_true, y_pred, y_std, unit, options), unit, statistics, maps, images, options
         )
-    return send(replace(content, split=split, **about), targets, to, strict=strict)
+    return send(replace(content, split=split, **about), targets, to, strict=strict, every_rank=every_rank)
 
 
 def _scored(

@@ -17,8 +17,20 @@ from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.sending import checked_step, send
 
-INPUT = ("logits", "class_axis", "members_axis", "ignore_label", "mask", "on_invalid", "class_names")
+INPUT = (
+    "logits",
+    "class_axis",
+    "members_axis",
+    "ignore_label",
+    "mask",
+    "on_invalid",
+    "groups",
+    "class_names",
+)
 """Options of ``ClassPredictions``."""
+
+AFTER = ("intervals", "level", "n_boot", "seed")
+"""Options of ``ClassificationAccumulator.compute``."""
 
 
 def log_classification(
@@ -38,11 +50,12 @@ def log_classification(
     tags: Mapping[str, str] | None = None,
     statistics: Method = "auto",
     strict: bool = False,
+    every_rank: bool = False,
     **options: Any,
 ) -> Report:
     """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
 
-    Where it goes and what happens when a tracker fails is as for `log`.
+    Where it goes, and what happens when a tracker fails or on several processes, is as for `log`.
 
     Parameters
     ----------
@@ -50,11 +63,11 @@ def log_classification(
         True classes 0 ... C - 1; or predictions or an accumulator, then without ``probs``.
     probs : array of the labels' shape and an axis of classes, or of the labels' shape
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
-    run, to, method, split, step, figures, tags, strict
+    run, to, method, split, step, figures, tags, strict, every_rank
         As for `log`.
     calibration : optional
-        A second set ``(labels, probs)`` to fit a temperature on, or a fitted one: logs the temperature and the scores
-        after it too.
+        A second set ``(labels, probs)`` to fit a temperature on, a fitted one, or True to fit each half of the samples
+        on the other: logs the temperature and the scores after it too.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
     maps : "auto", bool, int or list of int
@@ -65,7 +78,8 @@ def log_classification(
         How the statistics are made: ``method`` of `evaluate_classification`.
     **options
         Options of `evaluate_classification`: ``logits``, ``class_axis``, ``members_axis``, ``ignore_label``,
-        ``mask``, ``on_invalid``, ``class_names``, ``metrics``, ``n_bins``.
+        ``mask``, ``on_invalid``, ``groups``, ``class_names``, ``metrics``, ``n_bins``, ``intervals``, ``level``,
+        ``n_boot``, ``seed``; the last four for an accumulator too.
 
     Returns
     -------
@@ -85,12 +99,12 @@ def log_classification(
     """
     check_split(split)
     step = checked_step(step)
-    targets = targets_of(run, to, name=method or "uq", tags=tags)
+    targets = targets_of(run, to, name=method or "uq", tags=tags, every_rank=every_rank)
     if isinstance(labels, ClassificationAccumulator):
-        if probs is not None or calibration is not None or options:
+        if probs is not None or calibration is not None or not options.keys() <= set(AFTER):
             raise SettingsError("an accumulator has its samples and settings already; pass it alone")
-        content = Content(labels.compute(), None, split, step, method, tags or {}, figures)
-        return send(content, targets, to, strict=strict)
+        content = Content(labels.compute(**options), None, split, step, method, tags or {}, figures)
+        return send(content, targets, to, strict=strict, every_rank=every_rank)
     given = {name: options.pop(name) for name in INPUT if name in options}
     data: ClassPredictions = as_class_predictions(labels, probs, **given)
     chosen = choose_cases(data.shape, maps)
@@ -99,4 +113,4 @@ def log_classification(
     content = Content(
         report, data, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
     )
-    return send(content, targets, to, strict=strict)
+    return send(content, targets, to, strict=strict, every_rank=every_rank)

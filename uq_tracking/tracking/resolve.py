@@ -10,8 +10,15 @@ from functools import partial
 from typing import Any
 
 from uq_tracking import hooks
-from uq_tracking.errors import BackendError, SettingsError, TrackingWarning, UnknownBackendError
+from uq_tracking.errors import (
+    BackendError,
+    NoRunHereError,
+    SettingsError,
+    TrackingWarning,
+    UnknownBackendError,
+)
 from uq_tracking.tracking.backend import Backend, Run, RunStore
+from uq_tracking.tracking.ranks import is_rank_zero
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,12 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
 
 
 def targets_of(
-    run: Any, to: str | Sequence[str] | None, *, name: str, tags: Mapping[str, str] | None = None
+    run: Any,
+    to: str | Sequence[str] | None,
+    *,
+    name: str,
+    tags: Mapping[str, str] | None = None,
+    every_rank: bool = False,
 ) -> list[Target]:
     """Tell which runs to write to, without asking a tracker anything.
 
@@ -83,11 +95,14 @@ def targets_of(
         Names of the backends to consider; None for all.
     name, tags
         Of a run that has to be made, where a URI names a store only.
+    every_rank
+        Treat every process of a distributed job like rank zero. Else the others have only active runs of their
+        own, and of loggers only those that have a run here.
 
     Returns
     -------
     list of Target
-        Empty when no run is given and none is active.
+        Empty when no run is given and none is active, and when the run is rank zero's.
 
     Raises
     ------
@@ -96,11 +111,12 @@ def targets_of(
     SettingsError
         No backend recognises ``run``.
     """
-    backends = _considered(to)
+    backends, leads = _considered(to), every_rank or is_rank_zero()
     if run is None:
-        return _active(backends)
+        return _active(backends, leads)
     runs = run if isinstance(run, list | tuple) else [run]
-    return [_given(item, backends, name, tags) for item in runs]
+    targets = [_given(item, backends, name, tags, leads) for item in runs]
+    return [target for target in targets if target is not None]
 
 
 def _considered(to: str | Sequence[str] | None) -> list[Backend]:
@@ -109,11 +125,11 @@ def _considered(to: str | Sequence[str] | None) -> list[Backend]:
     return [find_backend(name) for name in ([to] if isinstance(to, str) else to)]
 
 
-def _active(backends: Iterable[Backend]) -> list[Target]:
+def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
     found = []
     for backend in backends:
         try:
-            run = backend.active_run()
+            run = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
             message = f"{backend.name}: cannot tell the active run: {error}; pass it with run="
             warnings.warn(message, TrackingWarning, stacklevel=4)
@@ -123,7 +139,10 @@ def _active(backends: Iterable[Backend]) -> list[Target]:
     return found
 
 
-def _given(run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, str] | None) -> Target:
+def _given(
+    run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, str] | None, leads: bool
+) -> Target | None:
+    """The target of one given run; None for a logger whose run is rank zero's."""
     if isinstance(run, Run):
         return _opened(run.uri.partition(":")[0], run)
     if isinstance(run, str) and _is_uri(run):
@@ -132,6 +151,8 @@ def _given(run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, 
         try:
             adopted = backend.adopt(run)
         except Exception as error:  # it is this backend's run, and cannot be written to
+            if isinstance(error, NoRunHereError) and not leads:
+                return None
             return Target(backend.name, _describe(run), partial(_fail, error))
         if adopted is not None:
             return _opened(backend.name, adopted)

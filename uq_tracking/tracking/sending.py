@@ -13,6 +13,7 @@ from uq_tracking.report import Report
 from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.publish import Content, publish
+from uq_tracking.tracking.ranks import is_rank_zero, tell_once
 from uq_tracking.tracking.resolve import Target
 
 _log = logging.getLogger("uq_tracking")
@@ -28,8 +29,17 @@ def checked_step(step: Any) -> int | None:
         raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
 
 
-def send(content: Content, targets: list[Target], to: str | Sequence[str] | None, *, strict: bool) -> Report:
+def send(
+    content: Content,
+    targets: list[Target],
+    to: str | Sequence[str] | None,
+    *,
+    strict: bool,
+    every_rank: bool = False,
+) -> Report:
     """Write the content to every target, or to a folder if there is none; returns the report.
+
+    Of the processes of a distributed job only rank zero makes the folder, unless ``every_rank``.
 
     Warns
     -----
@@ -41,6 +51,9 @@ def send(content: Content, targets: list[Target], to: str | Sequence[str] | None
     BackendError
         The same with ``strict``.
     """
+    if not targets and not (every_rank or is_rank_zero()):
+        tell_once()
+        return content.report
     if not targets:
         targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
     deliveries = [Delivery(target) for target in targets]
