@@ -7,7 +7,9 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
+from uq_tracking.evaluation.recalibrated import after_report
 from uq_tracking.recalibration import Recalibration
+from uq_tracking.recalibration.temperature import fit_temperature
 
 from .made import pixels, same, samples, softmax
 
@@ -262,3 +264,49 @@ class TestTemperature:
         temperature = Recalibration.from_dict(fitted.recalibration["methods"]["temperature"]["recalibration"])
         with pytest.raises(SettingsError, match="fitted to 4 logits per sample, these predictions have 3"):
             uq.evaluate_classification(*samples(500, 3), logits=True, calibration=temperature)
+
+    def test_a_cross_fit_is_that_of_two_literal_halves(self):
+        labels, z = samples(3000, factor=2.0)
+        groups = np.arange(3000) // 150
+        report = uq.evaluate_classification(
+            labels, z, logits=True, groups=groups, calibration=True, n_boot=20
+        )
+        entry = report.recalibration["methods"]["temperature"]
+        assert entry["how"] == "cross-fitted in two halves by groups"
+        second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
+        fits = [fit_temperature(labels[half], z[half]).temperature for half in (~second, second)]
+        used = [half["scalars"]["temperature"] for half in entry["halves"]]
+        assert used == pytest.approx(fits, rel=1e-6)  # the search ends within 1e-8
+        assert [half["n"] for half in entry["halves"]] == [1500, 1500]
+        unseen = np.where(second[:, None], z / used[0], z / used[1])
+        same(uq.evaluate_classification(labels, unseen, logits=True), after_report(report), rtol=1e-11)
+        whole = fit_temperature(labels, z).temperature
+        assert entry["scalars"]["temperature"] == pytest.approx(whole, rel=1e-6)
+        assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
+        assert "reliability_recalibrated" in report.curves
+
+    @pytest.mark.parametrize("method", ["exact", "sketch"])
+    def test_a_cross_fit_without_groups_is_random(self, method):
+        labels, probs = pixels()
+        marked = np.where(np.arange(labels.size).reshape(labels.shape) % 7, labels, 9)
+        options = {"ignore_label": 9, "method": method}
+        report = uq.evaluate_classification(marked, probs, calibration=True, **options)
+        entry = report.recalibration["methods"]["temperature"]
+        assert entry["how"] == "cross-fitted in two random halves"
+        assert sum(half["n"] for half in entry["halves"]) == report.counts["n"]
+        keep = marked.reshape(-1) != 9
+        flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "method": method}
+        again = uq.evaluate_classification(**flat, calibration="temperature")
+        same(after_report(report), after_report(again), rtol=1e-9, atol=1e-12)
+        assert Recalibration.from_dict(entry["recalibration"]).fitted_on.n == report.counts["n"]
+
+    def test_one_group_cannot_be_cross_fitted(self):
+        labels, z = samples(300)
+        with pytest.warns(
+            TrackingWarning, match="cross-fitting needs two groups at least; pass a second set"
+        ):
+            report = uq.evaluate_classification(
+                labels, z, logits=True, groups=np.zeros(300, int), calibration=True
+            )
+        assert "two groups" in report.recalibration["methods"]["temperature"]["refused"]
+        assert report.scores

@@ -158,7 +158,11 @@ def as_class_predictions(labels: Any, probs: Any, **options: Any) -> ClassPredic
             raise SettingsError("probs are missing; pass labels and probs, or one ClassPredictions")
         return ClassPredictions(labels, probs, **options)
     defaults = {"logits": False, "class_axis": -1, "on_invalid": "raise"}
-    given = [name for name, value in options.items() if value is not None and value != defaults.get(name)]
+    given = [
+        name
+        for name, value in options.items()
+        if value is not None and (name not in defaults or value != defaults[name])
+    ]
     given += ["probs"] if probs is not None else []
     if given:
         raise SettingsError(

@@ -59,7 +59,8 @@ def _of_statistics(statistics: Any, settings: Settings, request: Request, old: R
     own = {item.name for item in fields(Settings)}
     facts = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
     chosen = wanted("classification", request, old, frozenset())
-    return score_classification(statistics, settings, chosen, digest=digest, facts=facts)
+    report = score_classification(statistics, settings, chosen, digest=digest, facts=facts)
+    return _with_intervals(report, settings, chosen, old)
 
 
 def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], old: Report | None) -> Report:
@@ -94,19 +95,17 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
 
     kind = None if old is None else old.provenance.get("statistics")
     method: Any = kind if kind in ("exact", "sketch") else "auto"
+    options: dict[str, Any] = {
+        "method": method,
+        "intervals": True if old is not None and old.intervals else None,
+        **_of_intervals(old),
+    }
     if not isinstance(predictions, Predictions):
         keys = [metric.key for metric in wanted("classification", request, old, frozenset())]
-        return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, method=method)
+        return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, **options)
     chosen = wanted("regression", request, old, Extra(None, predictions).given)
-    options = {**settings.to_dict(), **_of_intervals(old)}
-    has_intervals = old is not None and bool(old.intervals)
-    report: Report = evaluate(
-        predictions,
-        metrics=[metric.key for metric in chosen],
-        method=method,
-        intervals=True if has_intervals else None,
-        **options,
-    )
+    options |= settings.to_dict()
+    report: Report = evaluate(predictions, metrics=[metric.key for metric in chosen], **options)
     return report
 
 
@@ -173,8 +172,12 @@ def _at_temperature(report: Report, source: Source, settings: Settings, calibrat
     if source.predictions is None:
         raise RecalibrationError("temperature scaling changes probabilities; statistics do not hold them")
     fitted = calibration[0] if isinstance(calibration, list) and len(calibration) == 1 else calibration
-    if not isinstance(fitted, Recalibration):
-        raise SettingsError("for classifications pass a fitted temperature, or its file, as calibration")
-    new = evaluate_classification(source.predictions, n_bins=settings.n_bins, calibration=fitted)
+    if not (isinstance(fitted, Recalibration) or fitted is True or fitted == "temperature"):
+        raise SettingsError(
+            "for classifications pass a fitted temperature, or its file, as calibration; or True to cross-fit one"
+        )
+    new = evaluate_classification(
+        source.predictions, n_bins=settings.n_bins, calibration=fitted, intervals=False
+    )
     curves = {name: curve for name, curve in new.curves.items() if name not in report.curves}
     return replace(report, recalibration=new.recalibration, curves={**report.curves, **curves})

@@ -112,12 +112,13 @@ class ClassGroupTables(Pools):
     def nbytes(self) -> int:  # noqa: D102
         return sum(table.nbytes() for table in (*self.orders.values(), self.confusion))
 
-    def to_arrays(self) -> Arrays:  # noqa: D102
+    def to_arrays(self, *, full: bool = False) -> Arrays:
+        """Plain arrays to store; sums in 32 bits where these hold them, unless ``full``."""
         return {
             "labels": np.asarray(json.dumps(self.labels)),
             "members": np.asarray(self.members),
             "sizes": np.asarray([self.n_groups, self.bits, self.n_classes], dtype=np.int64),
-            **table_arrays({**self.orders, "confusion": self.confusion}),
+            **table_arrays({**self.orders, "confusion": self.confusion}, full=full),
         }
 
     @classmethod

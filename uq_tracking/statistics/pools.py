@@ -181,13 +181,15 @@ def label_order(label: Label) -> tuple[str, Any]:
     return type(label).__name__, label
 
 
-def table_arrays(tables: Mapping[str, Table]) -> Arrays:
-    """Plain arrays of tables that ``read_table`` reads; sums in 32 bits where these hold them."""
+def table_arrays(tables: Mapping[str, Table], *, full: bool = False) -> Arrays:
+    """Plain arrays of tables that ``read_table`` reads; sums in 32 bits where these hold them, unless ``full``."""
     arrays: Arrays = {}
     for name, table in tables.items():
         arrays |= {f"{name}/bucket": table.bucket, f"{name}/row": table.row.astype(np.int32)}
         arrays[f"{name}/column"] = table.column.astype(np.int32)
-        arrays |= {f"{name}/sum/{key}": _lean(values) for key, values in table.sums.items()}
+        arrays |= {
+            f"{name}/sum/{key}": values if full else _lean(values) for key, values in table.sums.items()
+        }
     return arrays
 
 

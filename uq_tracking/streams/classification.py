@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
 from uq_tracking.errors import EmptyInputError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.evaluation.classification import as_class_predictions, score_classification
 from uq_tracking.inputs.classification import ClassPredictions
@@ -15,8 +16,11 @@ from uq_tracking.inputs.probabilities import Place
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.class_groups import ClassGroupTables
 from uq_tracking.statistics.class_tally import ClassTally
 from uq_tracking.statistics.classification import COUNTS, ClassificationStatistics
+from uq_tracking.statistics.labelled import plain_labels
+from uq_tracking.statistics.pools import MOST_GROUPS, Label
 from uq_tracking.streams.base import Arrays, Streaming, beneath, under
 
 INPUT = ("logits", "class_axis", "members_axis", "ignore_label", "on_invalid", "class_names")
@@ -91,8 +95,10 @@ class ClassificationAccumulator(Streaming):
         self._counts = dict.fromkeys(COUNTS, 0)
         self._hash = 0
         self._members = 1
+        self._groups: dict[Label, int] = {}
+        """Number of each group, by its label."""
 
-    def update(self, labels: Any, probs: Any = None, *, mask: Any = None) -> None:
+    def update(self, labels: Any, probs: Any = None, *, mask: Any = None, groups: Any = None) -> None:
         """Count a batch.
 
         Parameters
@@ -101,6 +107,9 @@ class ClassificationAccumulator(Streaming):
             As for `evaluate_classification`; or one `ClassPredictions`, for both.
         mask : bool array of the labels' shape, optional
             True leaves a sample out.
+        groups : labels, optional
+            Image, scene or block of each sample, as for `ClassPredictions`. Given for one batch, they have to be
+            given for all.
 
         Raises
         ------
@@ -111,23 +120,44 @@ class ClassificationAccumulator(Streaming):
         """
         self._check_open()
         try:
-            data = self._read(labels, probs, mask)
+            data = self._read(labels, probs, mask, groups)
         except EmptyInputError as error:
             self._count(error.counts)
             return
+        self._check_groups(data)
         tally = self._tally_of(data.n_classes)
+        named = None if data.groups is None else data.group_codes()
         hashes = []
         for place in data.places():
-            tally.add(data.rows(place))
+            tally.add(
+                data.rows(place),
+                None if named is None else self._numbers(named[0], data.pick(named[1], place)),
+            )
             hashes.append(_hash(data, place))
         self._hash = (self._hash + sum(hashes)) % MODULUS
         self._members = data.n_members
         self._count(data.counts)
 
-    def _read(self, labels: Any, probs: Any, mask: Any) -> ClassPredictions:
+    def _read(self, labels: Any, probs: Any, mask: Any, groups: Any) -> ClassPredictions:
         if isinstance(labels, ClassPredictions):
-            return as_class_predictions(labels, probs, mask=mask)
-        return ClassPredictions(labels, probs, mask=mask, **{name: self.settings[name] for name in INPUT})
+            return as_class_predictions(labels, probs, mask=mask, groups=groups)
+        options = {name: self.settings[name] for name in INPUT}
+        return ClassPredictions(labels, probs, mask=mask, groups=groups, **options)
+
+    def _check_groups(self, data: ClassPredictions) -> None:
+        known = bool(self._groups)
+        if self.n and known != (data.groups is not None):
+            raise SettingsError(
+                f"groups was {'' if known else 'not '}given for earlier batches; give it for all or for none"
+            )
+
+    def _numbers(self, labels: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """Number of each sample's group; a label that is new gets the next one."""
+        used, index = np.unique(codes, return_inverse=True)
+        return self._places(plain_labels(labels[used]))[index]
+
+    def _places(self, labels: Iterable[Label]) -> npt.NDArray[np.int64]:
+        return np.asarray([self._groups.setdefault(label, len(self._groups)) for label in labels], np.int64)
 
     def _tally_of(self, n_classes: int) -> ClassTally:
         if self._tally is None:
@@ -157,6 +187,13 @@ class ClassificationAccumulator(Streaming):
         return self._tally.statistics(self._counts)
 
     @property
+    def group_statistics(self) -> ClassGroupTables | None:
+        """Coarse statistics of the groups, which resampling them turns into confidence intervals; None without."""
+        if self._tally is None or not self._groups:
+            return None
+        return self._tally.groups.tables(list(self._groups)).in_order()
+
+    @property
     def cases(self) -> dict[int, Any]:
         """Spatial cases kept for maps: none."""
         return {}
@@ -164,28 +201,54 @@ class ClassificationAccumulator(Streaming):
     def __repr__(self) -> str:
         return f"ClassificationAccumulator(n={self.n}, method={self.settings['method']!r})"
 
-    def compute(self) -> Report:
+    def compute(
+        self,
+        *,
+        intervals: bool | None = None,
+        level: float = 0.95,
+        n_boot: int = RESAMPLES,
+        seed: int = 0,
+    ) -> Report:
         """The report of everything counted so far; counting can go on.
+
+        Parameters
+        ----------
+        intervals, level, n_boot, seed
+            As for `evaluate_classification`: intervals are made where batches came with ``groups``, unless this is
+            False.
 
         Raises
         ------
         EmptyInputError
             No sample was counted.
+        SettingsError
+            Intervals are asked for, but no batch came with ``groups``.
         """
-        statistics = self.statistics
+        statistics, tables = self.statistics, self.group_statistics
+        check_level(level, n_boot)
+        if intervals and tables is None:
+            raise SettingsError("a stream has intervals over groups only; pass groups= to update")
         facts = {
             "n_classes": statistics.n_classes,
             "n_members": self._members,
             **{name: self.settings[name] for name in ("logits", "ignore_label", "class_names")},
         }
-        digest = f"sum64:{self._hash:016x}"
-        return score_classification(
-            statistics, Settings(n_bins=self._n_bins), self._metrics, digest=digest, facts=facts
-        )
+        digest, settings = f"sum64:{self._hash:016x}", Settings(n_bins=self._n_bins)
+        report = score_classification(statistics, settings, self._metrics, digest=digest, facts=facts)
+        if tables is None or intervals is False:
+            return report
+        options = {"level": level, "n_boot": n_boot, "seed": seed}
+        return with_intervals(report, tables.pooled_to(MOST_GROUPS), settings, self._metrics, **options)
 
     def _absorb(self, other: ClassificationAccumulator) -> None:
+        if self.n and other.n and bool(self._groups) != bool(other._groups):
+            raise IncompatibleStatisticsError("groups was given to one accumulator only; give it to both")
         if other._tally is not None:
-            self._tally_of(len(other._tally.confusion)).absorb(other.statistics)
+            tally = self._tally_of(len(other._tally.confusion))
+            tally.absorb(other.statistics)
+            tables = other.group_statistics
+            if tables is not None:
+                tally.groups.absorb(tables, self._places(tables.labels))
             self._members = other._members
         self._hash = (self._hash + other._hash) % MODULUS
         self._count(other._counts)
@@ -196,7 +259,12 @@ class ClassificationAccumulator(Streaming):
             "hash": np.asarray(self._hash, dtype=np.uint64),
             "members": np.asarray(self._members),
         }
-        return arrays if self._tally is None else arrays | beneath("tally", self.statistics.to_arrays())
+        if self._tally is None:
+            return arrays
+        tables = self.group_statistics
+        if tables is not None:
+            arrays |= beneath("groups", tables.to_arrays(full=True))
+        return arrays | beneath("tally", self.statistics.to_arrays())
 
     def _load(self, arrays: Arrays) -> None:
         self._counts = dict(zip(COUNTS, (int(c) for c in arrays["counts"]), strict=True))
@@ -204,7 +272,12 @@ class ClassificationAccumulator(Streaming):
         stored = under(arrays, "tally")
         if stored:
             statistics = ClassificationStatistics.from_arrays(stored)
-            self._tally_of(statistics.n_classes).absorb(statistics)
+            tally = self._tally_of(statistics.n_classes)
+            tally.absorb(statistics)
+            groups = under(arrays, "groups")
+            if groups:
+                tables = ClassGroupTables.from_arrays(groups)
+                tally.groups.absorb(tables, self._places(tables.labels))
 
 
 def _hash(data: ClassPredictions, place: Place) -> int:

@@ -1,0 +1,422 @@
+"""Intervals of classifications over groups: against a bootstrap of rows, against the truth, and stored."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uq_tracking as uq
+from uq_tracking.bootstrap import intervals, paired_differences, resample
+from uq_tracking.errors import (
+    FileFormatError,
+    IncompatibleStatisticsError,
+    InputTypeError,
+    SettingsError,
+    ShapeError,
+)
+from uq_tracking.metrics.registry import compute, find, select
+from uq_tracking.reading import logged_runs
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.class_groups import ClassGroupTables
+from uq_tracking.statistics.class_tally import classification_statistics, tally
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.store import read_statistics, write_statistics
+
+from .made import softmax
+
+SETTINGS = Settings()
+SUITE = select("classification")
+SUMS = ("accuracy", "nll", "brier", "entropy_mean", "miou")
+"""Scores that coarse buckets do not change."""
+
+
+def scenes(seed=0, groups=20, size=100, spread=0.5, classes=3):
+    """Group of each sample, its label, and the logits of a model that is more or less overconfident by group."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(groups), size)
+    sharp = np.exp(spread * rng.normal(size=groups))[codes, None]
+    z = 1.5 * sharp * rng.normal(size=(len(codes), classes))
+    labels = (softmax(z).cumsum(axis=1) > rng.random((len(z), 1))).argmax(axis=1)
+    over = 1.6 * np.exp(0.3 * rng.normal(size=groups))[codes, None]
+    return codes, labels, over * z
+
+
+def grouped(codes, labels, z, **options):
+    data = uq.ClassPredictions(labels, z, logits=True, groups=codes, **options)
+    return tally(data, exact=True, grouped=True)
+
+
+def evaluated(codes, labels, z, **options):
+    return uq.evaluate_classification(labels, z, logits=True, groups=codes, **{"n_boot": 60, **options})
+
+
+def scores_of(statistics):
+    return compute(statistics, SETTINGS, SUITE)[0]
+
+
+class TestResamples:
+    def test_a_resample_is_the_statistics_of_its_rows(self):
+        codes, labels, z = scenes(groups=12)
+        tables = grouped(codes, labels, z).groups
+        weights = np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
+        for made, row in zip(
+            tables.resampled(weights, ClassificationStatistics.zero(3)), weights, strict=True
+        ):
+            rows = np.concatenate([np.flatnonzero(codes == g) for g in range(12) for _ in range(int(row[g]))])
+            exact = classification_statistics(labels[rows], z[rows], logits=True)
+            np.testing.assert_array_equal(made.confusion, exact.confusion)
+            assert made.counts == exact.counts
+            found, expected = scores_of(made), scores_of(exact)
+            assert found.keys() == expected.keys() == {metric.key for metric in SUITE}
+            for key, value in expected.items():
+                tolerance = {"rtol": 1e-10} if key in SUMS else {"atol": 5e-3}
+                # one bin decides the largest gap, and a coarse bucket lies across its edge
+                tolerance = {"atol": 0.05} if key == "mce" else tolerance
+                assert_allclose(found[key], value, **tolerance, err_msg=key)
+
+    def test_the_spread_is_that_of_a_bootstrap_of_rows(self):
+        codes, labels, z = scenes(groups=25, size=80)
+        metrics = [metric for metric in SUITE if metric.key != "mce"]
+        coarse = resample(grouped(codes, labels, z).groups, SETTINGS, metrics, 200, 0)
+        places = [np.flatnonzero(codes == g) for g in range(25)]
+        rows = []
+        for row in np.random.default_rng(0).multinomial(25, np.full(25, 1 / 25), 200):
+            drawn = np.concatenate([places[g] for g in np.repeat(np.arange(25), row)])
+            rows.append(scores_of(classification_statistics(labels[drawn], z[drawn], logits=True)))
+        for metric in metrics:  # the same resamples, so no sampling error between the two
+            exact = np.asarray([row[metric.key] for row in rows])
+            if metric.key in SUMS:
+                assert_allclose(coarse.scores[metric.key], exact, rtol=1e-10, err_msg=metric.key)
+            assert_allclose(np.std(coarse.scores[metric.key]), np.std(exact), rtol=0.06, err_msg=metric.key)
+
+    def test_impossible_labels_count_only_in_the_resamples_that_draw_them(self):
+        codes, labels, z = scenes(groups=10, size=20)
+        probs = softmax(z)
+        first = np.flatnonzero(codes == 3)[0]
+        probs[first] = np.eye(3)[(labels[first] + 1) % 3]
+        tables = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True).groups
+        weights = np.ones((2, 10))
+        weights[1, 3] = 0
+        like = ClassificationStatistics.zero(3)
+        made = [compute(one, SETTINGS, SUITE) for one in tables.resampled(weights, like)]
+        assert "nll" in made[0][1]
+        keep = codes != 3
+        expected = uq.evaluate_classification(labels[keep], probs[keep]).scores["nll"]
+        assert_allclose(made[1][0]["nll"], expected, rtol=1e-10)
+
+
+class TestCoverage:
+    def test_intervals_hold_the_truth_as_often_as_they_say(self):
+        metrics = find(["accuracy", "brier", "ece", "ause_brier"], "classification")
+        truth = compute(
+            classification_statistics(*scenes(999, groups=4000, size=60)[1:], logits=True), SETTINGS, metrics
+        )[0]
+        repeats, hits = 100, dict.fromkeys(truth, 0)
+        for seed in range(repeats):
+            statistics = grouped(*scenes(seed, groups=60, size=60))
+            exact = compute(statistics, SETTINGS, metrics)[0]
+            found = intervals(statistics.groups, SETTINGS, metrics, 0.95, 60, seed, scores=exact)
+            for key, (low, high) in found.items():
+                hits[key] += low <= truth[key] <= high
+        # Binomial(100, .93), for ece is a sum of absolute values: 84 ... 100 with probability .999
+        assert min(hits.values()) >= 84, hits
+        assert sum(hits.values()) < 398, "intervals that never miss are too wide"
+
+    def test_samples_of_one_scene_are_not_independent(self):
+        codes, labels, z = scenes(spread=1.0)
+        by_scene = evaluated(codes, labels, z).intervals["nll"]
+        by_sample = evaluated(None, labels, z, intervals=True).intervals["nll"]
+        assert np.ptp(by_scene) > 2 * np.ptp(by_sample)
+
+    def test_sample_intervals_of_a_share_are_its_standard_error(self):
+        labels = (np.random.default_rng(0).random(20_000) < 0.3).astype(int)
+        report = uq.evaluate_classification(labels, np.full(20_000, 0.3), intervals=True, n_boot=1000)
+        expected = 2 * 1.96 * np.sqrt(0.3 * 0.7 / 20_000)
+        assert_allclose(np.ptp(report.intervals["accuracy"]), expected, rtol=0.12)
+
+
+class TestIntervals:
+    def test_of_a_report(self):
+        report = evaluated(*scenes())
+        assert report.intervals.keys() == report.scores.keys() == {metric.key for metric in SUITE}
+        for key, (low, high) in report.intervals.items():
+            assert low <= report.scores[key] <= high, key
+            assert low < high, key
+        about = report.provenance["intervals"]
+        assert (about["level"], about["groups"], about["drawn"], about["seed"]) == (0.95, 20, 20, 0)
+        assert str(report).count("[") >= len(report.scores)
+
+    def test_the_scores_are_those_without_groups(self):
+        codes, labels, z = scenes()
+        plain = uq.evaluate_classification(labels, z, logits=True)
+        assert plain.intervals == {}
+        assert plain.statistics.groups is None
+        assert evaluated(codes, labels, z).scores == plain.scores
+        assert evaluated(codes, labels, z, intervals=False).intervals == {}
+
+    @pytest.mark.parametrize("method", ["exact", "sketch"])
+    def test_they_do_not_depend_on_the_kind_of_statistics(self, method):
+        exact = evaluated(*scenes())
+        other = evaluated(*scenes(), method=method)
+        for key, interval in exact.intervals.items():
+            assert_allclose(other.intervals[key], interval, atol=1e-3, err_msg=key)
+
+    def test_a_higher_level_is_wider_and_the_seed_decides(self):
+        wide, narrow = (evaluated(*scenes(), level=level).intervals["brier"] for level in (0.99, 0.5))
+        assert wide[0] < narrow[0] < narrow[1] < wide[1]
+        one, same, other = (evaluated(*scenes(), seed=seed).intervals for seed in (1, 1, 2))
+        assert one == same
+        assert one != other
+
+    @pytest.mark.parametrize("groups", [1, 7])
+    def test_few_groups_have_none_and_say_why(self, groups):
+        report = evaluated(*scenes(groups=groups))
+        assert report.intervals == {}
+        reason = report.provenance["intervals"]["undefined"]["accuracy"]
+        assert reason == f"{groups} groups are too few for an interval; it takes 8"
+
+    def test_a_score_that_is_undefined_has_none(self):
+        codes, labels, z = scenes()
+        probs = softmax(z)
+        probs[0] = np.eye(3)[(labels[0] + 1) % 3]
+        report = uq.evaluate_classification(labels, probs, groups=codes, n_boot=40)
+        assert report.intervals.keys() == report.scores.keys()
+        assert "nll" in report.undefined
+
+    def test_it_ends_at_the_range_of_the_metric(self):
+        labels = np.arange(80) % 2
+        probs = np.where(labels == 1, 0.9, 0.1)
+        report = uq.evaluate_classification(labels, probs, groups=np.arange(80) // 8, n_boot=20)
+        assert report.intervals["accuracy"] == (1.0, 1.0)
+        for key, (low, high) in evaluated(*scenes(groups=8, size=12)).intervals.items():
+            assert low >= 0, key
+            assert high <= (2 if key in ("nll", "brier", "entropy_mean", "ause_brier") else 1), key
+
+    def test_one_label_per_image_serves_its_pixels(self):
+        codes, labels, z = scenes(groups=10, size=96)
+        shape = (10, 8, 12)
+        pixels = {"labels": labels.reshape(shape), "probs": z.reshape(*shape, 3)}
+        mask = np.zeros(shape, dtype=bool)
+        mask[:, :2] = True
+        options = {"logits": True, "n_boot": 30}
+        by_image = uq.evaluate_classification(
+            **pixels, mask=mask, groups=[f"img{k}" for k in range(10)], **options
+        )
+        keep = ~mask.reshape(-1)
+        flat = uq.evaluate_classification(labels[keep], z[keep], groups=codes[keep], **options)
+        for key, interval in flat.intervals.items():
+            assert_allclose(by_image.intervals[key], interval, rtol=1e-9, err_msg=key)
+        assert by_image.statistics.groups.labels[0] == "img0"
+
+    def test_groups_without_samples_are_no_groups(self):
+        codes, labels, z = scenes(groups=10, size=20)
+        report = uq.evaluate_classification(labels, z, logits=True, groups=codes, mask=codes < 2, n_boot=20)
+        assert report.statistics.groups.labels == tuple(range(2, 10))
+        assert report.provenance["intervals"]["groups"] == 8
+
+    def test_bad_groups_and_options_are_refused(self):
+        codes, labels, z = scenes(groups=8, size=10)
+        with pytest.raises(ShapeError, match="groups has shape"):
+            evaluated(codes[:-1], labels, z)
+        with pytest.raises(InputTypeError, match="groups has no label for 1 samples"):
+            evaluated(np.where(np.arange(80) == 3, np.nan, codes), labels, z)
+        with pytest.raises(SettingsError, match=r"level is 1\.0"):
+            evaluated(codes, labels, z, level=1.0)
+        data = uq.ClassPredictions(labels, z, logits=True, groups=codes)
+        with pytest.raises(SettingsError, match="groups: give these to ClassPredictions"):
+            uq.evaluate_classification(data, groups=codes)
+        with pytest.raises(SettingsError, match="no groups"):
+            uq.ClassPredictions(labels, z, logits=True).group_codes()
+
+
+class TestStored:
+    def test_with_the_statistics(self, tmp_path):
+        report = evaluated(*scenes(), n_boot=400)
+        report.to_npz(tmp_path / "report.npz")
+        back = uq.Report.from_npz(tmp_path / "report.npz")
+        assert back == report
+        write_statistics(tmp_path / "statistics.npz", report.statistics)
+        tables = read_statistics(tmp_path / "statistics.npz").groups
+        assert isinstance(tables, ClassGroupTables)
+        assert (tables.labels, tables.members) == (tuple(range(20)), report.statistics.groups.members)
+        again = intervals(tables, SETTINGS, SUITE, scores=report.scores)
+        for key, interval in report.intervals.items():
+            assert_allclose(again[key], interval, rtol=1e-5, atol=1e-6, err_msg=key)
+
+    def test_damaged_tables_are_refused(self):
+        arrays = evaluated(*scenes(groups=8, size=10)).statistics.to_arrays()
+        wide = {**arrays, "groups/confusion/bucket": arrays["groups/confusion/bucket"] + 9}
+        with pytest.raises(FileFormatError, match="outside the confusion matrix"):
+            ClassificationStatistics.from_arrays(wide)
+
+    def test_what_is_stored_stays_small_and_still_serves(self):
+        tables = grouped(*scenes(groups=600, size=40)).groups
+        small = tables.stored(limit=2**19)
+        assert sum(values.nbytes for values in small.to_arrays().values()) < 2**19 * 1.2
+        assert len(small) < 600
+        one, other = (resample(part, SETTINGS, SUITE, 200, 0) for part in (tables, small))
+        for key in SUMS:  # 10 % is two standard errors of a spread from 200 resamples
+            assert_allclose(np.std(other.scores[key]), np.std(one.scores[key]), rtol=0.25, err_msg=key)
+
+    def test_many_groups_are_pooled_and_counted(self):
+        _, labels, z = scenes(groups=45, size=100)
+        tables = grouped(np.arange(4500) // 2, labels, z).groups
+        assert (tables.n_groups, len(tables)) == (2250, 563)
+        assert tables.confusion.sums["count"].sum() == 4500
+
+    def test_statistics_that_merge_keep_their_groups(self):
+        codes, labels, z = scenes()
+        parts = [grouped(codes[k], labels[k], z[k]) for k in (codes < 12, codes >= 8)]
+        both = np.concatenate([np.flatnonzero(codes < 12), np.flatnonzero(codes >= 8)])
+        whole = grouped(codes[both], labels[both], z[both]).groups
+        merged = (parts[0] + parts[1]).groups
+        assert (merged.labels, merged.members) == (whole.labels, whole.members)
+        one, other = (resample(part, SETTINGS, SUITE, 20, 0) for part in (merged, whole))
+        for key, values in one.scores.items():
+            assert_allclose(other.scores[key], values, rtol=1e-9, err_msg=key)
+
+    def test_predictions_keep_their_groups(self, tmp_path):
+        codes, labels, z = scenes(groups=8, size=10)
+        data = uq.ClassPredictions(labels, z, logits=True, groups=np.char.add("s", codes.astype(str)))
+        back = uq.ClassPredictions.load(data.save(tmp_path / "data.npz"))
+        assert (back.groups == data.groups).all()
+        assert (
+            uq.evaluate_classification(back, n_boot=20).intervals
+            == evaluated(data.groups, labels, z, n_boot=20).intervals
+        )
+
+    @pytest.mark.parametrize("predictions", [True, False])
+    def test_a_logged_run_is_rescored_with_them(self, tmp_path, predictions):
+        codes, labels, z = scenes()
+        uq.log_classification(
+            labels, z, logits=True, groups=codes, level=0.9, n_boot=60, predictions=predictions,
+            run=f"dir:{tmp_path}", figures=False, maps=False, method="m", strict=True,
+        )  # fmt: skip
+        (run,) = logged_runs(f"dir:{tmp_path}")
+        if predictions:
+            assert (run.class_predictions().groups == codes).all()
+        assert len(uq.rescore(f"dir:{tmp_path}", n_bins=7).done) == 1
+        (run,) = logged_runs(f"dir:{tmp_path}")
+        new, wanted = run.report(), evaluated(codes, labels, z, level=0.9, n_bins=7)
+        assert new.provenance["intervals"]["level"] == 0.9
+        assert new.scores == pytest.approx(wanted.scores, rel=1e-12)
+        # ece of a model that is overconfident everywhere is the same for any bins, and keeps its interval
+        for key in wanted.intervals.keys() - {"ece"}:
+            assert_allclose(new.intervals[key], wanted.intervals[key], rtol=1e-4, atol=1e-5, err_msg=key)
+
+    def test_a_cross_fit_is_made_of_a_stored_run(self, tmp_path):
+        codes, labels, z = scenes()
+        uq.log_classification(
+            labels, z, logits=True, groups=codes, run=f"dir:{tmp_path}", figures=False, maps=False, method="m",
+        )  # fmt: skip
+        assert len(uq.rescore(f"dir:{tmp_path}", calibration=True).done) == 1
+        (run,) = logged_runs(f"dir:{tmp_path}")
+        wanted = evaluated(codes, labels, z, calibration=True).recalibration["methods"]["temperature"]
+        found = run.report().recalibration["methods"]["temperature"]
+        assert found["how"] == "cross-fitted in two halves by groups"
+        assert found["scores"] == pytest.approx(wanted["scores"], rel=1e-12)
+
+
+class TestStream:
+    @pytest.mark.parametrize("method", ["exact", "sketch"])
+    def test_batches_give_the_intervals_of_the_whole(self, method, tmp_path):
+        codes, labels, z = scenes(groups=12)
+        order = np.random.default_rng(0).permutation(len(codes))
+        acc, other = (uq.ClassificationAccumulator(logits=True, method=method) for _ in range(2))
+        for k, part in enumerate(np.array_split(order, 6)):
+            (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
+            if k == 1:
+                acc.save(tmp_path / "acc.npz")
+                acc = pickle.loads(pickle.dumps(uq.ClassificationAccumulator.load(tmp_path / "acc.npz")))
+        streamed = acc.merge(other).compute(n_boot=50)
+        whole = evaluated(codes, labels, z, n_boot=50, method=method)
+        assert streamed.statistics.groups.members == whole.statistics.groups.members
+        for key, interval in whole.intervals.items():
+            assert_allclose(streamed.intervals[key], interval, rtol=1e-9, atol=1e-12, err_msg=key)
+
+    def test_groups_for_all_batches_or_for_none(self):
+        codes, labels, z = scenes(groups=8, size=10)
+        acc = uq.ClassificationAccumulator(logits=True)
+        acc.update(labels, z)
+        with pytest.raises(SettingsError, match="groups was not given for earlier batches"):
+            acc.update(labels, z, groups=codes)
+        with pytest.raises(SettingsError, match="over groups only"):
+            acc.compute(intervals=True)
+        with_groups = uq.ClassificationAccumulator(logits=True)
+        with_groups.update(labels, z, groups=codes)
+        with pytest.raises(IncompatibleStatisticsError, match="to one accumulator only"):
+            acc.merge(with_groups)
+        assert with_groups.compute(intervals=False).intervals == {}
+
+    def test_a_logged_stream_takes_the_options_of_intervals(self, tmp_path):
+        codes, labels, z = scenes(groups=10, size=20)
+        acc = uq.ClassificationAccumulator(logits=True)
+        acc.update(labels, z, groups=codes)
+        report = uq.log_classification(acc, run=f"dir:{tmp_path}", figures=False, level=0.5, n_boot=30)
+        assert report.provenance["intervals"]["level"] == 0.5
+        assert report.intervals.keys() == report.scores.keys()
+
+
+class TestPaired:
+    def pair(self, factor=1.2):
+        codes, labels, z = scenes()
+        return [evaluated(codes, labels, factor_ * z) for factor_ in (1.0, factor)]
+
+    def test_what_is_hard_for_both_cancels(self):
+        one, other = self.pair(1.05)
+        found = paired_differences(one, other, n_boot=60)["nll"]
+        assert_allclose(found.value, one.scores["nll"] - other.scores["nll"], rtol=1e-12)
+        assert np.ptp(found.interval) < 0.3 * np.ptp(one.intervals["nll"])
+        assert found.told_apart
+
+    def test_a_literal_resampling_of_scenes_gives_the_same_interval(self):
+        one, other = self.pair()
+        codes, labels, z = scenes()
+        found = paired_differences(one, other, n_boot=60, seed=3)["brier"]
+        weights = np.random.default_rng(3).multinomial(20, np.full(20, 1 / 20), 60)
+        truth = np.eye(3)[labels]
+        by_scene = [
+            np.bincount(codes, ((softmax(factor * z) - truth) ** 2).sum(axis=1)) for factor in (1.0, 1.2)
+        ]
+        gaps = weights @ (by_scene[0] - by_scene[1]) / 2000
+        from scipy import stats
+
+        wide = stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975) * np.sqrt(20 / 19)
+        low, high = wide * np.quantile(gaps - gaps.mean(), [0.025, 0.975])
+        assert_allclose(found.interval, (found.value + low, found.value + high), rtol=1e-9)
+
+    def test_equal_models_cannot_be_told_apart(self):
+        assert not any(found.told_apart for found in paired_differences(*self.pair(1.0), n_boot=60).values())
+
+    def test_what_has_no_common_groups_is_refused(self):
+        one, _ = self.pair()
+        codes, labels, z = scenes()
+        with pytest.raises(IncompatibleStatisticsError, match="not stored for both"):
+            paired_differences(one, uq.evaluate_classification(labels, z, logits=True))
+        with pytest.raises(IncompatibleStatisticsError, match="the groups differ"):
+            paired_differences(one, evaluated(codes + 5, labels, z))
+        regression = uq.evaluate([1.0, 2.0], [1.0, 3.0], [1.0, 1.0])
+        with pytest.raises(IncompatibleStatisticsError, match="a regression and a classification"):
+            paired_differences(one, regression)
+
+    def test_comparing_logged_runs_pairs_them(self, tmp_path):
+        codes, labels, z = scenes()
+        for name, factor in (("base", 1.0), ("sharper", 1.05), ("other data", 1.0)):
+            own = (labels + 1) % 3 if name == "other data" else labels
+            uq.log_classification(
+                own, factor * z, logits=True, groups=codes, run=f"dir:{tmp_path}", method=name, figures=False,
+                maps=False, predictions=False,
+            )  # fmt: skip
+        found = uq.compare(f"dir:{tmp_path}", baseline="base", seed=4)
+        difference = found.difference("sharper", "nll")
+        assert (difference.how, difference.verdict) == ("paired bootstrap", "worse")
+        pair = [evaluated(codes, labels, factor * z, n_boot=400) for factor in (1.05, 1.0)]
+        expected = paired_differences(*pair, seed=4)["nll"]
+        assert_allclose(difference.interval, expected.interval, rtol=1e-4, atol=1e-6)
+        low, high = pair[1].intervals["nll"]
+        assert low < pair[0].scores["nll"] < high
+        assert found.difference("other data", "nll").how == "from the intervals"
+        assert any("Scored on different targets" in text for text in found.warnings)
