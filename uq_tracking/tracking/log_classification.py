@@ -66,8 +66,8 @@ def log_classification(
     run, to, method, split, step, figures, tags, strict, every_rank
         As for `log`.
     calibration : optional
-        A second set ``(labels, probs)`` to fit a temperature on, a fitted one, or True to fit each half of the samples
-        on the other: logs the temperature and the scores after it too.
+        A second set ``(labels, probs)`` to fit a temperature on, a fitted one, or True to fit each half of the
+        samples on the other: logs the temperature and the scores after it too.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
     maps : "auto", bool, int or list of int
