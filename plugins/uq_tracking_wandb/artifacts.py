@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uq_tracking.errors import BackendError
+from uq_tracking.errors import BackendError, TrackerUnreachableError
 from uq_tracking_wandb.deadline import within_deadline
 
 if TYPE_CHECKING:
@@ -37,10 +37,15 @@ class RunFiles:
         The open run.
     stored
         Offline only: files of earlier fragments of this run, by name, that a new version has to hold as well.
+    patience
+        Seconds to wait until the server has a version; None leaves the upload to the background.
     """
 
-    def __init__(self, run: wandb.Run, stored: Mapping[str, Path] | None = None) -> None:
+    def __init__(
+        self, run: wandb.Run, stored: Mapping[str, Path] | None = None, patience: int | None = None
+    ) -> None:
         self._run = run
+        self._patience = patience
         self._staged = dict(stored or {})
         self._draft: wandb.Artifact | None = None
         self._last: wandb.Artifact | None = None
@@ -59,7 +64,13 @@ class RunFiles:
         self._draft = None
 
     def flush(self) -> None:
-        """Log the batch as a new version, unless the last version has the same content."""
+        """Log the batch as a new version, unless the last version has the same content.
+
+        Raises
+        ------
+        BackendError
+            With ``patience``: the server refused the upload; TrackerUnreachableError when it takes too long.
+        """
         draft, self._draft = self._draft, None
         if draft is None:
             return
@@ -67,6 +78,8 @@ class RunFiles:
         if self._last is not None and version.digest == self._last.digest:
             return
         within_deadline(lambda: self._run.log_artifact(version), f"artifact {version.name}")
+        if self._patience is not None:
+            wait_for(version, self._patience)
         self._last = version
 
     def _complete_offline(self, draft: wandb.Artifact) -> wandb.Artifact:
@@ -101,6 +114,27 @@ class RunFiles:
             self._last = within_deadline(lambda: latest_version(path), f"artifact {path}")
             self._looked_up = True
         return self._last
+
+
+def wait_for(version: wandb.Artifact, patience: int) -> None:
+    """Wait until the server has committed a version that was logged.
+
+    Raises
+    ------
+    BackendError
+        The upload failed; TrackerUnreachableError when it took longer than ``patience`` seconds.
+    """
+    from wandb.sdk.artifacts.exceptions import WaitTimeoutError
+
+    name = version.name
+    try:
+        version.wait(patience)
+    except WaitTimeoutError as error:
+        raise TrackerUnreachableError(
+            f"{name} is not uploaded after {patience} s; try again later"
+        ) from error
+    except ValueError as error:
+        raise BackendError(f"{name} was not uploaded: {error}") from error
 
 
 def latest_version(path: str) -> wandb.Artifact | None:

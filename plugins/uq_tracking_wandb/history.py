@@ -70,6 +70,10 @@ class History:
         step = int(summary.get(STEP, 0)) if row.step is None else row.step
         self._remember(row.scalars)
         new = {key: value for key, value in row.scalars.items() if self._written.get((key, step)) != value}
+        if (
+            self._recall is not None and row.step is None
+        ):  # a killed writer may have left a row, and no summary
+            new |= {key: value for key, value in row.scalars.items() if summary.get(key) != value}
         if not new:
             return
         self._define_axis(new)

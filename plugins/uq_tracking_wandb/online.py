@@ -15,6 +15,7 @@ from uq_tracking_wandb.address import ONLINE, OnlineAddress
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.deadline import within_deadline
 from uq_tracking_wandb.media import media_files, numbers
+from uq_tracking_wandb.sealed import OnlineRun
 from uq_tracking_wandb.session import OwnedRun, open_run
 from uq_tracking_wandb.tags import config_with, tags_in
 
@@ -98,7 +99,9 @@ class OnlineStore(RunStore):
                 "or wait until it is finished (W&B marks the run of a dead process as crashed after some minutes)"
             )
         sdk_run = open_run(mode="online", entity=run.entity, project=run.project, id=run_id, resume="must")
-        return OwnedRun(sdk_run, recall=partial(_rows_with, run), failed=run.state in _FAILED)
+        return OnlineRun(
+            sdk_run, partial(self._run, run_id), partial(_rows_with, run), failed=run.state in _FAILED
+        )
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Start a new run in the project."""
@@ -109,10 +112,10 @@ class OnlineStore(RunStore):
             name=name,
             config=config_with({}, tags or {}),
         )
-        return OwnedRun(sdk_run)
+        return OnlineRun(sdk_run, partial(self._run, sdk_run.id))
 
     def close_run(self, run: Run) -> None:
-        """Finish a run that ``create`` or ``reopen`` opened."""
+        """Finish a run that ``create`` or ``reopen`` opened, and seal it once the server shows what was written."""
         if isinstance(run, OwnedRun):
             run.close()
 

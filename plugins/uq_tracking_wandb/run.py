@@ -36,14 +36,20 @@ class WandbRun(Run):
         Offline only: staged files of earlier fragments of this run.
     recall
         For a reopened run: reads the history it has already, so that nothing is written twice.
+    patience
+        Seconds to wait for every version of the artifact; None leaves the upload to the background.
     """
 
     def __init__(
-        self, run: wandb.Run, stored: Mapping[str, Path] | None = None, recall: Recall | None = None
+        self,
+        run: wandb.Run,
+        stored: Mapping[str, Path] | None = None,
+        recall: Recall | None = None,
+        patience: int | None = None,
     ) -> None:
         self.uri = uri_of(run)
         self.sdk_run = run
-        self._files = RunFiles(run, stored)
+        self._files = RunFiles(run, stored, patience)
         self._history = History(run, recall)
         self._row = Row()
         self._lock = RLock()

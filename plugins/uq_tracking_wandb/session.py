@@ -43,7 +43,7 @@ class OwnedRun(WandbRun):
 
     Parameters
     ----------
-    run, stored, recall
+    run, stored, recall, patience
         As for ``WandbRun``.
     failed
         Whether the run had failed before it was reopened; it stays failed.
@@ -54,10 +54,11 @@ class OwnedRun(WandbRun):
         run: wandb.Run,
         stored: Mapping[str, Path] | None = None,
         recall: Recall | None = None,
+        patience: int | None = None,
         *,
         failed: bool = False,
     ) -> None:
-        super().__init__(run, stored, recall)
+        super().__init__(run, stored, recall, patience)
         self._exit_code = 1 if failed else 0
 
     def close(self) -> None:

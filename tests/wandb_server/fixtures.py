@@ -86,8 +86,9 @@ def _stop_wandb() -> None:
         time.sleep(0.05)
 
 
-def child_processes(name: str) -> list[int]:
-    """Process ids of this process' living children whose command has that name."""
+def child_processes(name: str, parent_id: int | None = None) -> list[int]:
+    """Process ids of a process' living children whose command has that name; by default of this process."""
+    wanted = os.getpid() if parent_id is None else parent_id
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -95,6 +96,6 @@ def child_processes(name: str) -> list[int]:
         except OSError:  # it has ended meanwhile
             continue
         state, parent = rest.split()[:2]
-        if command.startswith(name) and int(parent) == os.getpid() and state != "Z":
+        if command.startswith(name) and int(parent) == wanted and state != "Z":
             found.append(int(stat.parent.name))
     return found

@@ -120,7 +120,7 @@ class _Sync:
         )
         try:
             left_out = _copy(run, written)
-            written.set_tags({CONTENT_TAG: content})
+            written.seal({CONTENT_TAG: content})
         finally:
             self.store.close_run(written)
         return left_out

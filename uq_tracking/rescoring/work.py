@@ -25,9 +25,11 @@ from uq_tracking.tracking.delivery import Delivery, redact
 from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
+    SCORES_TAG,
     STATISTICS_FILE,
     curve_name,
     figure_name,
+    tag_name,
 )
 from uq_tracking.tracking.publish import Content, publish, scores_digest
 from uq_tracking.tracking.resolve import Opened, Target
@@ -84,7 +86,7 @@ class Work:
 
     def _content(self, written: LoggedRun, report: Report, shown: Report | None, source: Source) -> Content:
         """What has to be written: whatever differs from what the run shows."""
-        shown = None if self.force else shown
+        shown = None if self.force or not _is_whole(written, shown) else shown
         curves = changed_curves(report, shown)
         return Content(
             report,
@@ -162,6 +164,12 @@ def _calibration(run: LoggedRun, request: Request) -> Any:
         raise RecalibrationError(
             f"nothing was logged under the split {request.calibration_split!r} to fit on; log it with split="
         ) from None
+
+
+def _is_whole(run: LoggedRun, report: Report | None) -> bool:
+    """Whether the run shows what its report says: the tag of the scores is written after all else."""
+    tag = tag_name(SCORES_TAG, run.split)
+    return report is not None and run.stored.tags.get(tag) == scores_digest(report)
 
 
 def changed_curves(report: Report, shown: Report | None) -> list[str]:

@@ -77,6 +77,9 @@ class Content:
 def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
     """Write the content to every tracker; drawings are made once.
 
+    Content with a seal goes into runs that hold something already: it is written in the order in which an
+    interruption can be told, and no further once something is lost.
+
     Returns
     -------
     list of str
@@ -90,10 +93,11 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
             for group in _groups(each, own):
                 writes = list(_made(group, unmade))
                 for delivery in deliveries:
-                    delivery.write_together(writes)
+                    if not (content.seal and delivery.lost):
+                        delivery.write_together(writes)
     for delivery in deliveries:
         if content.seal and not unmade and not delivery.lost:
-            delivery.write("the tag of completion", lambda run: run.set_tags(content.seal))
+            delivery.write("the tag of completion", lambda run: run.seal(content.seal))
         delivery.close()
     return unmade
 
@@ -109,15 +113,24 @@ def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -
 
 
 def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable[[], Write]]]]:
-    """Yield the names of what is written together, and the functions that make it."""
-    yield [("the scores", lambda: _scores(content))]
-    if content.step is not None:
-        return
-    yield list(_files(content, folder))
+    """Yield the names of what is written together, and the functions that make it.
+
+    First the scores, which matter most; with a seal they are last, because their tag then tells a whole run.
+    """
+    if not content.seal:
+        yield [("the scores", lambda: _scores(content))]
+    if content.step is None:
+        yield list(_files(content, folder))
+        yield from ([item] for item in _drawings(content))
+    if content.seal:
+        yield [("the scores", lambda: _scores(content))]
+
+
+def _drawings(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
     if content.figures:
-        yield from ([item] for item in _figures(content))
+        yield from _figures(content)
     for case in _cases(content):
-        yield from ([item] for item in _maps(content, case))
+        yield from _maps(content, case)
 
 
 def _scores(content: Content) -> Write:

@@ -1,0 +1,126 @@
+"""A rescoring of online W&B runs that is killed at chosen moments, and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+import uq_tracking as uq
+from tests.rescoring.places import predictions
+from tests.rescoring.test_kill import SCRIPT
+from tests.wandb_server.fixtures import child_processes
+from uq_tracking.tracking.names import RESCORED_TAG
+
+RUNS = 2
+MOMENTS = {
+    "the report is on its way": lambda request: request.operation.startswith("PUT /storage/artifact"),
+    "the report is about to be shown": lambda request: request.operation == "mutation CommitArtifact",
+    "a chart is on its way": lambda request: "/media/" in request.path,
+    "scores are sent": lambda request: request.operation == "file stream" and request.body.get("complete"),
+    "only the tag is missing": lambda request: "rescored" in json.dumps(request.body),
+}
+
+
+def rescore_and_die(uri, server, is_moment, tmp_path):
+    """Rescore in a process of its own, killed with its wandb-core when the server gets such a request."""
+    reached = threading.Event()
+
+    def fault(request):
+        if reached.is_set() or is_moment(request):
+            reached.set()
+            return 503  # nothing arrives any more
+        return None
+
+    server.fault = fault
+    kill_when(reached.wait, uri, tmp_path)
+    server.fault = None
+
+
+def kill_when(wait, uri, tmp_path):
+    errors = tmp_path / "errors.txt"
+    environment = {
+        name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"
+    }  # a core of its own
+    with errors.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", SCRIPT, uri],
+            stdout=output,
+            stderr=output,
+            env={**environment, "PYTHONWARNINGS": "ignore"},
+        )
+    reached = wait(60)
+    cores = child_processes("wandb-core", process.pid)
+    process.kill()
+    for core in cores:
+        with suppress(ProcessLookupError):
+            os.kill(core, signal.SIGKILL)
+    process.wait(10)
+    assert reached, errors.read_text()
+    assert process.returncode == -signal.SIGKILL, errors.read_text()
+
+
+def mark_dead_runs(server) -> int:
+    """Do what W&B does some minutes after a run's last sign of life."""
+    dead = [run for run in server.state.runs.values() if run.state == "running"]
+    for run in dead:
+        run.state = "crashed"
+    return len(dead)
+
+
+def test_every_online_run_ends_with_one_set_of_scores(wandb_online_place, wandb_online, tmp_path):
+    place, wanted = wandb_online_place, {}
+    for seed in range(RUNS):
+        data = predictions(n=100, seed=seed)
+        place.log(data, method=f"m{seed}")
+        wanted[f"m{seed}"] = uq.evaluate(data, alpha=0.8, n_bins=7)
+
+    for moment, is_moment in MOMENTS.items():
+        rescore_and_die(place.uri, wandb_online, is_moment, tmp_path)
+        mark_dead_runs(wandb_online)
+        for run in place.runs():
+            assert run.scored().settings["alpha"] in (0.8, 0.95), moment
+            assert RESCORED_TAG not in run.stored.tags, moment
+
+    def first_is_done(timeout):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if "done" in (tmp_path / "errors.txt").read_text():
+                return True
+            time.sleep(0.01)
+        return False
+
+    kill_when(first_is_done, place.uri, tmp_path)
+    mark_dead_runs(wandb_online)
+    assert len([run for run in place.runs() if RESCORED_TAG in run.stored.tags]) == 1
+
+    summary = uq.rescore(place.uri, alpha=0.8, n_bins=7)
+    assert (len(summary.done), len(summary.skipped)) == (RUNS - 1, 1), str(summary)
+    for run in place.runs():
+        report = wanted[run.method]
+        scalars = {name: value for name, value in run.stored.scalars.items() if name.startswith("uq/")}
+        del scalars["uq/step"]
+        assert scalars == pytest.approx(
+            {f"uq/{key}": value for key, value in report.scores.items()}, rel=1e-12
+        )
+        assert run.scored().scores == pytest.approx(report.scores, rel=1e-12)
+        assert run.files.count("uq/report.json") == 1
+    assert len(uq.rescore(place.uri, alpha=0.8, n_bins=7).skipped) == RUNS
+
+
+def test_a_run_that_still_counts_as_running_is_told_so(wandb_online_place, wandb_online, tmp_path):
+    place = wandb_online_place
+    place.log(predictions(n=100))
+    rescore_and_die(place.uri, wandb_online, MOMENTS["scores are sent"], tmp_path)
+    (outcome,) = uq.rescore(place.uri, alpha=0.8, n_bins=7).failed
+    assert "is running" in outcome.reason
+    assert "after some minutes" in outcome.reason
+    mark_dead_runs(wandb_online)
+    assert len(uq.rescore(place.uri, alpha=0.8, n_bins=7).done) == 1
