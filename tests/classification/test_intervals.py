@@ -221,7 +221,7 @@ class TestIntervals:
         codes, labels, z = scenes(groups=8, size=10)
         with pytest.raises(ShapeError, match="groups has shape"):
             evaluated(codes[:-1], labels, z)
-        with pytest.raises(InputTypeError, match="groups has no label for 1 samples"):
+        with pytest.raises(InputTypeError, match="groups has no label for 1 sample"):
             evaluated(np.where(np.arange(80) == 3, np.nan, codes), labels, z)
         with pytest.raises(SettingsError, match=r"level is 1\.0"):
             evaluated(codes, labels, z, level=1.0)

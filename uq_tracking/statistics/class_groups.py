@@ -28,8 +28,12 @@ from uq_tracking.statistics.pools import (
 from uq_tracking.statistics.resampled import edges_of, resampled_groups
 from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket, coarse_keys
 
-CONFUSION = ("count", "log_loss", "impossible")
-"""What is known of the samples of a true and a predicted class: how many, and the sums behind the log score."""
+PARTS: dict[str, tuple[str, ...]] = {
+    **{name: ("count", *PAYLOADS[name]) for name in ORDERS},
+    "confusion": ("count",),
+    "loss": ("count", "log_loss", "impossible"),
+}
+"""The tables, and what each of their cells holds."""
 
 WAITING = 1 << 18
 """Cells that may wait before they are added up, at the least."""
@@ -44,21 +48,50 @@ class ClassGroupTables(Pools):
     orders : dict of Table
         By doubt, predictive entropy and Brier score: counts and payload sums.
     confusion : Table
-        A column for each pair of a true and a predicted class that occurs: ``true * n_classes + predicted``.
+        Counts, with a column for each pair of a true and a predicted class: ``true * n_classes + predicted``.
+    loss : Table
+        The sums behind the log score, in a single column: ``log_loss`` where it is finite, and ``impossible`` labels.
     n_classes : int
     labels, bits, members, n_groups
         As for ``Pools``.
     """
 
     confusion: Table
+    loss: Table
     n_classes: int
+
+    @classmethod
+    def of(
+        cls, tables: Mapping[str, Table], labels: Sequence[Label], bits: int, n_classes: int
+    ) -> ClassGroupTables:
+        """The tables named in ``PARTS``, of groups that are not pooled."""
+        return cls(
+            labels=tuple(labels),
+            orders={name: tables[name] for name in ORDERS},
+            confusion=tables["confusion"],
+            loss=tables["loss"],
+            bits=bits,
+            n_classes=n_classes,
+            members=digest_of(labels),
+            n_groups=len(labels),
+        )
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """All tables by name."""
+        return {**self.orders, "confusion": self.confusion, "loss": self.loss}
+
+    def _with(self, tables: Mapping[str, Table], **changes: Any) -> ClassGroupTables:
+        orders = {name: tables[name] for name in ORDERS}
+        return replace(self, orders=orders, confusion=tables["confusion"], loss=tables["loss"], **changes)
 
     def resampled(self, weights: FloatArray, like: Any) -> Iterator[Any]:  # noqa: D102
         orders = {name: table.weighted(weights) for name, table in self.orders.items()}
         edges = {name: edges_of(table.bucket, self.bits) for name, table in self.orders.items()}
-        pairs = self.confusion.weighted(weights)
+        pairs = self.confusion.weighted(weights)["count"]
+        loss = self.loss.weighted(weights)
         for i in range(len(weights)):
-            count = np.rint(pairs["count"][i]).astype(np.int64)
+            count = np.rint(pairs[i]).astype(np.int64)
             confusion = np.zeros(self.n_classes**2, dtype=np.int64)
             confusion[self.confusion.bucket] = count
             by = Orders(*(resampled_groups(name, edges[name], orders[name], i) for name in ORDERS))
@@ -67,8 +100,8 @@ class ClassGroupTables(Pools):
                 kind="sketch",
                 **by._asdict(),
                 confusion=confusion.reshape(self.n_classes, self.n_classes),
-                log_loss=float(pairs["log_loss"][i].sum()),
-                n_impossible=round(float(pairs["impossible"][i].sum())),
+                log_loss=float(loss["log_loss"][i, 0]),
+                n_impossible=round(float(loss["impossible"][i, 0])),
                 counts={**dict.fromkeys(like.counts, 0), "n": int(count.sum())},
                 bits=self.bits,
                 groups=None,
@@ -76,12 +109,8 @@ class ClassGroupTables(Pools):
             )
 
     def pooled(self, pool: IntArray) -> ClassGroupTables:  # noqa: D102
-        return replace(
-            self,
-            labels=tuple(range(int(pool.max()) + 1)),
-            orders={name: table.moved(pool) for name, table in self.orders.items()},
-            confusion=self.confusion.moved(pool),
-        )
+        tables = {name: table.moved(pool) for name, table in self.tables.items()}
+        return self._with(tables, labels=tuple(range(int(pool.max()) + 1)))
 
     def coarsened(self, bits: int) -> ClassGroupTables:  # noqa: D102
         orders = {
@@ -91,13 +120,9 @@ class ClassGroupTables(Pools):
         return replace(self, orders=orders, bits=bits)
 
     def above(self, other: ClassGroupTables) -> ClassGroupTables:  # noqa: D102
-        starts = (0, len(self))
-        return replace(
-            self,
-            labels=(*self.labels, *other.labels),
-            orders={name: Table.joined((self.orders[name], other.orders[name]), starts) for name in ORDERS},
-            confusion=Table.joined((self.confusion, other.confusion), starts),
-        )
+        starts, theirs = (0, len(self)), other.tables
+        tables = {name: Table.joined((mine, theirs[name]), starts) for name, mine in self.tables.items()}
+        return self._with(tables, labels=(*self.labels, *other.labels))
 
     def in_order(self) -> ClassGroupTables:
         """The same groups in the order of their labels."""
@@ -107,10 +132,10 @@ class ClassGroupTables(Pools):
         return replace(moved, labels=tuple(labels), members=digest_of(labels))
 
     def width(self) -> int:  # noqa: D102
-        return super().width() + len(self.confusion.bucket) * len(CONFUSION)
+        return super().width() + len(self.confusion.bucket)
 
     def nbytes(self) -> int:  # noqa: D102
-        return sum(table.nbytes() for table in (*self.orders.values(), self.confusion))
+        return sum(table.nbytes() for table in self.tables.values())
 
     def to_arrays(self, *, full: bool = False) -> Arrays:
         """Plain arrays to store; sums in 32 bits where these hold them, unless ``full``."""
@@ -118,7 +143,7 @@ class ClassGroupTables(Pools):
             "labels": np.asarray(json.dumps(self.labels)),
             "members": np.asarray(self.members),
             "sizes": np.asarray([self.n_groups, self.bits, self.n_classes], dtype=np.int64),
-            **table_arrays({**self.orders, "confusion": self.confusion}, full=full),
+            **table_arrays(self.tables, full=full),
         }
 
     @classmethod
@@ -126,20 +151,14 @@ class ClassGroupTables(Pools):
         """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
         n_groups, bits, n_classes = (int(value) for value in arrays["sizes"])
         labels = tuple(json.loads(str(arrays["labels"])))
-        confusion = read_table(arrays, "confusion", CONFUSION, len(labels))
-        if len(confusion.bucket) and not 0 <= confusion.bucket.min() <= confusion.bucket.max() < n_classes**2:
+        tables = {name: read_table(arrays, name, sums, len(labels)) for name, sums in PARTS.items()}
+        pairs = tables["confusion"].bucket
+        if len(pairs) and not 0 <= pairs.min() <= pairs.max() < n_classes**2:
             raise ValueError("pairs of classes lie outside the confusion matrix")
-        return cls(
-            labels=labels,
-            orders={
-                name: read_table(arrays, name, ("count", *PAYLOADS[name]), len(labels)) for name in ORDERS
-            },
-            confusion=confusion,
-            bits=bits,
-            n_classes=n_classes,
-            members=str(arrays["members"]),
-            n_groups=n_groups,
-        )
+        if len(tables["loss"].bucket) != 1:
+            raise ValueError("the sums of the log score have several columns")
+        made = cls.of(tables, labels, bits, n_classes)
+        return replace(made, members=str(arrays["members"]), n_groups=n_groups)
 
 
 class ClassGroupTally:
@@ -147,7 +166,7 @@ class ClassGroupTally:
 
     def __init__(self, n_classes: int, bits: int = GROUP_BITS) -> None:
         self.n_classes, self.bits = n_classes, bits
-        self._parts: dict[str, list[Table]] = {name: [] for name in (*ORDERS, "confusion")}
+        self._parts: dict[str, list[Table]] = {name: [] for name in PARTS}
         self._waiting = self._held = 0
 
     def add(
@@ -179,13 +198,14 @@ class ClassGroupTally:
         for name in ORDERS:
             used, index = dense(coarse_bucket(values[name], self.bits))
             key = bucket_edges(used.astype(np.uint64), self.bits)[0]
-            self._put(name, _cells(rows, row, key, index, values, PAYLOADS[name]))
+            self._put(name, _cells(rows, row, key, index, values, PARTS[name]))
         used, index = np.unique(pair, return_inverse=True)
-        self._put("confusion", _cells(rows, row, used, index, values, CONFUSION[1:]))
+        self._put("confusion", _cells(rows, row, used, index, values, PARTS["confusion"]))
+        self._put("loss", _cells(rows, row, np.zeros(1), np.zeros_like(row), values, PARTS["loss"]))
 
     def absorb(self, tables: ClassGroupTables, places: IntArray) -> None:
         """Add groups counted elsewhere, group i as number ``places[i]``."""
-        for name, table in {**tables.orders, "confusion": tables.confusion}.items():
+        for name, table in tables.tables.items():
             self._put(name, table.moved(places))
 
     def together(self, other: ClassGroupTally) -> None:
@@ -211,15 +231,7 @@ class ClassGroupTally:
         """Tables of everything counted; ``labels`` are those of the groups' numbers, and every group has samples."""
         self._join()
         joined = {name: parts[0] for name, parts in self._parts.items()}
-        return ClassGroupTables(
-            labels=tuple(labels),
-            orders={name: joined[name] for name in ORDERS},
-            confusion=joined["confusion"],
-            bits=self.bits,
-            n_classes=self.n_classes,
-            members=digest_of(labels),
-            n_groups=len(labels),
-        )
+        return ClassGroupTables.of(joined, labels, self.bits, self.n_classes)
 
 
 def _cells(
@@ -228,9 +240,9 @@ def _cells(
     key: npt.NDArray[Any],
     index: IntArray,
     values: Mapping[str, FloatArray],
-    payloads: Sequence[str],
+    sums: Sequence[str],
 ) -> Table:
     """Counts and sums by group and bucket: sample i lies in row ``rows[row[i]]`` and bucket ``key[index[i]]``."""
     cell, place, count = compact(index * len(rows) + row, len(key) * len(rows))
-    sums = {name: np.bincount(place, values[name], len(cell)) for name in payloads}
-    return Table(key, rows[cell % len(rows)], cell // len(rows), {"count": count, **sums})
+    made = {name: np.bincount(place, values[name], len(cell)) for name in sums if name != "count"}
+    return Table(key, rows[cell % len(rows)], cell // len(rows), {"count": count, **made})

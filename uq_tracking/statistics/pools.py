@@ -28,6 +28,8 @@ STORED_BYTES = 8 * 2**20
 ENOUGH_GROUPS = 400
 """More groups than this are pooled before their buckets are made wider: the spread is known to 5 % from 200."""
 COARSEST = 3
+WORTH_COARSER = 0.9
+"""Wider buckets have to make the tables at least so much smaller."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,7 +124,10 @@ class Pools(ABC):
         while made.nbytes() > 2 * limit and len(made) > ENOUGH_GROUPS:  # stored as 32-bit numbers
             made = made.pooled_to((len(made) + 1) // 2)
         while made.nbytes() > 2 * limit and made.bits > COARSEST:
-            made = made.coarsened(made.bits - 1)
+            finer, made = made, made.coarsened(made.bits - 1)
+            if made.nbytes() > WORTH_COARSER * finer.nbytes():
+                made = finer  # it is not the buckets that take the room, but pairs of many classes
+                break
         while made.nbytes() > 2 * limit and len(made) > 2:
             made = made.pooled_to((len(made) + 1) // 2)
         return made
