@@ -112,6 +112,7 @@ def test_every_online_run_ends_with_one_set_of_scores(wandb_online_place, wandb_
         )
         assert run.scored().scores == pytest.approx(report.scores, rel=1e-12)
         assert run.files.count("uq/report.json") == 1
+        assert "uq_curve/reliability-bins7.table.json" in run.files
     assert len(uq.rescore(place.uri, alpha=0.8, n_bins=7).skipped) == RUNS
 
 

@@ -167,7 +167,7 @@ def _calibration(run: LoggedRun, request: Request) -> Any:
 
 
 def _is_whole(run: LoggedRun, report: Report | None) -> bool:
-    """Whether the run shows what its report says: the tag of the scores is written after all else."""
+    """Whether the run shows what its report says: the tag of the scores is set when all else has arrived."""
     tag = tag_name(SCORES_TAG, run.split)
     return report is not None and run.stored.tags.get(tag) == scores_digest(report)
 

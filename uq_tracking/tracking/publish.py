@@ -52,7 +52,7 @@ class Content:
     """Everything one call may log.
 
     ``figures``, ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal``
-    are tags that are set last, once all else has arrived.
+    are tags that are set last, with that of the scores, once all else has arrived.
     """
 
     report: Report
@@ -97,7 +97,9 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
                         delivery.write_together(writes)
     for delivery in deliveries:
         if content.seal and not unmade and not delivery.lost:
-            delivery.write("the tag of completion", lambda run: run.seal(content.seal))
+            delivery.write(
+                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
+            )
         delivery.close()
     return unmade
 
@@ -115,7 +117,8 @@ def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -
 def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable[[], Write]]]]:
     """Yield the names of what is written together, and the functions that make it.
 
-    First the scores, which matter most; with a seal they are last, because their tag then tells a whole run.
+    First the scores, which matter most; with a seal first the report, whose scores' tag comes with the seal: a run in
+    which the two do not fit has been interrupted.
     """
     if not content.seal:
         yield [("the scores", lambda: _scores(content))]
@@ -171,9 +174,13 @@ def _tags(content: Content) -> dict[str, str]:
     tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
     if content.method is not None:
         tags[METHOD_TAG] = content.method
-    if content.step is None:
-        tags[tag_name(SCORES_TAG, content.split)] = scores_digest(content.report)
+    if content.step is None and not content.seal:
+        tags |= _scores_tag(content)
     return tags | {name: str(value) for name, value in content.tags.items()}
+
+
+def _scores_tag(content: Content) -> dict[str, str]:
+    return {tag_name(SCORES_TAG, content.split): scores_digest(content.report)}
 
 
 def scores_digest(report: Report) -> str:

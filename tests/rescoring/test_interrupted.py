@@ -1,0 +1,60 @@
+"""A rescoring that is interrupted between the report and what shows it: the next call writes all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import uq_tracking as uq
+from tests.rescoring.places import predictions
+from uq_tracking.tracking.directory import DirectoryRun
+from uq_tracking.tracking.names import SCORES_TAG
+from uq_tracking.tracking.publish import scores_digest
+
+ASKED = {"alpha": 0.8, "n_bins": 7}
+
+
+def pictures(place, folder):
+    run = place.run()
+    return {name: run.fetch(name, folder).read_bytes() for name in run.files if name.endswith(".png")}
+
+
+@pytest.mark.parametrize("method", ["log_figure", "log_scalars"])
+def test_figures_and_scores_catch_up_with_the_report(dir_place, tmp_path, monkeypatch, method):
+    data = predictions(n=100)
+    dir_place.log(data, figures=True)
+    before = pictures(dir_place, tmp_path / "before")
+
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryRun, method, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            uq.rescore(dir_place.uri, **ASKED)
+    run = dir_place.run()
+    assert run.scored().settings["n_bins"] == ASKED["n_bins"]  # the report is new
+    assert run.stored.tags[SCORES_TAG] != scores_digest(run.scored())
+
+    assert len(uq.rescore(dir_place.uri, **ASKED).done) == 1
+    found = pictures(dir_place, tmp_path / "after")
+    uq.rescore(dir_place.uri, **ASKED, figures=True)
+    assert found == pictures(dir_place, tmp_path / "wanted")
+    assert found["uq_reliability.png"] != before["uq_reliability.png"]
+    assert dir_place.run().stored.tags[SCORES_TAG] == scores_digest(dir_place.run().scored())
+
+
+def test_nothing_more_is_written_once_something_is_refused(dir_place, monkeypatch):
+    before = dir_place.log(predictions(n=100))
+    tags = dict(dir_place.run().stored.tags)
+
+    def refuse(*arguments, **options):
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryRun, "log_file", refuse)
+        (outcome,) = uq.rescore(dir_place.uri, **ASKED).failed
+    assert "disk full" in outcome.reason
+    run = dir_place.run()
+    assert run.stored.tags == tags
+    assert {key: run.stored.scalars[f"uq/{key}"] for key in before.scores} == dict(before.scores)
+    assert run.scored().scores == before.scores
