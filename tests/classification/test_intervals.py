@@ -77,6 +77,18 @@ class TestResamples:
                 tolerance = {"atol": 0.05} if key == "mce" else tolerance
                 assert_allclose(found[key], value, **tolerance, err_msg=key)
 
+    def test_equal_confidences_are_binned_as_they_are(self):
+        """Coarse buckets know their spread, so a tie at the edge of a bin stays on its side."""
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(10), 50)
+        top = rng.choice([0.55, 0.6, 0.7, 0.8, 0.95], 500)
+        labels = (rng.random(500) < 0.8).astype(int)
+        probs = np.stack([1 - top, top], axis=1)
+        statistics = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True)
+        (made,) = statistics.groups.resampled(np.ones((1, 10)), ClassificationStatistics.zero(2))
+        for key, value in scores_of(statistics).items():
+            assert_allclose(scores_of(made)[key], value, rtol=1e-9, err_msg=key)
+
     def test_the_spread_is_that_of_a_bootstrap_of_rows(self):
         codes, labels, z = scenes(groups=25, size=80)
         metrics = [metric for metric in SUITE if metric.key != "mce"]
@@ -324,7 +336,9 @@ class TestStream:
     @pytest.mark.parametrize("method", ["exact", "sketch"])
     def test_batches_give_the_intervals_of_the_whole(self, method, tmp_path):
         codes, labels, z = scenes(groups=12)
-        order = np.random.default_rng(0).permutation(len(codes))
+        order = np.roll(
+            np.argsort(-codes, kind="stable"), 150
+        )  # groups come one after the other, not by label
         acc, other = (uq.ClassificationAccumulator(logits=True, method=method) for _ in range(2))
         for k, part in enumerate(np.array_split(order, 6)):
             (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
