@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any, Literal, get_args
 
 from uq_tracking.errors import SettingsError
@@ -13,6 +14,12 @@ Method = Literal["auto", "exact", "sketch"]
 
 EXACT_LIMIT = 10_000_000
 """``method="auto"`` keeps exact statistics up to this many samples and a sketch above."""
+
+
+def require_number(name: str, value: object) -> None:
+    """Raise SettingsError for an option that is no real number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise SettingsError(f"{name} is {value!r}, which is no number")
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,15 @@ class Settings:
     unit: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("alpha", "n_bins", "dof"):
+            require_number(name, getattr(self, name))
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise SettingsError(f"unit is {self.unit!r}; it is a text such as 'm', or None")
         if not 0 < self.alpha <= 1:
             raise SettingsError(f"alpha is {self.alpha}; it is a share of the samples, in (0, 1]")
         if self.n_bins < 1 or int(self.n_bins) != self.n_bins:
             raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, at least 1")
+        object.__setattr__(self, "n_bins", int(self.n_bins))
         if self.family not in get_args(Family):
             raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")
         if not self.dof > 2:

@@ -132,12 +132,12 @@ def test_mixed_or_missing_labels_are_refused(labels):
 
 def test_label_of_left_out_sample_may_be_nan():
     assert Predictions([1, NAN], [1, 1], [1, 1], by=[1.0, NAN]).n == 1
-    with pytest.raises(InputTypeError, match=r"by has no label for 1 samples \(first at index \(1,\)\)"):
+    with pytest.raises(InputTypeError, match=r"by has no label for 1 sample \(first at index \(1,\)\)"):
         Predictions([1, 2], [1, 1], [1, 1], by=[1.0, NAN])
 
 
 def test_no_date_is_no_label():
-    with pytest.raises(InputTypeError, match="groups has no label for 1 samples"):
+    with pytest.raises(InputTypeError, match="groups has no label for 1 sample "):
         Predictions([1, 2], [1, 1], [1, 1], groups=np.array(["2020-01-01", "NaT"], "M8[D]"))
 
 

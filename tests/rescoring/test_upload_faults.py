@@ -45,8 +45,6 @@ def rescored_with_fault(place, server, operation, status=403):
     ("operation", "reason"),
     [
         ("PUT /storage/artifact", "was not uploaded"),
-        ("PUT /storage/manifest", "was not uploaded"),
-        ("mutation CreateArtifact", "was not uploaded"),
         ("mutation CommitArtifact", "was not uploaded"),
     ],
 )

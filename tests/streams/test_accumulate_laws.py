@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.statistics.regression import ORDERS, VARIABLES, RegressionStatistics, sketch_statistics
 
 from .made import LAWS, predictions
@@ -136,3 +137,14 @@ def test_reports_of_merged_chunks_agree(law):
     assert set(merged.scores) == set(whole.scores)
     for key, value in whole.scores.items():
         assert_allclose(merged.scores[key], value, rtol=1e-7, atol=1e-9, err_msg=key)
+
+
+@pytest.mark.parametrize("other", [3, None, {}, "acc"])
+def test_only_accumulators_merge(other):
+    with pytest.raises(IncompatibleStatisticsError, match="is no accumulator; merge accumulators"):
+        uq.Accumulator().merge(other)
+
+
+def test_saving_into_a_missing_folder_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*missing; create it before saving acc\.npz"):
+        uq.Accumulator().save(tmp_path / "missing" / "acc.npz")

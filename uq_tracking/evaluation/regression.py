@@ -282,8 +282,11 @@ def as_predictions(y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Pred
         if y_pred is None or y_std is None:
             raise SettingsError("y_pred and y_std are missing; pass y_true, y_pred, y_std or one Predictions")
         return Predictions(y_true, y_pred, y_std, **options)
+    usual = {"on_invalid": "raise"}
     given = [
-        name for name, value in options.items() if value is not None and value != "raise" and name != "unit"
+        name
+        for name, value in options.items()
+        if value is not None and value is not usual.get(name) and name != "unit"
     ]
     given += [name for name, value in (("y_pred", y_pred), ("y_std", y_std)) if value is not None]
     if given:
@@ -342,7 +345,7 @@ def provenance(statistics: Statistics, digest: Any) -> dict[str, Any]:
 ACCURACY = {
     "exact": "exact; sums in float64",
     "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, sharpness), "
-    "1e-4 absolute for areas (ause, auce, calibration_error), 1e-3 relative for merci, n_merci and ence, the last "
+    "1e-4 absolute for areas (ause unless single errors carry most of it, auce, calibration_error), 1e-3 relative for merci, n_merci and ence, the last "
     "two not below 1e-3 and 0.05 / sqrt(n) absolute (from 1e5 samples on); standard deviations closer than a bucket "
     "count as tied",
 }

@@ -13,7 +13,7 @@ from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
 from uq_tracking.inputs.labels import check_no_gaps, read_labels
-from uq_tracking.inputs.validation import Wording, check_scan, check_shapes, scan
+from uq_tracking.inputs.validation import Scan, Wording, check_scan, check_shapes, scan
 
 
 def assemble(
@@ -51,7 +51,7 @@ def assemble(
     values = {
         "target": truth.values,
         "mean": mean,
-        "std": std if std_floor is None else _raised(std, std_floor),
+        "std": _unsigned(std, found) if std_floor is None else _raised(std, std_floor),
         "valid": found.valid,
         "groups": _labels(groups, "groups", truth, found.valid),
         "by": _labels(by, "by", truth, found.valid),
@@ -134,6 +134,11 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> An
     labels = read_labels(value, name, truth.values.shape, truth.axes, truth.name)
     check_no_gaps(labels, name, valid)
     return labels
+
+
+def _unsigned(std: FloatArray, found: Scan) -> FloatArray:
+    """The stds with every minus zero, which would turn the sign of what it divides, as zero."""
+    return std + std.dtype.type(0) if found.n_zero_std and np.signbit(std).any() else std
 
 
 def _raised(std: FloatArray, floor: float) -> FloatArray:

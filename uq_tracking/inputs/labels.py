@@ -75,8 +75,9 @@ def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
         gaps = spread(gaps, valid.shape) & valid
     if gaps.any():
         first = tuple(int(k) for k in np.unravel_index(int(np.argmax(gaps)), gaps.shape))
+        count = int(np.count_nonzero(gaps))
         raise InputTypeError(
-            f"{name} has no label for {int(np.count_nonzero(gaps))} samples (first at index {first}); "
+            f"{name} has no label for {count} sample{'s' * (count > 1)} (first at index {first}); "
             "leave them out with mask=, or give them a label of their own"
         )
 

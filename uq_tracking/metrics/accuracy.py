@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -30,6 +30,8 @@ def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("rmse")
     0.409268
     """
+    errors = statistics.moments["error"]
+    require_squares(errors.low, errors.high, "errors")
     return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
 
 
@@ -68,7 +70,9 @@ def r2(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("r2")
     0.875284
     """
-    total = statistics.moments["target"].m2
+    targets = statistics.moments["target"]
+    require_squares(0, targets.high - targets.low, "differences between targets")
+    total = targets.m2
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
     return 1 - statistics.by_abs_error.sum("sq_error") / total

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
@@ -214,7 +214,8 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
 
 
 def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
-    n = statistics.n
+    n, std = statistics.n, statistics.moments["std"]
+    require_squares(std.low, std.high, "standard deviations")
     size, larger = divmod(n, n_bins)
     edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
     groups, count = statistics.by_std, np.diff(edges).astype(float)

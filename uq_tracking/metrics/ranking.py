@@ -12,7 +12,7 @@ from scipy import special
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.joint import JOINT_BITS
@@ -51,6 +51,8 @@ def sparsification(statistics: RegressionStatistics | RankingStatistics, payload
 
 
 def _sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
+    if payload == "sq_error":
+        require_squares(0, float(statistics.by_abs_error.value([statistics.n])[0]), "errors")
     total = statistics.by_abs_error.sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")

@@ -62,6 +62,19 @@ class Extra:
         return frozenset(name for name, is_there in there.items() if is_there)
 
 
+SMALLEST = 1e-150
+"""Values below this have squares that float64 cannot hold."""
+
+
+def require_squares(low: float, high: float, what: str) -> None:
+    """Raise ``Undefined`` where values between ``low`` and ``high`` are all too small to be squared."""
+    largest = max(abs(low), abs(high))
+    if 0 < largest < SMALLEST:
+        raise Undefined(
+            f"all {what} are below {SMALLEST:g}, whose squares are 0 in float64; choose a smaller unit"
+        )
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number as a pure function of statistics.
@@ -130,7 +143,7 @@ def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
     """The metrics with these keys; UnknownMetricError names those that do not exist."""
     known = registry(task)
     wanted = [keys] if isinstance(keys, str) else list(keys)
-    unknown = [key for key in wanted if key not in known]
+    unknown = [str(key) for key in wanted if key not in known]
     if unknown:
         raise UnknownMetricError(
             f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"

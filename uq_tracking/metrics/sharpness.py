@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -18,6 +18,8 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("sharpness")
     0.380789
     """
+    std = statistics.moments["std"]
+    require_squares(std.low, std.high, "standard deviations")
     return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
 
 
@@ -43,6 +45,7 @@ def cv(statistics: RegressionStatistics, settings: Settings) -> float:
     0.447628
     """
     std = statistics.moments["std"]
+    require_squares(0, std.high - std.low, "differences between standard deviations")
     if std.count < 2:
         raise Undefined("one sample has no dispersion")
     if std.mean == 0:

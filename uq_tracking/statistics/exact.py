@@ -22,6 +22,8 @@ from uq_tracking.statistics.parallel import BLOCK, block_size, map_spans, spans
 
 Column = npt.NDArray[Any]
 
+SIDES: tuple[Side, Side] = ("left", "right")
+
 STEP = 64
 """Rows between two stored prefix sums; what lies between is added up when asked for."""
 
@@ -154,14 +156,24 @@ class SortedRows(Groups):
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
-            if end < self.total:  # whole runs only
-                end = int(np.searchsorted(self.values, self.values[end - 1], side="right"))
+            if end < self.total:  # whole runs only, a long one by itself
+                left, right = (
+                    int(np.searchsorted(self.values, self.values[end - 1], side)) for side in SIDES
+                )
+                end = left if right > end + step and left > edges[-1] else right
             edges.append(end)
         return list(itertools.pairwise(edges))
+
+    def loose_spans(self) -> list[tuple[int, int]]:  # noqa: D102
+        return spans(self.total)
 
     def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
         part = slice(start, end)
         values = self.values[part]
+        if ties and end - start > 1 and values[0] == values[-1]:
+            value, count = values[:1].astype(np.float64), np.asarray([float(end - start)])
+            sums = {name: np.asarray([self._sum(name, start, end)]) for name in names}
+            return Block(value, value, count, np.asarray([float(end)]), sums)
         sums = {name: self.payload(name, part) for name in names}
         first = _run_starts(values) if ties else None
         if first is None:
@@ -177,8 +189,9 @@ class SortedRows(Groups):
 
     @cached_property
     def _folded(self) -> SortedRows:
-        # Two sorted runs: the stable sort merges them in linear time.
-        return SortedRows("abs_" + self.by, {"abs_" + self.by: np.sort(np.abs(self.values), kind="stable")})
+        size = np.abs(self.values)
+        size.sort(kind="stable")  # two sorted runs, which the stable sort merges in linear time
+        return SortedRows("abs_" + self.by, {"abs_" + self.by: size})
 
 
 def _run_starts(values: Column) -> IntArray | None:

@@ -73,6 +73,10 @@ class Groups(ABC):
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
 
+    def loose_spans(self) -> list[tuple[int, int]]:
+        """Stretches of at most a cache-sized number of samples, where groups may be cut."""
+        return self.spans()
+
     @abstractmethod
     def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
         """The groups of one span, with the payloads named.
@@ -102,7 +106,7 @@ class Groups(ABC):
         def one(start: int, end: int) -> R:
             return function(self.block(names, start, end, ties=ties))
 
-        return map_spans(one, self.spans())
+        return map_spans(one, self.spans() if ties else self.loose_spans())
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ class Joint:
     @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
         """Count rows, a block at a time: long blocks where the table of cells is large."""
-        step = TABLE_BLOCK if bits == JOINT_BITS else 2 * block_size(len(std))
+        step = TABLE_BLOCK if bits == JOINT_BITS else block_size(len(std))
         parts = [slice(start, start + step) for start in range(0, len(std), step)]
         return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
 

@@ -20,7 +20,7 @@ MOST_WORKERS = 8
 BLOCK = 1 << 14
 """Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
 
-THREAD_BLOCK = 1 << 16
+THREAD_BLOCK = 1 << 15
 """Samples that each of several threads works on at a time: more, since every hand-over between them costs."""
 
 TABLE_BLOCK = 1 << 18

@@ -40,8 +40,12 @@ BUILD_BLOCK = 1 << 18
 JOINED_AT_ONCE = 16
 """Blocks whose joint counts wait to be added in one go."""
 
-LARGE = 1 << 17
-"""From this many samples on, float32 errors stay so, being rounded once; below they are worked on in float64."""
+LARGE = 10**6
+"""From this many samples on, float32 errors stay so, being rounded once: one sample that crosses a threshold for that
+is then no more than 1e-6 of them. Below they are worked on in float64."""
+
+SAFE = 1e30
+"""Factor by which float32 errors may lie above or below the stds, so that z stays in the range of float32."""
 
 STORED_ROWS = 50_000
 """Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
@@ -143,7 +147,7 @@ class RegressionStatistics:
         return made if self.groups is None else replace(made, groups=self.groups.stored())
 
     def __add__(self, other: RegressionStatistics) -> RegressionStatistics:
-        return merge(self, other)
+        return merge(self, other) if isinstance(other, RegressionStatistics) else NotImplemented
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Plain arrays that ``from_arrays`` reads back."""
@@ -207,9 +211,21 @@ def exact_statistics(
         Recorded; the caller has applied it.
     """
     keep_memory(32 * len(std))
-    dtype = np.float64 if len(std) < LARGE else np.result_type(target, mean)
-    by_std = sort_by_std(std, np.asarray(np.subtract(target, mean, dtype=dtype)))
-    return _exact_from_rows(by_std, Moments.of(target), counts, std_floor)
+    return _exact_from_rows(
+        sort_by_std(std, _errors(target, mean, std)), Moments.of(target), counts, std_floor
+    )
+
+
+def _errors(target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Target less mean, in float32 where there are many such samples and neither errors nor z leave its range."""
+    if len(std) >= LARGE and np.result_type(target, mean, std) == np.float32:
+        with np.errstate(over="ignore"):
+            error = np.asarray(np.subtract(target, mean))
+        largest = max(abs(float(error.min())), abs(float(error.max())))
+        least = float(np.min(std, where=std > 0, initial=np.inf))
+        if float(std.max()) / SAFE <= largest <= least * SAFE:
+            return error
+    return np.asarray(np.subtract(target, mean, dtype=np.float64))
 
 
 def _exact_from_rows(

@@ -88,7 +88,8 @@ def radix_order(values: Column) -> Order:
     """Indices that sort floats without NaN; equal ones stay in their order."""
     narrow = np.uint32 if len(values) < 1 << 32 else np.int64
     order: Order | None = None
-    digits = _digits(values)
+    n, digits, spare = len(values), _digits(values), None
+    del values  # whatever is not held while sorting is memory saved
     while digits:
         digit = digits.pop()
         if digit.min() == digit.max():
@@ -96,8 +97,10 @@ def radix_order(values: Column) -> Order:
         if order is None:
             order = np.argsort(digit, kind="stable").astype(narrow)
         else:
-            order = gathered(order, np.argsort(gathered(digit, order), kind="stable"))
-    return np.arange(len(values), dtype=narrow) if order is None else order
+            digit = gathered(digit, order, out=spare)
+            order = gathered(order, np.argsort(digit, kind="stable"))
+        spare = digit
+    return np.arange(n, dtype=narrow) if order is None else order
 
 
 def _digits(values: Column) -> list[npt.NDArray[np.uint16]]:
@@ -112,9 +115,9 @@ def _digits(values: Column) -> list[npt.NDArray[np.uint16]]:
     return made[::-1]
 
 
-def gathered(values: Column, order: Order) -> Column:
+def gathered(values: Column, order: Order, out: Column | None = None) -> Column:
     """``values[order]`` without a wide copy of narrow indices."""
-    made = np.empty(len(order), dtype=values.dtype)
+    made = np.empty(len(order), dtype=values.dtype) if out is None else out
     for part in starmap(slice, spans(len(order))):
         np.take(values, order[part], out=made[part], mode="clip")  # "raise" would write to a copy first
     return made
@@ -130,21 +133,17 @@ class _Plain:
 
     @staticmethod
     def by_abs_error(error: Column) -> tuple[SortedRows, Order]:
-        size = np.abs(error)
-        order = radix_order(size)
-        return SortedRows("abs_error", {"abs_error": gathered(size, order)}), order
+        order = radix_order(np.abs(error))
+        return SortedRows("abs_error", {"abs_error": np.abs(gathered(error, order))}), order
 
     @staticmethod
     def by_z(std: Column, error: Column) -> SortedRows:
-        z = z_column(error, std)
-        order = radix_order(z)
-        columns = {"z": gathered(z, order), "std": gathered(std, order)}
-        restorable = (
-            z.dtype == np.float32 and std.min() > 0
-        )  # z * std is then the error, to a float32's last digit
-        if not restorable:
-            columns["error"] = gathered(error, order)
-        return SortedRows("z", columns)
+        order = radix_order(z_column(error, std))
+        columns = {"std": gathered(std, order), "error": gathered(error, order)}
+        z = z_column(columns["error"], columns["std"])
+        if z.dtype == np.float32 and std.min() > 0:
+            del columns["error"]  # z * std is the error, to a float32's last digit
+        return SortedRows("z", {"z": z, **columns})
 
 
 class _Packed:
@@ -239,6 +238,9 @@ def centred_ranks(values: Column) -> Column:
     ranks = np.arange(1 - n, n, 2, dtype=np.int32 if n < 1 << 30 else np.int64)
     for start, end in SortedRows("values", {"values": values}).spans():
         part = values[start:end]
+        if part[0] == part[-1]:
+            ranks[start:end] = start + end - n
+            continue
         tied = start + np.flatnonzero(part[1:] == part[:-1])  # with the value that follows
         if len(tied):
             fresh = np.diff(tied, prepend=-2) > 1

@@ -107,8 +107,8 @@ class Accumulator(Streaming):
     ) -> None:
         if method not in ("sketch", "exact"):
             raise SettingsError(f"method is {method!r}; choose sketch or exact")
-        if not GROUP_BITS - 1 <= bits <= MAX_BITS:
-            raise SettingsError(f"bits is {bits}; choose {GROUP_BITS - 1} to {MAX_BITS}")
+        if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
+            raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
         chosen = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
         self._metrics = select("regression", metrics)
         Predictions([0.0], [0.0], [1.0], on_invalid=on_invalid, std_floor=std_floor)  # checks these two

@@ -64,6 +64,10 @@ class Streaming(ABC):
         return self
 
     def _check_settings(self, other: Streaming) -> None:
+        if not isinstance(other, Streaming):
+            raise IncompatibleStatisticsError(
+                f"{type(other).__name__} is no accumulator; merge accumulators, or pool reports with uq.pool"
+            )
         if other.task != self.task:
             raise IncompatibleStatisticsError(f"task differs ({self.task} and {other.task})")
         for name, value in self.settings.items():
@@ -110,6 +114,8 @@ class Streaming(ABC):
     def save(self, path: str | Path) -> None:
         """Write everything counted so far, to go on later or elsewhere; the file appears whole or not at all."""
         path = Path(path)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent}; create it before saving {path.name}")
         part = path.with_name(f".{path.name}.part")
         try:
             write_arrays(part, self._packed())

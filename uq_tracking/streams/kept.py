@@ -47,6 +47,10 @@ class KeptCases:
     """
 
     def __init__(self, wanted: Wanted = "auto") -> None:
+        if isinstance(wanted, str) and wanted != "auto":
+            raise SettingsError(
+                f"maps is {wanted!r}; choose 'auto', True, False, a number or a list of numbers"
+            )
         self.wanted = wanted
         self.seen = 0
         self.cases: dict[int, KeptCase] = {}

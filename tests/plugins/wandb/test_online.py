@@ -127,6 +127,47 @@ def test_reopening_keeps_all_there_was(store: RunStore, wandb_online: WandbServe
     assert get(store, sdk_run.id, tmp_path) == {"uq/a": "1", "uq/report": "2"}
 
 
+def test_a_seal_is_set_once_the_run_is_closed_and_changes_nothing_else(
+    store: RunStore, wandb_online: WandbServer
+) -> None:
+    config = {"lr": 0.1, "uq": {"method": "m"}}
+    with wandb.init(
+        project="p", name="n", config=config, group="g", job_type="j", notes="text", tags=["t"]
+    ) as sdk_run:
+        train(sdk_run, range(3))
+    reopened = store.reopen(sdk_run.id)
+    reopened.log_scalars({"uq/nll": 1.0})
+    reopened.set_tags({"uq.schema": "1"})
+    reopened.seal({"uq.rescored": "now"})
+    stored = wandb_online.run("p", sdk_run.id)
+    assert stored.config_value("uq.rescored") is None
+    store.close_run(reopened)
+    assert stored.config_value("uq") == {"method": "m", "schema": "1", "rescored": "now"}
+    assert stored.config_value("lr") == 0.1
+    assert stored.config_value("_wandb")
+    assert (stored.summary["loss"], stored.summary["uq/nll"]) == (1 / 3, 1.0)
+    assert (stored.state, stored.display_name) == ("finished", "n")
+    details = {key: stored.details[key] for key in ("groupName", "jobType", "notes", "tags")}
+    assert details == {"groupName": "g", "jobType": "j", "notes": "text", "tags": ["t"]}
+    store.close_run(reopened)  # nothing is left to seal
+
+
+def test_a_summary_that_a_killed_writer_left_behind_catches_up(
+    store: RunStore, wandb_online: WandbServer
+) -> None:
+    run = store.create("n")
+    run.log_scalars({"uq/nll": 1.0})
+    store.close_run(run)
+    stored = wandb_online.run("p", run.uri.rpartition("/")[2])
+    stored.summary["uq/nll"] = 0.5
+    reopened = store.reopen(stored.name)
+    reopened.log_scalars({"uq/nll": 1.0})
+    reopened.seal({"uq.rescored": "now"})
+    store.close_run(reopened)
+    assert stored.summary["uq/nll"] == 1.0
+    assert stored.config_value("uq.rescored") == "now"
+
+
 def test_reopening_beside_an_active_run_leaves_it_alone(store: RunStore, wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as first:
         pass
