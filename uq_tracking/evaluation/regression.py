@@ -345,8 +345,7 @@ def provenance(statistics: Statistics, digest: Any) -> dict[str, Any]:
 ACCURACY = {
     "exact": "exact; sums in float64",
     "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, sharpness), "
-    "1e-4 absolute for areas (ause unless single errors carry most of it, auce, calibration_error), 1e-3 relative for "
-    "merci, n_merci and ence, the last two not below 1e-3 and 0.05 / sqrt(n) absolute (from 1e5 samples on); standard "
-    "deviations closer than a bucket "
-    "count as tied",
+    "1e-4 absolute for areas (ause unless single errors carry most of it, auce, calibration_error), 1e-3 relative "
+    "for merci, n_merci and ence, the last two not below 1e-3 and 0.05 / sqrt(n) absolute (from 1e5 samples on); "
+    "standard deviations closer than a bucket count as tied",
 }
