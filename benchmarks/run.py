@@ -15,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from parts import parts_page
@@ -53,6 +54,8 @@ LABELS = {
     "scipy_spearman": "scipy spearmanr",
 }
 
+COLOURS = [*colormaps["tab20"].colors[::2], "black", "gold"]
+
 
 def measure(job: str, n: int, runs: int) -> dict[str, float]:
     """Median seconds and extra megabytes at peak."""
@@ -90,12 +93,13 @@ def streamed(by_size: dict[int, dict[str, float]]) -> str:
 
 def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
     """Seconds against samples, both axes logarithmic."""
-    figure = Figure(figsize=(8, 5.5), layout="constrained", dpi=110)
+    figure = Figure(figsize=(10.5, 5.5), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for job, by_size in found.items():
         ours, yard = job.startswith(("suite", "ause", "stream")), job.startswith("np_")
         style = {"linewidth": 2.2} if ours else {"linestyle": ":" if yard else "--", "linewidth": 1.3}
+        style["color"] = COLOURS[len(axes.lines)]
         axes.plot(
             list(by_size),
             [one["seconds"] for one in by_size.values()],
@@ -105,7 +109,7 @@ def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
         )
     axes.set(xscale="log", yscale="log", xlabel="samples", ylabel="seconds")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7.5, loc="upper left")
+    figure.legend(fontsize=8, loc="outside right upper")
     figure.savefig(path, metadata={"Software": None})
 
 

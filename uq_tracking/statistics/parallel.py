@@ -20,13 +20,13 @@ MOST_WORKERS = 8
 BLOCK = 1 << 14
 """Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
 
-THREAD_BLOCK = 1 << 15
+THREAD_BLOCK = 1 << 16
 """Samples that each of several threads works on at a time: more, since every hand-over between them costs."""
 
 TABLE_BLOCK = 1 << 18
 """Samples counted at a time where a large table of buckets is gone through once per block."""
 
-WORTH_THREADS = 1 << 20
+WORTH_THREADS = 1 << 22
 """Samples from which on pointwise work is shared between threads."""
 
 MOST_KEPT = 32 * 10**6

@@ -8,7 +8,7 @@ sort holds about 22 bytes a sample while it runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.exact import Column, SortedRows
-from uq_tracking.statistics.grouped import FloatArray
-from uq_tracking.statistics.parallel import inner, map_threads, spans
+from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.parallel import BLOCK, inner, map_threads, spans
 
 PACK_ABOVE = 1 << 22
 """From this many float32 samples on, keys are packed and two sorts run side by side."""
@@ -98,28 +98,30 @@ def radix_order(values: Column) -> Order:
             order = np.argsort(digit, kind="stable").astype(narrow)
         else:
             digit = gathered(digit, order, out=spare)
-            order = gathered(order, np.argsort(digit, kind="stable"))
+            step = np.argsort(digit, kind="stable")
+            order[:] = gathered(order, step, out=step)
+            del step
         spare = digit
     return np.arange(n, dtype=narrow) if order is None else order
 
 
 def _digits(values: Column) -> list[npt.NDArray[np.uint16]]:
     """Sort keys of floats in parts, the most significant first."""
-    bits = _bits(values)
-    if values.min() < 0:
-        _ordered(bits)
-    made = []
-    for _ in range(0, 8 * bits.dtype.itemsize, DIGIT):
-        made.append(bits.astype(np.uint16))
-        bits >>= bits.dtype.type(DIGIT)
-    return made[::-1]
+    size, signed = values.dtype.itemsize, bool(values.min() < 0)
+    made = [np.empty(len(values), dtype=np.uint16) for _ in range(0, 8 * size, DIGIT)]
+    for part in starmap(slice, spans(len(values))):
+        bits = _ordered(_bits(values[part])) if signed else _bits(values[part])
+        for digit in reversed(made):
+            digit[part] = bits.astype(np.uint16)
+            bits >>= bits.dtype.type(DIGIT)
+    return made
 
 
 def gathered(values: Column, order: Order, out: Column | None = None) -> Column:
     """``values[order]`` without a wide copy of narrow indices."""
     made = np.empty(len(order), dtype=values.dtype) if out is None else out
     for part in starmap(slice, spans(len(order))):
-        np.take(values, order[part], out=made[part], mode="clip")  # "raise" would write to a copy first
+        made[part] = values.take(order[part])
     return made
 
 
@@ -167,7 +169,8 @@ class _Packed:
     @staticmethod
     def by_z(std: Column, error: Column) -> SortedRows:
         keys = _keys(len(std))
-        _upper(keys)[:] = _ordered(_bits(z_column(error, std)))
+        for part in starmap(slice, spans(len(std))):
+            _upper(keys)[part] = _ordered(_bits(z_column(error[part], std[part])))
         _lower(keys)[:] = std.view(np.uint32)
         keys.sort()
         z = np.empty(len(std), dtype=np.float32)
@@ -224,27 +227,36 @@ def _unordered(ordered: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
 def _rank_correlation(std: Column, size: Column, order: Order) -> float | None:
     """Spearman's correlation from two sorted columns and, for each of the second, its place in the first."""
-    std_rank, size_rank = centred_ranks(std), centred_ranks(size)
+    std_rank = centred_ranks(std)
     product = spread = other = 0.0
-    for part in starmap(slice, spans(len(order))):
-        one, two = std_rank[order[part]].astype(float), size_rank[part].astype(float)
+    for part, size_rank in rank_blocks(size):
+        one, two = std_rank[order[part]].astype(float), size_rank.astype(float)
         product, spread, other = product + inner(one, two), spread + inner(one, one), other + inner(two, two)
     return float(product / (np.sqrt(spread) * np.sqrt(other))) if spread > 0 and other > 0 else None
 
 
 def centred_ranks(values: Column) -> Column:
     """Twice the rank of sorted values less its mean, tied values sharing theirs: ``first + last - (n - 1)``."""
+    ranks = np.empty(len(values), dtype=np.int32 if len(values) < 1 << 30 else np.int64)
+    for part, block in rank_blocks(values):
+        ranks[part] = block
+    return ranks
+
+
+def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray]]:
+    """``centred_ranks``, block by block."""
     n = len(values)
-    ranks = np.arange(1 - n, n, 2, dtype=np.int32 if n < 1 << 30 else np.int64)
     for start, end in SortedRows("values", {"values": values}).spans():
         part = values[start:end]
         if part[0] == part[-1]:
-            ranks[start:end] = start + end - n
+            for at in range(start, end, BLOCK):
+                stop = min(at + BLOCK, end)
+                yield slice(at, stop), np.full(stop - at, start + end - n)
             continue
-        tied = start + np.flatnonzero(part[1:] == part[:-1])  # with the value that follows
+        ranks = np.arange(2 * start + 1 - n, 2 * end - n, 2)
+        tied = np.flatnonzero(part[1:] == part[:-1])  # with the value that follows
         if len(tied):
-            fresh = np.diff(tied, prepend=-2) > 1
-            run = np.cumsum(fresh) - 1
-            first, last = tied[fresh], tied[np.diff(tied, append=n + 1) > 1] + 1
-            ranks[tied] = ranks[tied + 1] = (first + last - (n - 1))[run]
-    return ranks
+            run = np.cumsum(np.diff(tied, prepend=-2) > 1) - 1
+            first, last = tied[np.diff(tied, prepend=-2) > 1], tied[np.diff(tied, append=n + 1) > 1] + 1
+            ranks[tied] = ranks[tied + 1] = (first + last + 2 * start - (n - 1))[run]
+        yield slice(start, end), ranks
