@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 
 SIZES = [10**5, 10**6, 10**7, 10**8]
+RUNS = {10**5: 7, 10**6: 7, 10**7: 3, 10**8: 1}
 LARGEST = {  # beyond this a job takes minutes or does not fit
     "toolbox_all": 10**5,
     "toolbox_area": 10**7,
@@ -127,11 +128,12 @@ sums in torch.
 
 
 def main(quick: bool) -> None:
-    sizes, runs = (SIZES[:2], 1) if quick else (SIZES, 3)
+    sizes = SIZES[:2] if quick else SIZES
     found: dict[str, dict[int, dict[str, float]]] = {}
     for job in LABELS:
         for n in [n for n in sizes if n <= LARGEST[job]]:
-            found.setdefault(job, {})[n] = measure(job, n, 1 if n >= 10**8 or job == "toolbox_all" else runs)
+            runs = 1 if quick or job == "toolbox_all" else RUNS[n]
+            found.setdefault(job, {})[n] = measure(job, n, runs)
             print(f"{LABELS[job]:45} {n:>11,} {found[job][n]['seconds']:9.3f} s", flush=True)
     (DOCS / "images").mkdir(exist_ok=True)
     plot(found, DOCS / "images" / "benchmarks.png")
