@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.parallel import TABLE_BLOCK, block_size, map_spans, spans
-from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
+from uq_tracking.statistics.parallel import TABLE_BLOCK, spans
+from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
 
 JOINT_BITS = 5
 """Mantissa bits of a cell: 32 cells to an octave, for each of the two variables."""
+BUCKETS = PAGES // 2 << JOINT_BITS
+"""Buckets of non-negative values."""
 _SHIFT = 32
 
 
@@ -40,15 +42,28 @@ class Joint:
 
     @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
-        """Count rows, a block at a time: long blocks where the table of cells is large."""
-        step = TABLE_BLOCK if bits == JOINT_BITS else block_size(len(std))
-        parts = [slice(start, start + step) for start in range(0, len(std), step)]
+        """Count rows, a block at a time."""
+        parts = [slice(start, start + TABLE_BLOCK) for start in range(0, len(std), TABLE_BLOCK)]
         return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
 
     @classmethod
     def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
         s = coarse_bucket(std.astype(np.float64), bits)
         a = coarse_bucket(np.abs(error.astype(np.float64)), bits)
+        return cls._of_buckets(s, a, bits)
+
+    @classmethod
+    def within(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int) -> Joint:
+        """Rows counted on the finest grid that uses at most ``cells`` cells along each axis."""
+        (s, s_used), (a, a_used) = _buckets(std), _buckets(error)
+        bits = fitting_bits([s_used, a_used], JOINT_BITS, cells)
+        s >>= JOINT_BITS - bits
+        a >>= JOINT_BITS - bits
+        parts = [slice(*span) for span in spans(len(s))]
+        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in parts])
+
+    @classmethod
+    def _of_buckets(cls, s: IntArray, a: IntArray, bits: int) -> Joint:
         s_used, s_index = dense(s)
         a_used, a_index = dense(a)
         if len(s_used) * len(a_used) > 16 * TABLE_BLOCK:  # a table that is nearly all zeros
@@ -113,14 +128,15 @@ def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
     return bits
 
 
-def used_buckets(values: npt.NDArray[Any], bits: int = JOINT_BITS) -> IntArray:
-    """The buckets that sorted, non-negative values fall into."""
-
-    def used(start: int, end: int) -> IntArray:
-        bucket = coarse_bucket(values[start:end].astype(np.float64), bits)
-        return bucket[np.flatnonzero(np.diff(bucket, prepend=-1))]
-
-    return np.unique(np.concatenate(map_spans(used, spans(len(values)))))
+def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Buckets of the absolute values, in 32 bits, and those that occur."""
+    made = np.empty(len(values), dtype=np.int32)
+    occurs = np.zeros(BUCKETS, dtype=bool)
+    for start, end in spans(len(values)):
+        bucket = coarse_bucket(np.abs(values[start:end]).astype(np.float64), JOINT_BITS)
+        made[start:end] = bucket
+        occurs[bucket] = True
+    return cast("IntArray", made), np.flatnonzero(occurs)
 
 
 def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:

@@ -16,7 +16,7 @@ from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.exact import PAYLOADS, SortedRows
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray, Grouped, Groups
-from uq_tracking.statistics.joint import JOINT_BITS, Joint, fitting_bits, used_buckets
+from uq_tracking.statistics.joint import JOINT_BITS, Joint
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.parallel import (
     WORTH_THREADS,
@@ -118,12 +118,7 @@ class RegressionStatistics:
         """The same on the finest grid that uses at most ``cells`` cells along each axis."""
         if self.joint is not None:
             return self.joint.fitting(cells)
-        axes = [
-            used_buckets(rows.values)
-            for rows in (self.by_std, self.by_abs_error)
-            if isinstance(rows, SortedRows)
-        ]
-        return Joint.of(*self.rows(), bits=fitting_bits(axes, JOINT_BITS, cells))
+        return Joint.within(*self.rows(), cells)
 
     def sketched(self, bits: int = SKETCH_BITS) -> RegressionStatistics:
         """The same samples as a sketch of ``bits`` mantissa bits."""
