@@ -54,6 +54,6 @@ def _number(variable: str) -> int | None:
 def tell_once() -> None:
     """Say that nothing is logged here, in one line of level INFO per process."""
     _log.info(
-        "not rank zero of this job and without a run of its own: this process scores and logs nothing; pass run=, "
+        "not rank zero of this job and without a run of its own: this process scores but logs nothing; pass run=, "
         "or every_rank=True, to log here too"
     )
