@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,13 @@ class Place:
     def run(self, split=None) -> LoggedRun:
         (run,) = self.runs(split)
         return run
+
+    def files(self, wanted: set[str]) -> set[str]:
+        """The run's files once those wanted are there: wandb-core may still be writing after ``finish``."""
+        end = time.monotonic() + 10
+        while not wanted <= (found := set(self.run().files)) and time.monotonic() < end:
+            time.sleep(0.05)
+        return found
 
 
 def predictions(n=300, seed=0, **options):
