@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from rich.console import Console
@@ -62,7 +62,7 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path(),
     backend: Annotated[str, typer.Option(help="mlflow, wandb (offline) or dir.")] = "mlflow",
     method: Annotated[
-        Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time on Python 3.10)
+        list[str] | None,
         typer.Option(help="Only this method; may be given several times."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -82,16 +82,16 @@ def log(
         str, typer.Option(help="Where to log: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or a run.")
     ] = "dir:uq_runs",
     columns: Annotated[str, typer.Option(help="Names in the file, e.g. target=y,mean=mu,std=sigma.")] = "",
-    method: Annotated[Optional[str], typer.Option(help="Name of the uncertainty method.")] = None,  # noqa: UP045
-    split: Annotated[Optional[str], typer.Option(help="Name put into every key, e.g. test.")] = None,  # noqa: UP045
-    unit: Annotated[Optional[str], typer.Option(help="Unit of the target, e.g. m.")] = None,  # noqa: UP045
+    method: Annotated[str | None, typer.Option(help="Name of the uncertainty method.")] = None,
+    split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")] = None,
     alpha: Annotated[float, typer.Option(help="Share of the errors that MeRCI covers.")] = 0.95,
     n_bins: Annotated[int, typer.Option(help="Bins of ENCE and reliability.")] = 10,
-    std_floor: Annotated[Optional[float], typer.Option(help="Raise smaller std to this.")] = None,  # noqa: UP045
+    std_floor: Annotated[float | None, typer.Option(help="Raise smaller std to this.")] = None,
     on_invalid: Annotated[str, typer.Option(help="raise, or drop bad predictions and count them.")] = "raise",
     figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
     stream: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option(help="Read in blocks, in constant memory; by default above ten million samples."),
     ] = None,
 ) -> None:
@@ -158,20 +158,20 @@ def parse_columns(text: str) -> dict[str, str] | None:
 def recalibrate(
     run: Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")],
     apply: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="npz, npy, csv or parquet file of std (and mean); a recalibrated copy is written."),
     ] = None,
     output: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="The new file; by default FILE.recalibrated.SUFFIX."),
     ] = None,
     method: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="std_scaling, cdf_isotonic, ...; by default what the run logged, else std_scaling."
         ),
     ] = None,
-    split: Annotated[Optional[str], typer.Option(help="The split it was logged under.")] = None,  # noqa: UP045
+    split: Annotated[str | None, typer.Option(help="The split it was logged under.")] = None,
     columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu.")] = "",
 ) -> None:
     """Recalibrate the standard deviations of a file with what a run was recalibrated by, or could be."""
@@ -198,38 +198,38 @@ def rescore(
     uri: Annotated[
         str, typer.Argument(help="Runs: mlflow:EXPERIMENT[/RUN], wandb:ENTITY/PROJECT[/RUN], dir:PATH ...")
     ],
-    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
-    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
+    where: Annotated[str | None, typer.Option(help="The tracker's own filter expression.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the runs, e.g. test.")] = None,
     metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
-    alpha: Annotated[Optional[float], typer.Option(help="Share of the errors that MeRCI covers.")] = None,  # noqa: UP045
-    n_bins: Annotated[Optional[int], typer.Option(help="Bins of ENCE and reliability.")] = None,  # noqa: UP045
+    alpha: Annotated[float | None, typer.Option(help="Share of the errors that MeRCI covers.")] = None,
+    n_bins: Annotated[int | None, typer.Option(help="Bins of ENCE and reliability.")] = None,
     family: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="gaussian, laplace, uniform or student_t."),
     ] = None,
-    dof: Annotated[Optional[float], typer.Option(help="Degrees of freedom of student_t.")] = None,  # noqa: UP045
-    unit: Annotated[Optional[str], typer.Option(help="Unit of the target, e.g. m.")] = None,  # noqa: UP045
-    std_floor: Annotated[Optional[float], typer.Option(help="Raise smaller std to this.")] = None,  # noqa: UP045
+    dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")] = None,
+    std_floor: Annotated[float | None, typer.Option(help="Raise smaller std to this.")] = None,
     calibration: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="JSON file of a fitted recalibration, or halves to cross-fit."),
     ] = None,
     calibration_split: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Split of each run that recalibrations are fitted on, e.g. val."),
     ] = None,
     recalibration: Annotated[str, typer.Option(help="Methods to fit, with commas.")] = "",
     predictions: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="For runs logged without uq_tracking: a stored file, folder or quoted glob."),
     ] = None,
     columns: Annotated[str, typer.Option(help="Names in those files, e.g. target=y,mean=mu,std=sigma.")] = "",
     prediction_from: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A run against whose means each run's std is scored, under uq/common/."),
     ] = None,
     figures: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option(
             "--figures/--no-figures", help="Draw all, or none; by default those whose numbers changed."
         ),
@@ -280,11 +280,11 @@ def _listed(text: str) -> list[str] | None:
 @app.command()
 def pool(
     uris: Annotated[list[str], typer.Argument(help="Runs whose statistics are merged.")],
-    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
-    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
-    method: Annotated[Optional[str], typer.Option(help="Name of the uncertainty method.")] = None,  # noqa: UP045
+    where: Annotated[str | None, typer.Option(help="The tracker's own filter expression.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the runs, e.g. test.")] = None,
+    method: Annotated[str | None, typer.Option(help="Name of the uncertainty method.")] = None,
     log: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Run or experiment that the pooled report is logged to."),
     ] = None,
 ) -> None:
@@ -304,7 +304,7 @@ def pool(
 def sync(
     source: Annotated[str, typer.Argument(help="Runs to copy, e.g. dir:uq_runs.")],
     destination: Annotated[str, typer.Argument(help="Where to, e.g. mlflow:EXPERIMENT.")],
-    where: Annotated[Optional[str], typer.Option(help="Filter expression of the source.")] = None,  # noqa: UP045
+    where: Annotated[str | None, typer.Option(help="Filter expression of the source.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be copied.")] = False,
 ) -> None:
     """Copy runs into another tracker; what is there already is left alone."""
@@ -325,9 +325,9 @@ def compare(
         list[str],
         typer.Argument(help="Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or single runs."),
     ],
-    where: Annotated[Optional[str], typer.Option(help="The tracker's own filter expression.")] = None,  # noqa: UP045
-    split: Annotated[Optional[str], typer.Option(help="Split of the runs, e.g. test.")] = None,  # noqa: UP045
-    baseline: Annotated[Optional[str], typer.Option(help="Method the others are compared to.")] = None,  # noqa: UP045
+    where: Annotated[str | None, typer.Option(help="The tracker's own filter expression.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of the runs, e.g. test.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
     metrics: Annotated[
         str, typer.Option(help="Metrics to show: keys with commas, or all; a few of every kind by default.")
     ] = "",
@@ -336,11 +336,11 @@ def compare(
     maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
     form: Annotated[str, typer.Option("--format", help="text, markdown, csv, latex, json or html.")] = "text",
     output: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="File to write; by default the terminal, for html uq_comparison.html."),
     ] = None,
     log: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Run or experiment that the HTML page is stored in, e.g. mlflow:EXPERIMENT."),
     ] = None,
 ) -> None:
@@ -371,7 +371,7 @@ def compare(
 @app.command()
 def metrics(
     keys: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(help="Metrics to explain in full; without them, one line for each."),
     ] = None,
 ) -> None:

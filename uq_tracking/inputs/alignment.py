@@ -11,7 +11,7 @@ from uq_tracking.errors import AlignmentError
 class Axis(NamedTuple):
     """Name and labels of one axis; ``labels`` is a pandas Index or None."""
 
-    library: str
+    package: str
     name: str
     labels: Any | None
 
@@ -43,7 +43,7 @@ def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
     for name, axes in labelled[1:]:
         first, expected = labelled[0]
         for place, (theirs, ours) in enumerate(zip(expected, axes, strict=False)):
-            if theirs is not None and ours is not None and theirs.library == ours.library:
+            if theirs is not None and ours is not None and theirs.package == ours.package:
                 _check_axis(first, theirs, name, ours, place)
 
 
@@ -62,7 +62,7 @@ def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> 
 
 
 def _cure(first: str, name: str, axis: Axis) -> str:
-    if axis.library == "pandas":
+    if axis.package == "pandas":
         method = f"{name}.reindex({axis.name}={first}.{axis.name})"
     else:
         method = f"xarray.align({first}, {name}, join='inner')"

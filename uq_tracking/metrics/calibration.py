@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares, shared
 from uq_tracking.metrics.scoring import LEVELS, require_density
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
@@ -208,9 +208,7 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
     if statistics.n < n_bins:
         raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
-    made: Bins = statistics.memo.get(f"bins/{n_bins}") or _bins(statistics, n_bins)
-    statistics.memo[f"bins/{n_bins}"] = made
-    return made
+    return shared(statistics, f"bins/{n_bins}", lambda: _bins(statistics, n_bins))
 
 
 def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:

@@ -12,7 +12,7 @@ from scipy import special
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.registry import Metric, Undefined, require_squares, shared
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.joint import JOINT_BITS
@@ -43,11 +43,7 @@ def kept_counts(n: int) -> FloatArray:
 
 def sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
-    made: Sparsification = statistics.memo.get(f"sparsification/{payload}") or _sparsification(
-        statistics, payload
-    )
-    statistics.memo[f"sparsification/{payload}"] = made
-    return made
+    return shared(statistics, f"sparsification/{payload}", lambda: _sparsification(statistics, payload))
 
 
 def _sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:

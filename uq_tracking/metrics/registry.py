@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from uq_tracking.errors import UnknownMetricError
 from uq_tracking.settings import Settings
@@ -60,6 +60,17 @@ class Extra:
             "seed": True,
         }
         return frozenset(name for name, is_there in there.items() if is_there)
+
+
+T = TypeVar("T")
+
+
+def shared(statistics: Any, key: str, make: Callable[[], T]) -> T:
+    """What several metrics of the same statistics read, made when first asked for."""
+    memo: dict[str, T] = statistics.memo
+    if key not in memo:
+        memo[key] = make()
+    return memo[key]
 
 
 SMALLEST = 1e-150

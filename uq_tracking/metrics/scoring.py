@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, shared
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.parallel import inner
@@ -47,16 +47,17 @@ class FamilySums:
 
 def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
     """Sums of one family; one pass over the z groups makes those of all."""
-    if "family_sums" not in statistics.memo:
-        passes = statistics.by_z.map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
-        totals = np.sum(passes, axis=0)
-        missed = _missed_point_masses(statistics)
-        statistics.memo["family_sums"] = {
-            one.name: FamilySums(crps + missed, *rest)
-            for one, (crps, *rest) in zip(FAMILIES.values(), totals.tolist(), strict=True)
-        }
-    made: FamilySums = statistics.memo["family_sums"][family.name]
-    return made
+    return shared(statistics, "family_sums", lambda: _sums_of_families(statistics))[family.name]
+
+
+def _sums_of_families(statistics: RegressionStatistics) -> dict[str, FamilySums]:
+    passes = statistics.by_z.map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
+    totals = np.sum(passes, axis=0)
+    missed = _missed_point_masses(statistics)
+    return {
+        one.name: FamilySums(crps + missed, *rest)
+        for one, (crps, *rest) in zip(FAMILIES.values(), totals.tolist(), strict=True)
+    }
 
 
 def _block_sums(block: Block) -> list[list[float]]:

@@ -212,6 +212,10 @@ class Grouped(Groups):
         return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
 
     def folded(self) -> Grouped:  # noqa: D102
+        return self._folded
+
+    @cached_property
+    def _folded(self) -> Grouped:
         low, high = self._range
         negative = high <= 0
         near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one
