@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.report import Report
 
 if TYPE_CHECKING:
-    from uq_tracking.reading import LoggedRun
+    from uq_tracking.logged_run import LoggedRun
 
 NOT_OVERLAID = frozenset({"error_vs_std"})
 """Curves that are no function of one variable, so that runs cannot be laid over each other."""
