@@ -31,7 +31,9 @@ def rescore(
     metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
     alpha: Annotated[float | None, typer.Option(help=ALPHA)] = None,
     n_bins: Annotated[int | None, typer.Option(help=BINS)] = None,
-    family: Annotated[str | None, typer.Option(help="gaussian, laplace, uniform or student_t.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="gaussian, laplace, uniform, logistic or student_t.")
+    ] = None,
     dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
     unit: Unit = None,
     std_floor: StdFloor = None,

@@ -14,8 +14,8 @@ from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.runs import RunSource, ScoredRun, SkippedRun, by_method, collect
 from uq_tracking.comparison.table import mean_loss
 from uq_tracking.errors import BackendError, SettingsError, closest
+from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.reading import LoggedRun
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import check_split
 
