@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from uq_tracking.metrics.registry import Metric, every_metric
-from uq_tracking.tables import better_text
+from uq_tracking.tables.model import better_text
 from uq_tracking.testing.examples import example_score
 
 ROOMS = {
