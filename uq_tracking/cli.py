@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
 
 if TYPE_CHECKING:
@@ -408,11 +408,11 @@ def _named(keys: list[str]) -> list[Metric]:
 @app.command()
 def backends() -> None:
     """Show the trackers that are known here, and how to install what is missing."""
-    from uq_tracking import hooks
+    from uq_tracking import plugins
 
     with _errors():
         rows = []
-        for backend in hooks.backends().values():
+        for backend in plugins.backends().values():
             status = backend.status()
             schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
             rows.append(
