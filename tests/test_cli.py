@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import uq_tracking as uq
 from uq_tracking import __version__, plugins
 from uq_tracking.cli import app
+from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import every_metric
-from uq_tracking.reading import logged_runs
 
 WIDE = {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}
 

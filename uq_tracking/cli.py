@@ -205,7 +205,7 @@ def rescore(
     n_bins: Annotated[int | None, typer.Option(help="Bins of ENCE and reliability.")] = None,
     family: Annotated[
         str | None,
-        typer.Option(help="gaussian, laplace, uniform or student_t."),
+        typer.Option(help="gaussian, laplace, uniform, logistic or student_t."),
     ] = None,
     dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
     unit: Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")] = None,

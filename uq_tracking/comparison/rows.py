@@ -10,7 +10,7 @@ from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.report import Report
 
 if TYPE_CHECKING:
-    from uq_tracking.reading import LoggedRun
+    from uq_tracking.logged_run import LoggedRun
 
 
 @dataclass(frozen=True, eq=False)

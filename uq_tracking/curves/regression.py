@@ -13,7 +13,7 @@ from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
 from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -140,6 +140,7 @@ def coverage_error(statistics: RegressionStatistics, settings: Settings) -> Colu
 )
 def reliability(statistics: RegressionStatistics, settings: Settings) -> Columns:
     """RMSE against the standard deviation that is claimed, in bins of equal count."""
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     return {
         "rmv": np.sqrt(bins.mean_variance),

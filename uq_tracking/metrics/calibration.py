@@ -11,7 +11,7 @@ import numpy as np
 from uq_tracking.families import FloatArray, family_of
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
-from uq_tracking.metrics.scoring import LEVELS, require_density
+from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -346,6 +346,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("ence")
     0.216953
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
@@ -375,6 +376,7 @@ def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("uce")
     0.0575
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
     return float(np.dot(bins.count, gap) / statistics.n)
@@ -420,5 +422,6 @@ def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("z_std")
     0.962968
     """
+    require_variance(settings)
     require_density(statistics)
     return math.sqrt(statistics.moments["z"].variance())

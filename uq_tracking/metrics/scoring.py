@@ -1,4 +1,4 @@
-"""Scores of the whole predictive distribution: proper scoring rules under three families."""
+"""Scores of the whole predictive distribution: proper scoring rules under the declared family and under priors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
+from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.settings import Settings
@@ -19,11 +19,11 @@ from uq_tracking.statistics.regression import RegressionStatistics
 LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
 
-DISTRIBUTIONS: dict[str, Proper] = {"": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
-"""What the proper scores are taken under, by the ending of their keys."""
-TITLES = {"gaussian": "Gaussian", "laplace": "Laplace", "uniform": "uniform"}
+PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
+"""What-if distributions of the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""
 
-PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
+
+FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
 
 
 def require_density(statistics: RegressionStatistics) -> None:
@@ -34,8 +34,8 @@ def require_density(statistics: RegressionStatistics) -> None:
 
 
 @dataclass(frozen=True)
-class ScoreSums:
-    """Sums over samples that the scores under one distribution need; the densities are NaN beside a zero std."""
+class FamilySums:
+    """Sums over samples that the scores under one family need; the densities are NaN beside a zero std."""
 
     crps: float
     density: float
@@ -46,20 +46,58 @@ class ScoreSums:
     """Of |z|."""
 
 
+def family_behind(settings: Settings, suffix: str) -> Standard:
+    """The declared family, or with a suffix the prior it names."""
+    declared = family_of(settings)
+    if not suffix:
+        return declared
+    if not declared.has_variance:
+        raise Undefined(
+            f"a Student t with dof={settings.dof:g} has no standard deviation that another distribution could share"
+        )
+    return PRIORS[suffix]
+
+
+def require_variance(settings: Settings) -> None:
+    """Raise ``Undefined`` where the declared family has no variance, so that predictions hold scales."""
+    if not family_of(settings).has_variance:
+        raise Undefined(
+            f"a Student t with dof={settings.dof:g} has no variance; its predictions hold a scale"
+        )
+
+
+def density_behind(statistics: RegressionStatistics, settings: Settings, suffix: str) -> Standard:
+    """The same where it has a density: Undefined for a table of shares, or beside a standard deviation of zero."""
+    family = family_behind(settings, suffix)
+    if math.isnan(family.pdf_square_integral):
+        raise Undefined(
+            "the recalibrated distribution is a table of shares, which has no density; crps scores it"
+        )
+    require_density(statistics)
+    return family
+
+
+def family_sums(statistics: RegressionStatistics, family: Standard) -> FamilySums:
+    """Sums of one family; one pass over the z groups makes those of all priors."""
+    together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
+    return _sums_of(statistics, together)[family]
+
+
 @intermediate
-def score_sums(statistics: RegressionStatistics) -> dict[str, ScoreSums]:
-    """Sums by the name of the distribution, all of them in one pass over the z groups."""
-    passes = statistics.by_z.map_blocks(_block_sums, PAYLOADS, ties=False)
+def _sums_of(statistics: RegressionStatistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
+    passes = statistics.by_z.map_blocks(
+        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, ties=False
+    )
     totals = np.sum(passes, axis=0)
     missed = _missed_point_masses(statistics)
     return {
-        one.name: ScoreSums(crps + missed, *rest)
-        for one, (crps, *rest) in zip(DISTRIBUTIONS.values(), totals.tolist(), strict=True)
+        one: FamilySums(crps + missed, *rest)
+        for one, (crps, *rest) in zip(families, totals.tolist(), strict=True)
     }
 
 
-def _block_sums(block: Block) -> list[list[float]]:
-    """``ScoreSums`` of the groups of a block, under each distribution.
+def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
+    """``FamilySums`` of the groups of a block, for each family.
 
     A function of z is taken at the group's mean z, weighted as the sum is where the statistics know that mean
     (``sum(std z) = sum(error)``): exact for exact groups, second order in the width of a sketch's buckets.
@@ -72,14 +110,14 @@ def _block_sums(block: Block) -> list[list[float]]:
             plain = _or_zero(block.sums["z"] / block.count)
             centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
     distance = inner(block.count, np.abs(plain))
-    sums = []
-    for distribution in DISTRIBUTIONS.values():
-        density = distribution.pdf(plain)
+    made = []
+    for family in families:
+        density = family.pdf(plain)
         with np.errstate(invalid="ignore"):
-            densities = [inner(weight, density) for weight in (inverse, root)]
-        crps = distribution.crps(centre, density if centre is plain else None)
-        sums.append([inner(std, crps), *densities, distance])
-    return sums
+            sums = [inner(weight, density) for weight in (inverse, root)]
+        crps = family.crps(centre, density if centre is plain else None)
+        made.append([inner(std, crps), *sums, distance])
+    return made
 
 
 def _or_zero(z: FloatArray) -> FloatArray:
@@ -102,7 +140,7 @@ def _nll_gaussian(statistics: RegressionStatistics) -> float:
 
 
 def _nll_laplace(statistics: RegressionStatistics) -> float:
-    return 0.5 * math.log(2) + SQRT2 * score_sums(statistics)[LAPLACE.name].distance / statistics.n
+    return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
 
 
 def _nll_uniform(statistics: RegressionStatistics) -> float:
@@ -116,7 +154,18 @@ def _nll_uniform(statistics: RegressionStatistics) -> float:
     return math.log(2 * SQRT3)
 
 
-_NLL = {"": _nll_gaussian, "_laplace": _nll_laplace, "_uniform": _nll_uniform}
+_NLL: dict[Standard, Callable[[RegressionStatistics], float]] = {
+    GAUSSIAN: _nll_gaussian,
+    LAPLACE: _nll_laplace,
+    UNIFORM: _nll_uniform,
+}
+
+
+def _nll_of(family: Standard, statistics: RegressionStatistics) -> float:
+    def total(block: Block) -> float:
+        return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
+
+    return -math.fsum(statistics.by_z.map_blocks(total, ("z",), ties=False)) / statistics.n
 
 
 Score = Callable[[RegressionStatistics, Settings, str], float]
@@ -133,21 +182,23 @@ def proper_score(
     least: float = -math.inf,
     headline: bool = False,
 ) -> Callable[[Score], Score]:
-    """Declare a metric for each distribution that the function below takes the score under."""
+    """Declare the score of the predicted distribution, and what it would be under each prior."""
+    names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
 
     def declare(score: Score) -> Score:
-        for ending, distribution in DISTRIBUTIONS.items():
+        for suffix, name in names.items():
             metric(
-                key + ending,
+                key + suffix,
                 family="scoring",
                 direction=direction,
                 unit=unit,
-                summary=f"{summary} under a {TITLES[distribution.name]} distribution",
+                summary=f"{summary} under {name} distribution",
                 formula=formula,
                 source=source,
+                default=suffix != "_gaussian",
                 bounds=(least, math.inf),
-                headline=headline and not ending,
-                arguments={"ending": ending},
+                headline=headline and not suffix,
+                arguments={"suffix": suffix},
             )(score)
         return score
 
@@ -163,17 +214,18 @@ def proper_score(
     source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
     headline=True,
 )
-def nll(statistics: RegressionStatistics, settings: Settings, ending: str) -> float:
+def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean negative log density.
 
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
-    >>> [example_score("nll" + ending) for ending in ("", "_laplace", "_uniform")]
+    >>> [example_score("nll" + family) for family in ("", "_laplace", "_uniform")]
     [0.222825, 0.475533, 0.0789789]
     """
-    require_density(statistics)
-    return _NLL[ending](statistics) + statistics.log_std / statistics.n
+    family = density_behind(statistics, settings, suffix)
+    standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
+    return standardised + statistics.log_std / statistics.n
 
 
 @proper_score(
@@ -186,16 +238,19 @@ def nll(statistics: RegressionStatistics, settings: Settings, ending: str) -> fl
     least=0,
     headline=True,
 )
-def crps(statistics: RegressionStatistics, settings: Settings, ending: str) -> float:
+def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean continuous ranked probability score; of a point mass it is the absolute error.
 
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
-    >>> [example_score("crps" + ending) for ending in ("", "_laplace", "_uniform")]
+    >>> [example_score("crps" + family) for family in ("", "_laplace", "_uniform")]
     [0.214086, 0.224836, 0.207686]
     """
-    return score_sums(statistics)[DISTRIBUTIONS[ending].name].crps / statistics.n
+    family = family_behind(settings, suffix)
+    if not family.has_crps:
+        raise Undefined(f"the CRPS of a Student t with dof={settings.dof:g} is infinite")
+    return family_sums(statistics, family).crps / statistics.n
 
 
 @proper_score(
@@ -206,19 +261,18 @@ def crps(statistics: RegressionStatistics, settings: Settings, ending: str) -> f
     formula="mean 2 p(y) - integral p^2",
     source="MeRCI 2018 eq. 4",
 )
-def quadratic_score(statistics: RegressionStatistics, settings: Settings, ending: str) -> float:
+def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
 
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
-    >>> [example_score("quadratic_score" + ending) for ending in ("", "_laplace", "_uniform")]
+    >>> [example_score("quadratic_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.961267, 0.348853, 1.06649]
     """
-    require_density(statistics)
-    distribution = DISTRIBUTIONS[ending]
-    square = distribution.pdf_square_integral * statistics.by_z.sum("inv_std")
-    return (2 * score_sums(statistics)[distribution.name].density - square) / statistics.n
+    family = density_behind(statistics, settings, suffix)
+    square = family.pdf_square_integral * statistics.by_z.sum("inv_std")
+    return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
 @proper_score(
@@ -230,19 +284,17 @@ def quadratic_score(statistics: RegressionStatistics, settings: Settings, ending
     source="MeRCI 2018 eq. 6",
     least=0,
 )
-def spherical_score(statistics: RegressionStatistics, settings: Settings, ending: str) -> float:
+def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
 
     Examples
     --------
     >>> from uq_tracking.testing.examples import example_score
-    >>> [example_score("spherical_score" + ending) for ending in ("", "_laplace", "_uniform")]
+    >>> [example_score("spherical_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.931098, 0.685576, 0.994778]
     """
-    require_density(statistics)
-    distribution = DISTRIBUTIONS[ending]
-    root = score_sums(statistics)[distribution.name].density_root
-    return root / math.sqrt(distribution.pdf_square_integral) / statistics.n
+    family = density_behind(statistics, settings, suffix)
+    return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
 @metric(

@@ -24,7 +24,7 @@ RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may lie beside the exact one; the calibration errors of good models are near 0."""
 
 
-def with_kept(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
+def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
     """The new report with what it lacks of the old one.
 
     Parameters
