@@ -16,6 +16,7 @@ ROOT = Path(uq_tracking.__file__).parent
 ORDER = [
     ["errors", "_version", "hookspecs"],
     ["plugins"],
+    ["formatting"],
     ["settings", "families"],
     ["inputs"],
     ["files"],

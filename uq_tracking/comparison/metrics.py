@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from uq_tracking.comparison.rows import ScoredRun
-from uq_tracking.errors import FileFormatError, UnknownMetricError
+from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.metrics.registry import FAMILIES, Metric, registry
 
 HEADLINE: Mapping[str, tuple[str, ...]] = {
@@ -45,9 +45,10 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     lacking = [key for key in keys if key not in present]
     if lacking:
         raise UnknownMetricError(
-            f"no run has a metric called {', '.join(lacking)}; the runs have {', '.join(sorted(present))}"
+            f"no run has a metric called {', '.join(lacking)}{closest(lacking[0], sorted(present))}; "
+            f"the runs have {', '.join(sorted(present))}"
         )
-    return [known[key] if key in known else _foreign(key, task) for key in keys]
+    return [known[key] if key in known else _not_installed_here(key, task) for key in keys]
 
 
 def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def family(metric: Metric) -> str:
 
 
 def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
-    """The metrics of each family, families in the order of ``FAMILIES``."""
+    """The metrics of each family that occurs."""
     groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILIES.values(), OTHER)}
     for metric in metrics:
         groups[family(metric)].append(metric)
@@ -90,11 +91,11 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
     return Metric(function=_not_installed, direction=judged, family=judges, **texts)  # type: ignore[arg-type]
 
 
-def _foreign(key: str, task: str) -> Metric:
-    """A metric of a distribution that is not installed here: shown, not judged."""
-    summary = "Of a distribution that is not installed here, so nothing is known about it"
+def _not_installed_here(key: str, task: str) -> Metric:
+    """A metric of a plugin that is not installed here: shown, not judged."""
+    summary = "From a plugin that is not installed here, so nothing is known about it"
     return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
 
 
 def _not_installed(statistics: Any, settings: Any) -> float:
-    raise UnknownMetricError("the distribution that defines this metric is not installed here")
+    raise UnknownMetricError("the plugin that defines this metric is not installed here")
