@@ -418,7 +418,7 @@
 
   const first = all("thead th[data-key]", table).find((header) => data.metrics[header.dataset.key].better !== "does not judge" && !header.hidden);
   if (first) first.setAttribute("aria-sort", "ascending");
-  // More lines than this cannot be told apart: the page opens with the best ones, the others are a click away.
+  // More lines than this are hard to follow: the page opens with the best ones, the others are a click away.
   const MOST = 24, OPENED = 12;
   if (data.methods.length > MOST) data.methods.forEach((_, method) => setMethod(method, method < OPENED));
   applyMethods();

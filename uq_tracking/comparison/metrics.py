@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from uq_tracking.comparison.rows import ScoredRun
-from uq_tracking.errors import FileFormatError, UnknownMetricError
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
+from uq_tracking.metrics.registry import FAMILIES, Metric, registry
 
 HEADLINE: Mapping[str, tuple[str, ...]] = {
     "regression": (
@@ -25,15 +25,6 @@ HEADLINE: Mapping[str, tuple[str, ...]] = {
 }
 """One or two metrics of every kind, the one that rows are sorted by first."""
 
-FAMILIES: Mapping[str, str] = {
-    "accuracy": "Accuracy",
-    "scoring": "Scoring rules",
-    "calibration": "Calibration",
-    "ranking": "Ranking of errors",
-    "sharpness": "Sharpness",
-    "classification": "Classification",
-}
-"""What the modules that define our metrics judge; metrics of other distributions come last."""
 ACCURACY = FAMILIES["accuracy"]
 OTHER = "Other"
 
@@ -54,9 +45,10 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     lacking = [key for key in keys if key not in present]
     if lacking:
         raise UnknownMetricError(
-            f"no run has a metric called {', '.join(lacking)}; the runs have {', '.join(sorted(present))}"
+            f"no run has a metric called {', '.join(lacking)}{closest(lacking[0], sorted(present))}; "
+            f"the runs have {', '.join(sorted(present))}"
         )
-    return [known[key] if key in known else _foreign(key, task) for key in keys]
+    return [known[key] if key in known else _not_installed_here(key, task) for key in keys]
 
 
 def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
@@ -67,12 +59,11 @@ def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
 
 def family(metric: Metric) -> str:
     """What a metric judges, in a word or two."""
-    package, _, module = metric.function.__module__.rpartition(".")
-    return FAMILIES.get(module, OTHER) if package == "uq_tracking.metrics" else OTHER
+    return FAMILIES.get(metric.family, OTHER)
 
 
 def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
-    """The metrics of each family, families in the order of ``FAMILIES``."""
+    """The metrics of each family that occurs."""
     groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILIES.values(), OTHER)}
     for metric in metrics:
         groups[family(metric)].append(metric)
@@ -95,14 +86,16 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
         raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
     texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}
     judged = float(direction) if isinstance(direction, int | float) else direction
-    return Metric(function=_not_installed, direction=judged, **texts)  # type: ignore[arg-type]
+    families = {heading: name for name, heading in FAMILIES.items()}
+    judges = families.get(str(values.get("family")), "")
+    return Metric(function=_not_installed, direction=judged, family=judges, **texts)  # type: ignore[arg-type]
 
 
-def _foreign(key: str, task: str) -> Metric:
-    """A metric of a distribution that is not installed here: shown, not judged."""
-    summary = "Of a distribution that is not installed here, so nothing is known about it"
-    return Metric(key, _not_installed, None, "", summary, "", "", task)  # type: ignore[arg-type]
+def _not_installed_here(key: str, task: str) -> Metric:
+    """A metric of a plugin that is not installed here: shown, not judged."""
+    summary = "From a plugin that is not installed here, so nothing is known about it"
+    return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
 
 
 def _not_installed(statistics: Any, settings: Any) -> float:
-    raise UnknownMetricError("the distribution that defines this metric is not installed here")
+    raise UnknownMetricError("the plugin that defines this metric is not installed here")

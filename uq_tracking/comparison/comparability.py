@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 
 SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
 NAMED = 4
@@ -15,9 +15,9 @@ SAME = 1e-6
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 
-def differences(runs: Sequence[ScoredRun]) -> list[str]:
+def warnings(runs: Sequence[ScoredRun]) -> list[str]:
     """One sentence for everything in which the runs were not scored alike."""
-    return [*_data(runs), *_settings(runs), *_provenance(runs)]
+    return [*_splits(runs), *_data(runs), *_settings(runs), *_provenance(runs)]
 
 
 def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
@@ -29,6 +29,13 @@ def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
         return False
     scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
     return all(abs(first[name] - second[name]) <= SAME * scale for name in first)
+
+
+def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Runs that hold splits or outputs only are compared by these; that not all are the same is worth a word."""
+    found = _differ(runs, lambda run: run.split)
+    if found:
+        yield f"Splits or outputs differ (choose one with split=). {found}."
 
 
 def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
