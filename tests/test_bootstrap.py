@@ -21,7 +21,7 @@ from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.labelled import LabelledSketches
-from uq_tracking.statistics.pools import pool_chain
+from uq_tracking.statistics.group_tables import pool_chain
 from uq_tracking.statistics.regression import exact_statistics
 
 SETTINGS = Settings()

@@ -14,7 +14,8 @@ from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
-from uq_tracking.statistics.store import Statistics, read_statistics
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.store import read_statistics
 from uq_tracking.tracking.backend import RunStore, StoredRun
 from uq_tracking.tracking.names import (
     METHOD_TAG,

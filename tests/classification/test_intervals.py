@@ -22,7 +22,7 @@ from uq_tracking.reading import logged_runs
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.class_groups import ClassGroupTables
 from uq_tracking.statistics.class_tally import classification_statistics, tally
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, write_statistics
 
 from .made import softmax
@@ -63,7 +63,7 @@ class TestResamples:
         tables = grouped(codes, labels, z).groups
         weights = np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
         for made, row in zip(
-            tables.resampled(weights, ClassificationStatistics.zero(3)), weights, strict=True
+            tables.resampled(weights, Statistics.zero(3)), weights, strict=True
         ):
             rows = np.concatenate([np.flatnonzero(codes == g) for g in range(12) for _ in range(int(row[g]))])
             exact = classification_statistics(labels[rows], z[rows], logits=True)
@@ -85,7 +85,7 @@ class TestResamples:
         labels = (rng.random(500) < 0.8).astype(int)
         probs = np.stack([1 - top, top], axis=1)
         statistics = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True)
-        (made,) = statistics.groups.resampled(np.ones((1, 10)), ClassificationStatistics.zero(2))
+        (made,) = statistics.groups.resampled(np.ones((1, 10)), Statistics.zero(2))
         for key, value in scores_of(statistics).items():
             assert_allclose(scores_of(made)[key], value, rtol=1e-9, err_msg=key)
 
@@ -112,7 +112,7 @@ class TestResamples:
         tables = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True).groups
         weights = np.ones((2, 10))
         weights[1, 3] = 0
-        like = ClassificationStatistics.zero(3)
+        like = Statistics.zero(3)
         made = [compute(one, SETTINGS, SUITE) for one in tables.resampled(weights, like)]
         assert "nll" in made[0][1]
         keep = codes != 3
@@ -262,7 +262,7 @@ class TestStored:
         arrays = evaluated(*scenes(groups=8, size=10)).statistics.to_arrays()
         wide = {**arrays, "groups/confusion/bucket": arrays["groups/confusion/bucket"] + 9}
         with pytest.raises(FileFormatError, match="outside the confusion matrix"):
-            ClassificationStatistics.from_arrays(wide)
+            Statistics.from_arrays(wide)
 
     def test_what_is_stored_stays_small_and_still_serves(self):
         tables = grouped(*scenes(groups=600, size=40)).groups

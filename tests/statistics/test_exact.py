@@ -71,7 +71,7 @@ def test_prefix_means_are_those_of_a_loop(n, decimals):
 
 def test_prefix_means_of_a_sketch_are_those_of_its_groups():
     y, mean, std = predictions("gamma", 30_000)
-    groups = sketch_statistics(y, mean, std).by_std
+    groups = sketch_statistics(y, mean, std).orders["std"]
     column = np.repeat(groups.sums["abs_error"] / groups.count, groups.count)
     expected = math.fsum(np.cumsum(column) / np.arange(1, len(column) + 1))
     assert sum_of_prefix_means(groups, "abs_error") == pytest.approx(expected, rel=1e-12)

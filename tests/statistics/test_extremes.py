@@ -57,7 +57,7 @@ def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
     whole = uq.evaluate(*data, method="exact").scores
     monkeypatch.setattr(parallel, "BLOCK", 512)
     monkeypatch.setattr(exact, "BLOCK", 512)
-    rows = regression.exact_statistics(*data).by_std
+    rows = regression.exact_statistics(*data).orders["std"]
     sizes = {end - start for start, end in rows.spans()}
     assert 20_000 in sizes
     assert max(sizes - {20_000}) <= 2 * 512

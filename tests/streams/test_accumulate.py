@@ -17,7 +17,7 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.statistics.regression import BUILD_BLOCK, RegressionStatistics
+from uq_tracking.statistics.regression import BUILD_BLOCK, Statistics
 
 from .made import predictions
 
@@ -223,7 +223,7 @@ class TestMerge:
 
     def test_statistics_have_a_zero(self):
         statistics = counted(predictions(n=200)).statistics
-        for total in (statistics + RegressionStatistics.zero(), RegressionStatistics.zero() + statistics):
+        for total in (statistics + Statistics.zero(), Statistics.zero() + statistics):
             assert_same_arrays(total.to_arrays(), statistics.to_arrays())
 
 
@@ -331,10 +331,10 @@ class TestLabels:
         for label, statistics in found.items():
             own = labels == label
             assert statistics.n == own.sum()
-            assert_allclose(statistics.by_abs_error.sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12)
+            assert_allclose(statistics.orders["abs_error"].sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12)
             assert_allclose(statistics.moments["std"].mean, std[own].mean(), rtol=1e-12)
             assert_allclose(statistics.moments["z"].variance(), ((y - mean) / std)[own].var(), rtol=1e-12)
-            assert_allclose(statistics.log_std, np.log(std[own]).sum(), rtol=1e-12)
+            assert_allclose(statistics.sums["log_std"], np.log(std[own]).sum(), rtol=1e-12)
 
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):

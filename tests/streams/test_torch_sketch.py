@@ -61,8 +61,8 @@ def test_equals_the_numpy_route_at_extreme_scales(law):
 def test_integers_and_zeros():
     batch = (torch.tensor([1, 2, 0, -3]), torch.tensor([1, 2, 5, 0]), torch.tensor([0, 1, 0, 2]))
     there, here = both_routes(batch)
-    np.testing.assert_array_equal(there.statistics.by_z.key, here.statistics.by_z.key)
-    np.testing.assert_array_equal(there.statistics.by_z.count, here.statistics.by_z.count)
+    np.testing.assert_array_equal(there.statistics.orders["z"].key, here.statistics.orders["z"].key)
+    np.testing.assert_array_equal(there.statistics.orders["z"].count, here.statistics.orders["z"].count)
     assert there.compute().scores == pytest.approx(here.compute().scores, rel=1e-12)
     assert there.compute().undefined == here.compute().undefined
 
@@ -111,7 +111,7 @@ def test_values_outside_float32_share_the_outermost_bucket():
     y[:] = torch.tensor([1e-60, 1e-50, 1e60, 1e70], dtype=torch.float64)
     std[:] = 1.0
     there, _ = both_routes((y, mean, std))
-    groups = there.statistics.by_abs_error
+    groups = there.statistics.orders["abs_error"]
     assert groups.count.tolist() == [2, 2]
     assert_allclose(groups.sum("abs_error"), 1e70)
 

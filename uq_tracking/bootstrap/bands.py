@@ -11,7 +11,7 @@ from uq_tracking.curves import BUILDERS, Curve
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 BANDED = {"calibration": 1.0, "coverage": 1.0, "reliability": np.inf, "sparsification_rmse": np.inf}
 """Curves that get a band, and the largest value of their points; none is negative."""
@@ -38,7 +38,7 @@ def banded(
     if size < FEWEST_GROUPS or not wanted:
         return curves
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)
-    like = RegressionStatistics.zero()
+    like = Statistics.zero()
     drawn: dict[str, list[FloatArray]] = {name: [] for name in wanted}
     with np.errstate(all="ignore"):
         for one in tables.resampled(weights, like):
@@ -49,7 +49,7 @@ def banded(
 
 
 def _add_points(
-    points: list[FloatArray], curve: Curve, statistics: RegressionStatistics, settings: Settings
+    points: list[FloatArray], curve: Curve, statistics: Statistics, settings: Settings
 ) -> None:
     try:
         built = next(c for c in BUILDERS[curve.name](statistics, settings) if c.name == curve.name)

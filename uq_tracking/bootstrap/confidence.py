@@ -19,14 +19,13 @@ from uq_tracking.bootstrap.resampling import (
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.pools import Label, Pools
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.group_tables import Label, Pools
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-    from uq_tracking.statistics.store import Statistics
+    from uq_tracking.statistics.statistics import Statistics
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Intervals:
 
 
 def intervals(
-    groups: Mapping[Label, RegressionStatistics] | Pools,
+    groups: Mapping[Label, Statistics] | Pools,
     settings: Settings,
     metrics: Iterable[Metric],
     level: float = 0.95,
@@ -51,7 +50,7 @@ def intervals(
 
     Parameters
     ----------
-    groups : mapping of label to RegressionStatistics, GroupTables or ClassGroupTables
+    groups : mapping of label to Statistics, GroupTables or ClassGroupTables
         Sketches of all groups, such as ``Accumulator.group_statistics`` or ``report.statistics.groups``.
     settings : Settings
     metrics : iterable of Metric
@@ -136,8 +135,8 @@ def with_intervals(
 
 
 def _with_groups(statistics: Statistics | None, tables: Pools) -> Statistics | None:
-    if isinstance(statistics, RegressionStatistics) and isinstance(tables, GroupTables):
+    if isinstance(statistics, Statistics) and isinstance(tables, GroupTables):
         return replace(statistics, groups=tables)
-    if isinstance(statistics, ClassificationStatistics) and isinstance(tables, ClassGroupTables):
+    if isinstance(statistics, Statistics) and isinstance(tables, ClassGroupTables):
         return replace(statistics, groups=tables)
     return statistics

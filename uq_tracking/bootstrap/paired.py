@@ -23,13 +23,12 @@ from uq_tracking.bootstrap.resampling import (
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.metrics.registry import Metric, Task, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.pools import Pools
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.group_tables import Pools
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-    from uq_tracking.statistics.store import Statistics
+    from uq_tracking.statistics.statistics import Statistics
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def paired_differences(
 
 
 def _side(given: Statistics | Report) -> tuple[Statistics, Mapping[str, float]]:
-    if isinstance(given, RegressionStatistics | ClassificationStatistics):
+    if isinstance(given, Statistics | Statistics):
         return given, {}
     if given.statistics is None:
         raise IncompatibleStatisticsError("the report holds no statistics to resample")
@@ -132,7 +131,7 @@ def _settings_of(given: Statistics | Report) -> Settings:
 def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
     from uq_tracking.metrics.registry import select
 
-    task: Task = "regression" if isinstance(statistics, RegressionStatistics) else "classification"
+    task: Task = "regression" if isinstance(statistics, Statistics) else "classification"
     return [m for m in (select(task) if metrics is None else metrics) if not m.needs]
 
 

@@ -15,12 +15,10 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.labelled import LabelledSketches, plain_labels
-from uq_tracking.statistics.pools import Pooling, Pools
-from uq_tracking.statistics.regression import RegressionStatistics
-from uq_tracking.statistics.store import Statistics
+from uq_tracking.statistics.group_tables import Pooling, Pools
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float]
@@ -98,8 +96,8 @@ def _scores(
 def empty_statistics(tables: Pools) -> Statistics:
     """Statistics of no samples, of the tables' task."""
     if isinstance(tables, ClassGroupTables):
-        return ClassificationStatistics.zero(tables.n_classes)
-    return RegressionStatistics.zero()
+        return Statistics.zero(tables.n_classes)
+    return Statistics.zero()
 
 
 def deviation_range(deviations: FloatArray, level: float, n_groups: int) -> Range:

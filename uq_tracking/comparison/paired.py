@@ -22,7 +22,7 @@ from uq_tracking.comparison.sameness import same_targets
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.pools import Pools
+from uq_tracking.statistics.group_tables import Pools
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float]

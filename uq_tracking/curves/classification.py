@@ -11,7 +11,7 @@ from uq_tracking.metrics.classification import equal_width_bins, sparsification_
 from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 COVERAGES = np.arange(1, 101) / 100
 """Share of the samples that are decided, the most confident first."""
@@ -19,7 +19,7 @@ COVERAGES = np.arange(1, 101) / 100
 PER_CENT = np.arange(100, dtype=np.int64)
 
 
-def _reliability(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
+def _reliability(statistics: Statistics, settings: Settings) -> list[Curve]:
     bins = equal_width_bins(statistics, settings.n_bins)
     filled = np.flatnonzero(bins.count > 0)
     columns: dict[str, FloatArray] = {
@@ -29,7 +29,7 @@ def _reliability(statistics: ClassificationStatistics, settings: Settings) -> li
     return [Curve("reliability", columns, "confidence", "accuracy", *labels, "Reliability", "ece", filled)]
 
 
-def _sparsification(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
+def _sparsification(statistics: Statistics, settings: Settings) -> list[Curve]:
     numbers = sparsification_brier(statistics)
     label = "Fraction of samples of highest entropy removed"
     columns = {
@@ -66,10 +66,10 @@ def _sparsification(statistics: ClassificationStatistics, settings: Settings) ->
     ]
 
 
-def _risk_coverage(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
+def _risk_coverage(statistics: Statistics, settings: Settings) -> list[Curve]:
     n = statistics.n
     kept = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
-    right = statistics.by_doubt.cumulative("correct", kept) / kept
+    right = statistics.orders["one_minus_confidence"].cumulative("correct", kept) / kept
     columns = {"coverage": COVERAGES, "risk": np.maximum(1 - right, 0.0)}
     labels = ("Coverage: share of samples decided, most confident first", "Risk: error rate of the decided")
     return [
@@ -79,14 +79,14 @@ def _risk_coverage(statistics: ClassificationStatistics, settings: Settings) -> 
     ]
 
 
-BUILDERS: tuple[Callable[[ClassificationStatistics, Settings], list[Curve]], ...] = (
+BUILDERS: tuple[Callable[[Statistics, Settings], list[Curve]], ...] = (
     _reliability,
     _sparsification,
     _risk_coverage,
 )
 
 
-def classification_curves(statistics: ClassificationStatistics, settings: Settings) -> dict[str, Curve]:
+def classification_curves(statistics: Statistics, settings: Settings) -> dict[str, Curve]:
     """Every curve of the statistics that is defined, by name."""
     made: dict[str, Curve] = {}
     for build in BUILDERS:

@@ -16,7 +16,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Extra, Undefined, compute, find
 from uq_tracking.settings import Method, Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 NAMES = ("scale_sweep", "by_members", "stability")
 METRICS = ("rmse", "nll", "coverage_95", "auce", "ause_rmse", "n_merci")
@@ -69,7 +69,7 @@ class Extras:
 
 def extra_curves(
     wanted: Wanted,
-    statistics: RegressionStatistics,
+    statistics: Statistics,
     settings: Settings,
     extra: Extra,
     *,
@@ -108,7 +108,7 @@ def extra_curves(
     return made
 
 
-def _sweep(made: Extras, statistics: RegressionStatistics, settings: Settings) -> None:
+def _sweep(made: Extras, statistics: Statistics, settings: Settings) -> None:
     try:
         curve = scale_sweep(statistics, settings)
     except Undefined as reason:

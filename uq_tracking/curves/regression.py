@@ -14,7 +14,8 @@ from uq_tracking.metrics.ranking import FRACTIONS, n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.regression import joint_within
+from uq_tracking.statistics.statistics import Statistics
 
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
@@ -26,7 +27,7 @@ def _percent(values: FloatArray) -> npt.NDArray[np.int64]:
     return np.rint(100 * values).astype(np.int64)
 
 
-def _sparsification(statistics: RegressionStatistics, payload: str, error: str) -> list[Curve]:
+def _sparsification(statistics: Statistics, payload: str, error: str) -> list[Curve]:
     numbers = sparsification(statistics, payload)
     label, steps = "Fraction of most uncertain samples removed", _percent(FRACTIONS)
     name, key = error.lower(), f"ause_{error.lower()}"
@@ -64,7 +65,7 @@ def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tupl
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
 
 
-def _calibration(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+def _calibration(statistics: Statistics, settings: Settings) -> list[Curve]:
     observed = quantile_shares(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n)
     columns = {"expected": LEVELS, "observed": observed, "low": low, "high": high}
@@ -77,7 +78,7 @@ def _calibration(statistics: RegressionStatistics, settings: Settings) -> list[C
     ]
 
 
-def _coverage(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+def _coverage(statistics: Statistics, settings: Settings) -> list[Curve]:
     observed = coverage_at(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n)
     columns = {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
@@ -99,7 +100,7 @@ def _coverage(statistics: RegressionStatistics, settings: Settings) -> list[Curv
     ]
 
 
-def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+def _reliability(statistics: Statistics, settings: Settings) -> list[Curve]:
     bins = equal_count_bins(statistics, settings.n_bins)
     columns = {
         "rmv": np.sqrt(bins.mean_variance),
@@ -113,10 +114,10 @@ def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[C
     return [Curve("reliability", columns, "rmv", "rmse", *labels, "Reliability", "ence", steps)]
 
 
-def _pit_histogram(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+def _pit_histogram(statistics: Statistics, settings: Settings) -> list[Curve]:
     edges = np.linspace(0, 1, PIT_BINS + 1)
     quantiles = family_of(settings).quantile(edges[1:-1])
-    inner = statistics.by_z.position(quantiles, side="left") / statistics.n  # bins closed below, as numpy's
+    inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n  # bins closed below, as numpy's
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     columns = {
         "center": (edges[1:] + edges[:-1]) / 2,
@@ -129,7 +130,7 @@ def _pit_histogram(statistics: RegressionStatistics, settings: Settings) -> list
     ]
 
 
-def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+def _n_merci_by_alpha(statistics: Statistics, settings: Settings) -> list[Curve]:
     values = []
     for alpha in ALPHAS.tolist():
         try:
@@ -145,8 +146,8 @@ def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> l
     return [Curve("n_merci_by_alpha", columns, "alpha", "n_merci", *labels, "n-MeRCI", "n_merci", steps)]
 
 
-def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    cells = statistics.joint_within(HISTOGRAM_CELLS)
+def _error_vs_std(statistics: Statistics, settings: Settings) -> list[Curve]:
+    cells = joint_within(statistics, HISTOGRAM_CELLS)
     names = ("std_low", "std_high", "error_low", "error_high")
     columns = dict(zip(names, cells.edges(), strict=True))
     columns["count"] = cells.count.astype(float)
@@ -156,7 +157,7 @@ def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[
     ]
 
 
-BUILDERS: dict[str, Callable[[RegressionStatistics, Settings], list[Curve]]] = {
+BUILDERS: dict[str, Callable[[Statistics, Settings], list[Curve]]] = {
     "sparsification_rmse": lambda statistics, settings: _sparsification(statistics, "sq_error", "RMSE"),
     "sparsification_mae": lambda statistics, settings: _sparsification(statistics, "abs_error", "MAE"),
     "calibration": _calibration,
@@ -168,7 +169,7 @@ BUILDERS: dict[str, Callable[[RegressionStatistics, Settings], list[Curve]]] = {
 }
 
 
-def regression_curves(statistics: RegressionStatistics, settings: Settings) -> dict[str, Curve]:
+def regression_curves(statistics: Statistics, settings: Settings) -> dict[str, Curve]:
     """Every curve of the statistics that is defined, by name."""
     made: dict[str, Curve] = {}
     for build in BUILDERS.values():

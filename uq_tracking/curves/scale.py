@@ -7,7 +7,7 @@ import numpy as np
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.scaling import coarsened, scaled
 
 SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
@@ -19,7 +19,7 @@ BITS = 8
 uniform distribution, which jump, three."""
 
 
-def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:
+def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     """Each proper score as all standard deviations are multiplied by 10^-1 ... 10^1.
 
     The gap between a score at factor 1 and at its best factor is what a plain rescaling would gain; what remains is

@@ -18,7 +18,7 @@ from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.make import samples_statistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 REPEATS = 20
 SMALLEST = 8
@@ -105,18 +105,18 @@ def stability(
 def _sample_subsets(predictions: Predictions) -> Any:
     rows = predictions.flat()
 
-    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[RegressionStatistics]:
+    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[Statistics]:
         return [samples_statistics(*(column[pick] for column in rows), method="exact") for pick in picks]
 
     return draw
 
 
 def _group_subsets(groups: GroupTables) -> Any:
-    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[RegressionStatistics]:
+    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[Statistics]:
         weights = np.zeros((len(picks), len(groups)))
         for row, pick in zip(weights, picks, strict=True):
             row[pick] = 1
-        return list(groups.resampled(weights, RegressionStatistics.zero()))
+        return list(groups.resampled(weights, Statistics.zero()))
 
     return draw
 

@@ -15,13 +15,13 @@ from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Method, Settings
 from uq_tracking.statistics.labelled import Label, plain_labels
 from uq_tracking.statistics.make import samples_statistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 MOST_STRATA = 1000
 
 
 def by_group(
-    strata: Mapping[Label, RegressionStatistics], settings: Settings, metrics: Sequence[Metric]
+    strata: Mapping[Label, Statistics], settings: Settings, metrics: Sequence[Metric]
 ) -> list[Curve]:
     """One curve per metric over labelled strata, in the order of the mapping.
 
@@ -35,7 +35,7 @@ def by_group(
 
 
 def by_target(
-    parts: Sequence[RegressionStatistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
+    parts: Sequence[Statistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
 ) -> list[Curve]:
     """One curve per metric over intervals of the target: columns ``target`` (middle), ``low``, ``high``, ...
 
@@ -53,7 +53,7 @@ def _curves(
     table: dict[str, FloatArray],
     x: str,
     x_label: str,
-    parts: Sequence[RegressionStatistics],
+    parts: Sequence[Statistics],
     settings: Settings,
     metrics: Sequence[Metric],
     labels: tuple[str, ...] | None,
@@ -75,7 +75,7 @@ def _curves(
     return made
 
 
-def strata_of(predictions: Predictions, method: Method = "auto") -> dict[Label, RegressionStatistics]:
+def strata_of(predictions: Predictions, method: Method = "auto") -> dict[Label, Statistics]:
     """Statistics of each label of ``by``, made as those of the whole."""
     labels, codes = predictions.label_codes("by")
     used, codes = np.unique(codes, return_inverse=True)
@@ -86,7 +86,7 @@ def strata_of(predictions: Predictions, method: Method = "auto") -> dict[Label, 
 
 def target_strata(
     predictions: Predictions, width: float | Sequence[float] | npt.NDArray[Any], method: Method = "auto"
-) -> tuple[list[RegressionStatistics], FloatArray]:
+) -> tuple[list[Statistics], FloatArray]:
     """Statistics in intervals of the target, and the intervals' edges.
 
     Parameters
@@ -131,7 +131,7 @@ def _check_number(number: float, has: str, what: str) -> None:
 
 def _split(
     predictions: Predictions, codes: npt.NDArray[Any], size: int, method: Method
-) -> list[RegressionStatistics]:
+) -> list[Statistics]:
     """Statistics of the samples of each code 0 ... size - 1."""
     order = np.argsort(codes, kind="stable")
     cuts = np.searchsorted(codes[order], np.arange(size + 1))

@@ -6,10 +6,10 @@ import math
 
 from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
-def mae(statistics: RegressionStatistics, settings: Settings) -> float:
+def mae(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute error.
 
     Examples
@@ -18,10 +18,10 @@ def mae(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("mae")
     0.341667
     """
-    return statistics.by_abs_error.sum("abs_error") / statistics.n
+    return statistics.orders["abs_error"].sum("abs_error") / statistics.n
 
 
-def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+def rmse(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared error.
 
     Examples
@@ -32,10 +32,10 @@ def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     """
     errors = statistics.moments["error"]
     require_squares(errors.low, errors.high, "errors")
-    return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
+    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.n)
 
 
-def medae(statistics: RegressionStatistics, settings: Settings) -> float:
+def medae(statistics: Statistics, settings: Settings) -> float:
     """Median absolute error; the mean of the two middle ones for an even count.
 
     Examples
@@ -45,11 +45,11 @@ def medae(statistics: RegressionStatistics, settings: Settings) -> float:
     0.25
     """
     n = statistics.n
-    middle = statistics.by_abs_error.value([(n + 1) // 2, n // 2 + 1])
+    middle = statistics.orders["abs_error"].value([(n + 1) // 2, n // 2 + 1])
     return float(middle.mean())
 
 
-def bias(statistics: RegressionStatistics, settings: Settings) -> float:
+def bias(statistics: Statistics, settings: Settings) -> float:
     """Mean of prediction minus target.
 
     Examples
@@ -61,7 +61,7 @@ def bias(statistics: RegressionStatistics, settings: Settings) -> float:
     return -statistics.moments["error"].mean
 
 
-def r2(statistics: RegressionStatistics, settings: Settings) -> float:
+def r2(statistics: Statistics, settings: Settings) -> float:
     """Share of the target's variance that the means explain.
 
     Examples
@@ -75,7 +75,7 @@ def r2(statistics: RegressionStatistics, settings: Settings) -> float:
     total = targets.m2
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
-    return 1 - statistics.by_abs_error.sum("sq_error") / total
+    return 1 - statistics.orders["abs_error"].sum("sq_error") / total
 
 
 METRICS = [

@@ -13,7 +13,7 @@ from uq_tracking.metrics.registry import Metric, Undefined, require_squares, sha
 from uq_tracking.metrics.scoring import LEVELS, require_density
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
@@ -22,20 +22,20 @@ PIT_STRIDE = 32
 """Groups between two at which ``pit_ks`` looks first."""
 
 
-def coverage_at(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples inside the central interval of each level, its ends included."""
     half = family_of(settings).central(levels)
-    groups = statistics.by_z
+    groups = statistics.orders["z"]
     return (groups.position(half) - groups.position(-half, side="left")) / statistics.n
 
 
-def quantile_shares(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples with ``F(y) <= p`` for each level p."""
-    return statistics.by_z.position(family_of(settings).quantile(levels)) / statistics.n
+    return statistics.orders["z"].position(family_of(settings).quantile(levels)) / statistics.n
 
 
-def _coverage(level: float) -> Callable[[RegressionStatistics, Settings], float]:
-    def coverage(statistics: RegressionStatistics, settings: Settings) -> float:
+def _coverage(level: float) -> Callable[[Statistics, Settings], float]:
+    def coverage(statistics: Statistics, settings: Settings) -> float:
         """Share of the targets inside the central interval.
 
         Examples
@@ -49,7 +49,7 @@ def _coverage(level: float) -> Callable[[RegressionStatistics, Settings], float]
     return coverage
 
 
-def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> float:
+def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     """Mean width of the central 95 % interval.
 
     Examples
@@ -61,12 +61,12 @@ def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> f
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
-def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     """Coverage minus level for the levels .01 ... .99."""
     return coverage_at(statistics, settings, LEVELS) - LEVELS
 
 
-def auce(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce(statistics: Statistics, settings: Settings) -> float:
     """Area under the absolute coverage error.
 
     Examples
@@ -78,7 +78,7 @@ def auce(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.abs(coverage_gaps(statistics, settings)), LEVELS))
 
 
-def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce_over(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too little.
 
     Examples
@@ -90,7 +90,7 @@ def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.maximum(-coverage_gaps(statistics, settings), 0), LEVELS))
 
 
-def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce_under(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too much.
 
     Examples
@@ -102,7 +102,7 @@ def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.maximum(coverage_gaps(statistics, settings), 0), LEVELS))
 
 
-def calibration_error(statistics: RegressionStatistics, settings: Settings) -> float:
+def calibration_error(statistics: Statistics, settings: Settings) -> float:
     """Mean squared gap between quantile levels and the shares observed below them.
 
     Examples
@@ -114,11 +114,11 @@ def calibration_error(statistics: RegressionStatistics, settings: Settings) -> f
     return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
 
 
-def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 
 
-def mace(statistics: RegressionStatistics, settings: Settings) -> float:
+def mace(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute gap between interval levels and coverage.
 
     Examples
@@ -130,7 +130,7 @@ def mace(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.abs(_interval_gaps(statistics, settings)).mean())
 
 
-def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
+def rmsce(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared gap between interval levels and coverage.
 
     Examples
@@ -142,7 +142,7 @@ def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.sqrt(np.square(_interval_gaps(statistics, settings)).mean()))
 
 
-def miscalibration_area(statistics: RegressionStatistics, settings: Settings) -> float:
+def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     """Area between the coverage polygon and the diagonal; crossings are cut where they lie.
 
     Examples
@@ -159,7 +159,7 @@ def miscalibration_area(statistics: RegressionStatistics, settings: Settings) ->
     return float(np.dot(mean_height, np.diff(PROPORTIONS)))
 
 
-def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
+def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
 
     Examples
@@ -169,7 +169,7 @@ def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
     0.191462
     """
     cdf, n = family_of(settings).cdf, statistics.n
-    return max(statistics.by_z.map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False))
+    return max(statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False))
 
 
 def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: int) -> float:
@@ -204,19 +204,19 @@ class Bins:
     std_high: FloatArray
 
 
-def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
+def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
     if statistics.n < n_bins:
         raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
     return shared(statistics, f"bins/{n_bins}", lambda: _bins(statistics, n_bins))
 
 
-def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
+def _bins(statistics: Statistics, n_bins: int) -> Bins:
     n, std = statistics.n, statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
     size, larger = divmod(n, n_bins)
     edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
-    groups, count = statistics.by_std, np.diff(edges).astype(float)
+    groups, count = statistics.orders["std"], np.diff(edges).astype(float)
     return Bins(
         count,
         groups.between("std2", edges) / count,
@@ -226,7 +226,7 @@ def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     )
 
 
-def ence(statistics: RegressionStatistics, settings: Settings) -> float:
+def ence(statistics: Statistics, settings: Settings) -> float:
     """Expected normalised calibration error.
 
     Examples
@@ -244,7 +244,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.mean(np.abs(rmv - rmse) / rmv))
 
 
-def uce(statistics: RegressionStatistics, settings: Settings) -> float:
+def uce(statistics: Statistics, settings: Settings) -> float:
     """Uncertainty calibration error: mean gap between squared error and variance over the bins.
 
     Examples
@@ -258,7 +258,7 @@ def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.dot(bins.count, gap) / statistics.n)
 
 
-def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
+def z_mean(statistics: Statistics, settings: Settings) -> float:
     """Mean of the standardised errors.
 
     Examples
@@ -271,7 +271,7 @@ def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
     return statistics.moments["z"].mean
 
 
-def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
+def z_std(statistics: Statistics, settings: Settings) -> float:
     """Population standard deviation of the standardised errors.
 
     Examples

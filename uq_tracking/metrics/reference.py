@@ -16,7 +16,7 @@ from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Extra, Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.parallel import BLOCK
+from uq_tracking.parallel import BLOCK
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from uq_tracking.errors import UnknownMetricError
 from uq_tracking.settings import Settings
@@ -35,7 +36,7 @@ class Extra:
 
     Attributes
     ----------
-    statistics : RegressionStatistics or ClassificationStatistics
+    statistics : Statistics or Statistics
     predictions : Predictions or None
         The samples one by one.
     reference : (mean, std) or None
@@ -63,11 +64,12 @@ class Extra:
 
 
 T = TypeVar("T")
+_MEMO: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def shared(statistics: Any, key: str, make: Callable[[], T]) -> T:
     """What several metrics of the same statistics read, made when first asked for."""
-    memo: dict[str, T] = statistics.memo
+    memo: dict[str, T] = _MEMO.setdefault(statistics, {})
     if key not in memo:
         memo[key] = make()
     return memo[key]

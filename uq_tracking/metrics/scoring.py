@@ -13,8 +13,8 @@ from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, Float
 from uq_tracking.metrics.registry import Metric, Undefined, shared
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
-from uq_tracking.statistics.parallel import inner
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.parallel import inner
+from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
@@ -25,7 +25,7 @@ FAMILIES: dict[str, Proper] = {"": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UN
 FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
 
 
-def require_density(statistics: RegressionStatistics) -> None:
+def require_density(statistics: Statistics) -> None:
     """Raise ``Undefined`` where a standard deviation of zero leaves no density."""
     zero = statistics.counts["n_zero_std"]
     if zero and statistics.moments["std"].low <= 0:
@@ -45,13 +45,13 @@ class FamilySums:
     """Of |z|."""
 
 
-def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
+def family_sums(statistics: Statistics, family: Proper) -> FamilySums:
     """Sums of one family; one pass over the z groups makes those of all."""
     return shared(statistics, "family_sums", lambda: _sums_of_families(statistics))[family.name]
 
 
-def _sums_of_families(statistics: RegressionStatistics) -> dict[str, FamilySums]:
-    passes = statistics.by_z.map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
+def _sums_of_families(statistics: Statistics) -> dict[str, FamilySums]:
+    passes = statistics.orders["z"].map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
     totals = np.sum(passes, axis=0)
     missed = _missed_point_masses(statistics)
     return {
@@ -89,9 +89,9 @@ def _or_zero(z: FloatArray) -> FloatArray:
     return np.where(np.isfinite(z), z, 0.0)
 
 
-def _missed_point_masses(statistics: RegressionStatistics) -> float:
+def _missed_point_masses(statistics: Statistics) -> float:
     """Sum of |e| over samples with std 0 and an error, which is their CRPS."""
-    groups = statistics.by_z
+    groups = statistics.orders["z"]
     below, above = groups.position([-np.inf])[0], groups.position([np.inf], side="left")[0]
     if below == 0 and above == groups.total:
         return 0.0
@@ -99,16 +99,16 @@ def _missed_point_masses(statistics: RegressionStatistics) -> float:
     return float(parts[2] - parts[1] - parts[0])
 
 
-def _nll_gaussian(statistics: RegressionStatistics) -> float:
-    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.by_z.sum("z2") / statistics.n
+def _nll_gaussian(statistics: Statistics) -> float:
+    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.orders["z"].sum("z2") / statistics.n
 
 
-def _nll_laplace(statistics: RegressionStatistics) -> float:
+def _nll_laplace(statistics: Statistics) -> float:
     return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
 
 
-def _nll_uniform(statistics: RegressionStatistics) -> float:
-    inside = statistics.by_z.position([SQRT3])[0] - statistics.by_z.position([-SQRT3], side="left")[0]
+def _nll_uniform(statistics: Statistics) -> float:
+    inside = statistics.orders["z"].position([SQRT3])[0] - statistics.orders["z"].position([-SQRT3], side="left")[0]
     outside = 1 - inside / statistics.n
     if inside < statistics.n:
         raise Undefined(
@@ -121,7 +121,7 @@ def _nll_uniform(statistics: RegressionStatistics) -> float:
 _NLL = {"": _nll_gaussian, "_laplace": _nll_laplace, "_uniform": _nll_uniform}
 
 
-def nll(statistics: RegressionStatistics, suffix: str) -> float:
+def nll(statistics: Statistics, suffix: str) -> float:
     """Mean negative log density.
 
     Examples
@@ -131,10 +131,10 @@ def nll(statistics: RegressionStatistics, suffix: str) -> float:
     [0.222825, 0.475533, 0.0789789]
     """
     require_density(statistics)
-    return _NLL[suffix](statistics) + statistics.log_std / statistics.n
+    return _NLL[suffix](statistics) + statistics.sums["log_std"] / statistics.n
 
 
-def crps(statistics: RegressionStatistics, suffix: str) -> float:
+def crps(statistics: Statistics, suffix: str) -> float:
     """Mean continuous ranked probability score; of a point mass it is the absolute error.
 
     Examples
@@ -146,7 +146,7 @@ def crps(statistics: RegressionStatistics, suffix: str) -> float:
     return family_sums(statistics, FAMILIES[suffix]).crps / statistics.n
 
 
-def quadratic_score(statistics: RegressionStatistics, suffix: str) -> float:
+def quadratic_score(statistics: Statistics, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
 
     Examples
@@ -157,11 +157,11 @@ def quadratic_score(statistics: RegressionStatistics, suffix: str) -> float:
     """
     require_density(statistics)
     family = FAMILIES[suffix]
-    square = family.pdf_square_integral * statistics.by_z.sum("inv_std")
+    square = family.pdf_square_integral * statistics.orders["z"].sum("inv_std")
     return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
-def spherical_score(statistics: RegressionStatistics, suffix: str) -> float:
+def spherical_score(statistics: Statistics, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
 
     Examples
@@ -175,7 +175,7 @@ def spherical_score(statistics: RegressionStatistics, suffix: str) -> float:
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
-def interval_score(statistics: RegressionStatistics, settings: Settings) -> float:
+def interval_score(statistics: Statistics, settings: Settings) -> float:
     """Winkler score averaged over the central levels .01 ... .99.
 
     Examples
@@ -185,7 +185,7 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     0.948169
     """
     half = family_of(settings).central(LEVELS)
-    n, groups = statistics.n, statistics.by_z
+    n, groups = statistics.n, statistics.orders["z"]
     std_sum, error_sum = groups.sum("std"), groups.sum("error")
     low, high = groups.position(-half, side="left"), groups.position(half)
     below = -groups.cumulative("error", low) - half * groups.cumulative("std", low)
@@ -194,7 +194,7 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     return float(score.mean() / n)
 
 
-def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
+def pinball(statistics: Statistics, settings: Settings) -> float:
     """Pinball loss averaged over the quantiles .01 ... .99.
 
     Examples
@@ -204,18 +204,18 @@ def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     0.108107
     """
     quantile = family_of(settings).quantile(LEVELS)
-    n, groups = statistics.n, statistics.by_z
+    n, groups = statistics.n, statistics.orders["z"]
     position = groups.position(quantile)
     whole = groups.sum("error") - quantile * groups.sum("std")
     below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)
     return float((LEVELS * whole - below).mean() / n)
 
 
-Score = Callable[[RegressionStatistics, str], float]
+Score = Callable[[Statistics, str], float]
 
 
-def _bind(score: Score, suffix: str) -> Callable[[RegressionStatistics, Settings], float]:
-    def metric(statistics: RegressionStatistics, settings: Settings) -> float:
+def _bind(score: Score, suffix: str) -> Callable[[Statistics, Settings], float]:
+    def metric(statistics: Statistics, settings: Settings) -> float:
         return score(statistics, suffix)
 
     metric.__doc__ = score.__doc__

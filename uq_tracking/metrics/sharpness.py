@@ -6,10 +6,10 @@ import math
 
 from uq_tracking.metrics.registry import Metric, Undefined, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
-def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
+def sharpness(statistics: Statistics, settings: Settings) -> float:
     """Root mean variance.
 
     Examples
@@ -20,10 +20,10 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     """
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
-    return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
+    return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
 
 
-def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
+def mean_std(statistics: Statistics, settings: Settings) -> float:
     """Mean standard deviation.
 
     Examples
@@ -35,7 +35,7 @@ def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
     return statistics.moments["std"].mean
 
 
-def cv(statistics: RegressionStatistics, settings: Settings) -> float:
+def cv(statistics: Statistics, settings: Settings) -> float:
     """Coefficient of variation of the standard deviations.
 
     Examples

@@ -18,7 +18,7 @@ from uq_tracking.metrics.registry import select
 from uq_tracking.reading import logged_runs
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 def pool(
@@ -137,7 +137,7 @@ def _merged(statistics: Sequence[Any]) -> Any:
 
 
 def _scored(statistics: Any, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
-    if isinstance(statistics, ClassificationStatistics):
+    if isinstance(statistics, Statistics):
         from uq_tracking.evaluation.classification import score_classification
 
         own = settings.to_dict()

@@ -15,8 +15,7 @@ from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.source import Source, methods_of
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 def scored(source: Source, settings: Settings, request: Request, old: Report | None) -> Report:
@@ -48,7 +47,7 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
 
 def _of_statistics(statistics: Any, settings: Settings, request: Request, old: Report | None) -> Report:
     digest = None if old is None else old.provenance.get("digest")
-    if isinstance(statistics, RegressionStatistics):
+    if isinstance(statistics, Statistics):
         from uq_tracking.evaluation.regression import score
 
         chosen = wanted("regression", request, old, frozenset())
@@ -149,7 +148,7 @@ def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:
 
 
 def _recalibrated(report: Report, source: Source, settings: Settings, calibration: Any, names: Any) -> Report:
-    if isinstance(report.statistics, ClassificationStatistics):
+    if isinstance(report.statistics, Statistics):
         return _at_temperature(report, source, settings, calibration)
     from uq_tracking.evaluation.recalibrated import add_recalibration
     from uq_tracking.evaluation.regression import score

@@ -13,7 +13,7 @@ from uq_tracking.metrics.registry import Metric, registry
 from uq_tracking.reading import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
-from uq_tracking.statistics.store import Statistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS_FILE
 
 PREDICTIONS = "predictions"

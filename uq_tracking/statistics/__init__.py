@@ -1,1 +1,1 @@
-"""Mergeable sufficient statistics: what every number is a pure function of."""
+"""Sufficient statistics: arrays become sums over sorted groups once, which merge, and which every number is made of."""
