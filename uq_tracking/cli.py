@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def rescore(
     n_bins: Annotated[int | None, typer.Option(help="Bins of ENCE and reliability.")] = None,
     family: Annotated[
         str | None,
-        typer.Option(help="gaussian, laplace, uniform or student_t."),
+        typer.Option(help="gaussian, laplace, uniform, logistic or student_t."),
     ] = None,
     dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
     unit: Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")] = None,
@@ -408,11 +408,11 @@ def _named(keys: list[str]) -> list[Metric]:
 @app.command()
 def backends() -> None:
     """Show the trackers that are known here, and how to install what is missing."""
-    from uq_tracking import hooks
+    from uq_tracking import plugins
 
     with _errors():
         rows = []
-        for backend in hooks.backends().values():
+        for backend in plugins.backends().values():
             status = backend.status()
             schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
             rows.append(

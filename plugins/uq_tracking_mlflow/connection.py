@@ -16,7 +16,7 @@ from concurrent import futures
 from typing import TYPE_CHECKING, TypeVar
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.delivery import redact
+from uq_tracking.tracking.run_writer import redact
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -17,7 +17,7 @@ from uq_tracking.errors import (
     TrackerUnreachableError,
     UnknownBackendError,
 )
-from uq_tracking.reading import logged_runs
+from uq_tracking.logged_run import logged_runs
 from uq_tracking.tracking.directory import DirectoryStore
 
 QUICK = {"figures": False, "maps": False}

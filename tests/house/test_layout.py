@@ -30,7 +30,7 @@ ORDER = [
     ["streams"],
     ["figures"],
     ["tracking"],
-    ["reading"],
+    ["logged_run"],
     ["rescoring", "comparison"],
     ["testing", "builtin", "demo", "frameworks"],
     ["cli"],

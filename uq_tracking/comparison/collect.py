@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from uq_tracking.comparison.rows import ScoredRun, Skipped, with_unique_labels
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
-from uq_tracking.reading import LoggedRun, logged_runs
+from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.report import Report
 from uq_tracking.tracking.names import REPORT_FILE, file_name
 

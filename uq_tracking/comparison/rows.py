@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.report import Report
 
 if TYPE_CHECKING:
-    from uq_tracking.reading import LoggedRun
-
-NOT_OVERLAID = frozenset({"error_vs_std"})
-"""Curves that are no function of one variable, so that runs cannot be laid over each other."""
+    from uq_tracking.logged_run import LoggedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class ScoredRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        curves = {k: curve for k, curve in self.report.curves.items() if k not in NOT_OVERLAID}
+        curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
         report = replace(self.report, curves=curves).to_dict()
         return {"label": self.label, "method": self.method, "uri": self.uri, "report": report}
 

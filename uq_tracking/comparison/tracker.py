@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.comparison.collect import PAGE_FILE
 from uq_tracking.errors import BackendError
-from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.tracking.run_writer import RunWriter
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -27,10 +27,10 @@ def log_page(comparison: Comparison, run: Any = None) -> None:
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
         path = Path(folder) / PAGE_FILE
         comparison.to_html(path)
-        deliveries = [Delivery(target) for target in targets]
-        for delivery in deliveries:
-            delivery.write_together([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
-            delivery.close()
-    problems = [problem for delivery in deliveries if (problem := delivery.problem())]
+        writers = [RunWriter(target) for target in targets]
+        for writer in writers:
+            writer.write_together([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
+            writer.close()
+    problems = [problem for writer in writers if (problem := writer.problem())]
     if problems:
         raise BackendError(" ".join(problems))

@@ -15,8 +15,8 @@ from uq_tracking.comparison.ranks import mean_loss
 from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
 from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.reading import LoggedRun
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import check_split
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
-from uq_tracking.curves.extra import Wanted, extra_curves
+from uq_tracking.evaluation.on_demand import Wanted, extra_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.recalibrated import add_recalibration

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from uq_tracking.bootstrap import RESAMPLES, with_intervals
-from uq_tracking.curves.extra import Extras
-from uq_tracking.curves.strata import by_group
+from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.strata import by_group
 from uq_tracking.errors import (
     EmptyInputError,
     IncompatibleStatisticsError,

@@ -8,7 +8,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.comparison import wording
 from uq_tracking.comparison.page import scores, sections
 from uq_tracking.comparison.page.data import page_data

@@ -10,11 +10,11 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
 from uq_tracking.report import Report
-from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.publish import Content, publish
 from uq_tracking.tracking.ranks import is_rank_zero, tell_once
 from uq_tracking.tracking.resolve import Target
+from uq_tracking.tracking.run_writer import RunWriter
 
 _log = logging.getLogger("uq_tracking")
 
@@ -56,15 +56,15 @@ def send(
         return content.report
     if not targets:
         targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
-    deliveries = [Delivery(target) for target in targets]
-    problems = publish(content, deliveries)
-    failed = [problem for delivery in deliveries if (problem := delivery.problem())]
+    writers = [RunWriter(target) for target in targets]
+    problems = publish(content, writers)
+    failed = [problem for writer in writers if (problem := writer.problem())]
     if failed:
         failed.append(_rescue(content))
     if problems + failed:
         message = " ".join(problems + failed)
         if strict:
-            raise BackendError(message) from next((item.error for item in deliveries if item.error), None)
+            raise BackendError(message) from next((item.error for item in writers if item.error), None)
         warnings.warn(message, TrackingWarning, stacklevel=3)
     return content.report
 
@@ -79,9 +79,9 @@ def _fallback(content: Content, *, notice: bool = True) -> Target:
 
 def _rescue(content: Content) -> str:
     """Keep everything in a folder, and say where."""
-    delivery = Delivery(_fallback(content, notice=False))
-    publish(content, [delivery])
-    problem = delivery.problem()
+    writer = RunWriter(_fallback(content, notice=False))
+    publish(content, [writer])
+    problem = writer.problem()
     if problem is not None:
         return f"A copy could not be kept either: {problem}"
-    return f"Everything is kept in {delivery.target.label}; with the tracker back, pass the report to uq.log again."
+    return f"Everything is kept in {writer.target.label}; with the tracker back, pass the report to uq.log again."

@@ -25,7 +25,7 @@ def redact(text: str) -> str:
 
 
 @dataclass
-class Delivery:
+class RunWriter:
     """What one tracker got. A dead tracker is asked once, a failing one twice in a row, then no more."""
 
     target: Target

@@ -9,7 +9,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import arrays, predictions
-from uq_tracking.rescoring.keeping import with_kept
+from uq_tracking.rescoring.carry_over import carried_over
 
 
 def ensemble(n=200, members=6):
@@ -51,7 +51,7 @@ def test_without_predictions_they_are_kept_and_marked(dir_place):
 def test_a_metric_that_is_no_longer_installed_keeps_its_value():
     new = uq.evaluate(predictions())
     old = replace(new, scores={**new.scores, "of_a_plugin": 3.0}, undefined={**new.undefined, "other": "why"})
-    report = with_kept(new, old, None)
+    report = carried_over(new, old, None)
     assert report.scores["of_a_plugin"] == 3.0
     assert report.undefined["other"] == "why"
     assert list(report.provenance["kept"]) == ["of_a_plugin"]
@@ -60,9 +60,9 @@ def test_a_metric_that_is_no_longer_installed_keeps_its_value():
 def test_a_definition_that_was_corrected_replaces_the_old_value():
     new = uq.evaluate(predictions())
     old = replace(new, scores={**new.scores, "nll": 99.0})
-    assert with_kept(new, old, None).scores == new.scores
+    assert carried_over(new, old, None).scores == new.scores
     gone = replace(new, scores={k: v for k, v in new.scores.items() if k != "nll"}, undefined={"nll": "why"})
-    assert "nll" not in with_kept(gone, new, None).scores
+    assert "nll" not in carried_over(gone, new, None).scores
 
 
 def test_intervals_of_scores_that_a_setting_changes_are_made_again(dir_place):
@@ -87,7 +87,7 @@ def test_intervals_without_the_statistics_of_groups_are_kept_where_they_still_ho
     old = uq.evaluate(predictions())
     old = replace(old, intervals={"nll": (0.6, 0.7), "merci": (0.8, 0.9)})
     new = uq.evaluate(predictions(), alpha=0.8)
-    report = with_kept(new, old, lambda: uq.evaluate(predictions()))
+    report = carried_over(new, old, lambda: uq.evaluate(predictions()))
     assert report.intervals == {"nll": (0.6, 0.7)}
 
 

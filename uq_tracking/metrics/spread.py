@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 
 
+@metric(
+    "sharpness",
+    family="spread",
+    direction=None,
+    unit="target",
+    summary="Root mean variance; smaller is sharper, which counts only among calibrated methods",
+    formula="sqrt(mean s^2)",
+    source="Gneiting 2007; uncertainty-toolbox",
+    bounds=(0, math.inf),
+)
 def sharpness(statistics: Statistics, settings: Settings) -> float:
     """Root mean variance.
 
@@ -18,11 +29,22 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("sharpness")
     0.380789
     """
+    require_variance(settings)
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
     return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
 
 
+@metric(
+    "mean_std",
+    family="spread",
+    direction=None,
+    unit="target",
+    summary="Mean standard deviation",
+    formula="mean s",
+    source="Standard definition",
+    bounds=(0, math.inf),
+)
 def mean_std(statistics: Statistics, settings: Settings) -> float:
     """Mean standard deviation.
 
@@ -32,9 +54,19 @@ def mean_std(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mean_std")
     0.35
     """
+    require_variance(settings)
     return statistics.moments["std"].mean
 
 
+@metric(
+    "cv",
+    family="spread",
+    direction=None,
+    summary="Dispersion of the uncertainties; higher means more varied, not better",
+    formula="std(s, ddof=1) / mean(s)",
+    source="Levi 2019 eq. 9",
+    bounds=(0, math.inf),
+)
 def cv(statistics: Statistics, settings: Settings) -> float:
     """Coefficient of variation of the standard deviations.
 
@@ -51,37 +83,3 @@ def cv(statistics: Statistics, settings: Settings) -> float:
     if std.mean == 0:
         raise Undefined("all standard deviations are 0")
     return math.sqrt(std.variance(ddof=1)) / std.mean
-
-
-METRICS = [
-    Metric(
-        "sharpness",
-        sharpness,
-        None,
-        "target",
-        "Root mean variance; smaller is sharper, which counts only among calibrated methods",
-        "sqrt(mean s^2)",
-        "Gneiting 2007; uncertainty-toolbox",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "mean_std",
-        mean_std,
-        None,
-        "target",
-        "Mean standard deviation",
-        "mean s",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "cv",
-        cv,
-        None,
-        "",
-        "Dispersion of the uncertainties; higher means more varied, not better",
-        "std(s, ddof=1) / mean(s)",
-        "Levi 2019 eq. 9",
-        bounds=(0, math.inf),
-    ),
-]
