@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from uq_tracking.statistics.labelled import LabelledSketches
 
 import uq_tracking as uq
 from uq_tracking.bootstrap import (
@@ -19,10 +20,8 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.labelled import LabelledSketches
-from uq_tracking.statistics.group_tables import pool_chain
-from uq_tracking.statistics.regression import exact_statistics
+from uq_tracking.statistics.group_tables import GroupTables, pool_chain
+from uq_tracking.testing.statistics import exact_statistics
 
 SETTINGS = Settings()
 KEYS = [
@@ -219,7 +218,7 @@ class TestIntervals:
 
     def test_an_accumulator_gives_those_of_evaluate(self):
         codes, y, mean, std = images(groups=12)
-        acc = uq.Accumulator(method="exact")
+        acc = uq.Accumulator(statistics="exact")
         for part in np.array_split(np.arange(len(y)), 5):
             acc.update(y[part], mean[part], std[part], groups=codes[part])
         streamed, whole = acc.compute(n_boot=50), uq.evaluate(y, mean, std, groups=codes, n_boot=50)

@@ -7,6 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from uq_tracking.statistics.class_groups import ClassGroupTables
+from uq_tracking.statistics.class_tally import classification_statistics, tally
 
 import uq_tracking as uq
 from uq_tracking.bootstrap import intervals, paired_differences, resample
@@ -20,8 +22,6 @@ from uq_tracking.errors import (
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.class_tally import classification_statistics, tally
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, write_statistics
 
@@ -62,9 +62,7 @@ class TestResamples:
         codes, labels, z = scenes(groups=12)
         tables = grouped(codes, labels, z).groups
         weights = np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
-        for made, row in zip(
-            tables.resampled(weights, Statistics.zero(3)), weights, strict=True
-        ):
+        for made, row in zip(tables.resampled(weights, Statistics.zero(3)), weights, strict=True):
             rows = np.concatenate([np.flatnonzero(codes == g) for g in range(12) for _ in range(int(row[g]))])
             exact = classification_statistics(labels[rows], z[rows], logits=True)
             np.testing.assert_array_equal(made.confusion, exact.confusion)
@@ -172,7 +170,7 @@ class TestIntervals:
     @pytest.mark.parametrize("method", ["exact", "sketch"])
     def test_they_do_not_depend_on_the_kind_of_statistics(self, method):
         exact = evaluated(*scenes())
-        other = evaluated(*scenes(), method=method)
+        other = evaluated(*scenes(), statistics=method)
         for key, interval in exact.intervals.items():
             assert_allclose(other.intervals[key], interval, atol=1e-3, err_msg=key)
 
@@ -346,7 +344,7 @@ class TestStream:
                 acc.save(tmp_path / "acc.npz")
                 acc = pickle.loads(pickle.dumps(uq.ClassificationAccumulator.load(tmp_path / "acc.npz")))
         streamed = acc.merge(other).compute(n_boot=50)
-        whole = evaluated(codes, labels, z, n_boot=50, method=method)
+        whole = evaluated(codes, labels, z, n_boot=50, statistics=method)
         assert streamed.statistics.groups.members == whole.statistics.groups.members
         for key, interval in whole.intervals.items():
             assert_allclose(streamed.intervals[key], interval, rtol=1e-9, atol=1e-12, err_msg=key)

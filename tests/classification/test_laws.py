@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.metrics.registry import compute, registry
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_tally import classification_statistics
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, write_statistics
+from uq_tracking.testing.statistics import classification_statistics
 
 from .made import samples, softmax
 

@@ -11,8 +11,8 @@ from uq_tracking.curves.scale import FACTORS, best_factor, scale_sweep, swept_me
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, registry, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import exact_statistics, sketch_statistics
 from uq_tracking.statistics.scaling import coarsened, scaled
+from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SETTINGS = Settings()
 

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from uq_tracking.evaluation.crossfit import Bench, rows_of
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
-from uq_tracking.evaluation.crossfit import Bench, rows_of
 from uq_tracking.evaluation.recalibrated import add_recalibration
-from uq_tracking.evaluation.regression import score
+from uq_tracking.evaluation.scoring import score
 from uq_tracking.settings import Settings
 
 from .samples import METHODS, overconfident
@@ -175,7 +175,7 @@ def test_exact_statistics_are_enough():
                     assert_allclose(one[key], value, rtol=1e-9, err_msg=key)
             else:
                 assert_allclose(one["crps"], other["crps"], rtol=0.02)  # other halves
-    sketch = uq.evaluate(Y, MU, S, method="sketch")
+    sketch = uq.evaluate(Y, MU, S, statistics="sketch")
     with pytest.raises(RecalibrationError, match=r"are a sketch.*pass the predictions"):
         add_recalibration(sketch, FIT, **options)
 

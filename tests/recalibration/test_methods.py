@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 from sklearn.isotonic import IsotonicRegression
+from uq_tracking.evaluation.regression import make_statistics
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
-from uq_tracking.evaluation.regression import make_statistics
 from uq_tracking.families import family_of
 from uq_tracking.recalibration import FittedOn
 from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks

@@ -39,7 +39,7 @@ class TestReport:
     def test_equals_the_sketch_of_the_whole(self):
         data = predictions(n=20_000)
         streamed = counted(data, 777).compute()
-        whole = uq.evaluate(*data, method="sketch")
+        whole = uq.evaluate(*data, statistics="sketch")
         assert streamed.counts == whole.counts
         assert_allclose(list(streamed.scores.values()), list(whole.scores.values()), rtol=1e-12)
         assert streamed.provenance["statistics"] == "sketch"
@@ -47,7 +47,8 @@ class TestReport:
     def test_exact_equals_the_exact_report(self):
         data = [column.astype(np.float32) for column in predictions(n=3000)]
         assert (
-            counted(data, 100, method="exact").compute().scores == uq.evaluate(*data, method="exact").scores
+            counted(data, 100, statistics="exact").compute().scores
+            == uq.evaluate(*data, statistics="exact").scores
         )
 
     @pytest.mark.parametrize("size", [1000, 4096, BUILD_BLOCK])
@@ -58,7 +59,10 @@ class TestReport:
     def test_settings_reach_the_report(self):
         data = predictions(n=500)
         settings = {"alpha": 0.9, "n_bins": 5, "family": "laplace", "unit": "m", "std_floor": 0.5}
-        streamed, whole = counted(data, **settings).compute(), uq.evaluate(*data, method="sketch", **settings)
+        streamed, whole = (
+            counted(data, **settings).compute(),
+            uq.evaluate(*data, statistics="sketch", **settings),
+        )
         assert streamed.settings == whole.settings
         assert_allclose(list(streamed.scores.values()), list(whole.scores.values()), rtol=1e-12)
 
@@ -98,7 +102,7 @@ class TestReport:
 
     def test_cross_fitting_needs_rows(self):
         data = predictions(n=400)
-        report = counted(data, method="exact").compute(calibration=True)
+        report = counted(data, statistics="exact").compute(calibration=True)
         assert "std_scaling" in report.recalibration["methods"]
 
 
@@ -218,7 +222,7 @@ class TestMerge:
 
     def test_exact_ones_merge(self):
         data = predictions(n=200)
-        one, other = (counted(batch, method="exact") for batch in batches(data, 100))
+        one, other = (counted(batch, statistics="exact") for batch in batches(data, 100))
         assert one.merge(other).compute().scores == uq.evaluate(*data).scores
 
     def test_statistics_have_a_zero(self):
@@ -331,7 +335,9 @@ class TestLabels:
         for label, statistics in found.items():
             own = labels == label
             assert statistics.n == own.sum()
-            assert_allclose(statistics.orders["abs_error"].sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12)
+            assert_allclose(
+                statistics.orders["abs_error"].sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12
+            )
             assert_allclose(statistics.moments["std"].mean, std[own].mean(), rtol=1e-12)
             assert_allclose(statistics.moments["z"].variance(), ((y - mean) / std)[own].var(), rtol=1e-12)
             assert_allclose(statistics.sums["log_std"], np.log(std[own]).sum(), rtol=1e-12)
@@ -339,6 +345,7 @@ class TestLabels:
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):
         from uq_tracking.statistics.labelled import STRATUM_BITS, LabelledSketches
+
         from uq_tracking.statistics.regression import ORDERS, sketch_rows
 
         y, mean, std = predictions(law, 2000)
@@ -364,7 +371,7 @@ class TestLabels:
         strata = np.where(y > 0, "above", "below")
         accumulator = uq.Accumulator()
         accumulator.update(y, mean, std, by=strata)
-        from uq_tracking.evaluation.regression import score
+        from uq_tracking.evaluation.scoring import score
 
         scores = score(accumulator.stratum_statistics["above"]).scores
         whole = uq.evaluate(y[y > 0], mean[y > 0], std[y > 0]).scores

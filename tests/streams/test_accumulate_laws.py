@@ -41,7 +41,9 @@ def assert_alike(one, other):
         scale = max(abs(theirs.low), abs(theirs.high)) if theirs.count else 1.0
         assert_allclose(mine.mean, theirs.mean, rtol=0, atol=TOLERANCE * scale)
         assert_allclose(mine.m2, theirs.m2, rtol=TOLERANCE, atol=TOLERANCE * scale**2 * theirs.count)
-    assert_allclose(one.sums["log_std"], other.sums["log_std"], rtol=TOLERANCE, atol=TOLERANCE * max(one.n, 1))
+    assert_allclose(
+        one.sums["log_std"], other.sums["log_std"], rtol=TOLERANCE, atol=TOLERANCE * max(one.n, 1)
+    )
     assert one.rank_correlation == other.rank_correlation
     np.testing.assert_array_equal(one.joint.key, other.joint.key)
     np.testing.assert_array_equal(one.joint.count, other.joint.count)

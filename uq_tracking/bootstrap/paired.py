@@ -23,8 +23,8 @@ from uq_tracking.bootstrap.resampling import (
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

@@ -9,8 +9,8 @@ from uq_tracking.families import GAUSSIAN, family_of
 from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
 from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.scaling import coarsened, scaled
+from uq_tracking.statistics.statistics import Statistics
 
 SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
 """Proper scores that are swept, under the declared family and under the priors."""

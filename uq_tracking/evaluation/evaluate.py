@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
+from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.on_demand import Wanted, extra_curves
-from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.recalibrated import add_recalibration
 from uq_tracking.evaluation.scoring import score
@@ -293,6 +294,16 @@ def evaluate_classification(
     return plan.run((labels, probs), outputs, given)
 
 
+PLANNED = (
+    "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
+    "level", "n_boot", "seed", "reference",
+)  # fmt: skip
+"""Options of the verbs that make a plan; the others describe the arrays, or are `Settings`."""
+
+
+NOTHING_MORE = Wanted()
+
+
 @dataclass(frozen=True)
 class Plan:
     """What was asked for, apart from the arrays; attributes as the options of `evaluate`."""
@@ -300,7 +311,7 @@ class Plan:
     task: Task
     settings: Settings
     metrics: tuple[str, ...] | None = None
-    wanted: Wanted = Wanted()
+    wanted: Wanted = NOTHING_MORE
     statistics: How = "auto"
     calibration: Any = None
     recalibration: tuple[str, ...] | None = None
@@ -415,11 +426,37 @@ class Plan:
             )
         count = named("uq_tracking.streams.dask_arrays.count_dask")
         stream = count(self.task, arrays, plan=self, **given)
-        return stream.report(self)
+        report: Report = stream.report(self)
+        return report
 
 
 def _named(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-PLAN_OPTIONS = frozenset(item.name for item in fields(Plan))
+VERBS: dict[str, Callable[..., Any]] = {
+    REGRESSION.name: evaluate,
+    CLASSIFICATION.name: evaluate_classification,
+}
+
+
+def planned(task: Task, function: str, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """Options of the task's verb as a plan, and those of the predictions.
+
+    Raises
+    ------
+    UnknownOptionError
+        The verb has no such option; ``function`` is what the message calls it.
+    SettingsError
+        An option is out of range.
+    """
+    parameters = inspect.signature(VERBS[task.name]).parameters
+    known = {name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY} - {"outputs"}
+    unknown = options.keys() - known
+    if unknown:
+        raise UnknownOptionError(function, unknown, known)
+    settings = {name: options[name] for name in task.settings if name in options}
+    plan = {name: options[name] for name in PLANNED if name in options}
+    rest = {name: value for name, value in options.items() if name not in plan}
+    given = {name: value for name, value in rest.items() if name not in settings or name == "unit"}
+    return Plan.of(task, Settings(**settings), **plan), given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
 from uq_tracking.report import Report
 from uq_tracking.tables import format_number
 
@@ -61,4 +62,3 @@ class Reports(Mapping[str, Report]):
 
         head, *rows = self.rows()
         return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
-

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.curves.curve import Curve, wilson_band
+from uq_tracking.curves.curve import Curve
+from uq_tracking.curves.regression import wilson_band
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
@@ -25,6 +26,7 @@ from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
+from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
@@ -117,16 +119,15 @@ class _Bench:
             how = AT_RANDOM if self.samples.codes is None else BY_GROUPS
             return how, [(method.name, partial(self._cross_fitted, method)) for method in methods]
         fit = task.second_set(calibration, data, self.settings)
-        return SECOND_SET, [
-            (method.name, lambda method=method: self._applied(fit(method))) for method in methods
-        ]
+        return SECOND_SET, [(method.name, partial(self._second, fit, method)) for method in methods]
+
+    def _second(self, fit: Fit, method: Recalibrator) -> Outcome:
+        return self._applied(fit(method))
 
     def _applied(self, fitted: Recalibration) -> Outcome:
         return Outcome(fitted, self._after([(self.samples, fitted)], fitted))
 
-    def _after(
-        self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None
-    ) -> Report:
+    def _after(self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None) -> Report:
         """The report of parts, each after its own recalibration; ``like`` tells the distribution they have then."""
         shape = like.shape if isinstance(like, RegressionRecalibration) else None
         settings = self.settings if shape is None else _shaped(self.settings, shape)
@@ -153,9 +154,7 @@ class _Bench:
                 raise RecalibrationError("a half holds no samples; pass more data")
             rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
             parts_known = known.parts if "target" in known.moments and "target" not in rows else None
-            made = Statistics.exact(
-                known.layout, rows, counts=left_out, facts=known.facts, known=parts_known
-            )
+            made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
         target: dict[str, Moments] = {"target": known.moments["target"]} if "target" in known.moments else {}
         return replace(made, moments={**made.moments, **target})
 
@@ -207,9 +206,7 @@ def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
     methods = [find_recalibrator(name) for name in ([names] if isinstance(names, str) else names)]
     for method in methods:
         if method.task != task:
-            raise SettingsError(
-                f"{method.name} recalibrates a {method.task}; choose a method of a {task}"
-            )
+            raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method of a {task}")
     return methods
 
 
@@ -269,6 +266,9 @@ class _PerHalf(Standard):
         raise Undefined(_PER_HALF)
 
     def pdf(self, z: FloatArray) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         raise Undefined(_PER_HALF)
 
 

@@ -42,7 +42,7 @@ def score(
         What the input was like; goes into the report's settings.
     """
     task, settings = task_of(statistics), settings or Settings()
-    chosen = list(select(task.name, metrics))
+    chosen = select(task.name) if metrics is None else list(metrics)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
         inputs = None if extra is None else replace(extra, statistics=statistics)
         scores, undefined = compute(statistics, settings, chosen, inputs)
@@ -54,7 +54,10 @@ def score(
         undefined=undefined,
         curves=curves,
         counts=statistics.counts,
-        settings={**{name: values[name] for name in task.settings}, **(statistics.facts if about is None else about)},
+        settings={
+            **{name: values[name] for name in task.settings},
+            **(statistics.facts if about is None else about),
+        },
         provenance={
             "package": "uq_tracking",
             "version": __version__,

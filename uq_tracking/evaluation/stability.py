@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
-from uq_tracking.evaluation.spread import Repeats
 from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.spread import Repeats
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables

@@ -132,12 +132,12 @@ def _check_number(number: float, has: str, what: str) -> None:
         raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}, such as wider ones")
 
 
-def _split(
-    layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How
-) -> list[Statistics]:
+def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How) -> list[Statistics]:
     """Statistics of the samples of each code 0 ... size - 1."""
     order = np.argsort(codes, kind="stable")
     cuts = np.searchsorted(codes[order], np.arange(size + 1)).tolist()
     rows = data.rows()
-    parts = ({name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts))
+    parts = (
+        {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
+    )
     return [statistics_of_rows(layout, part, data.facts, how) for part in parts]

@@ -109,6 +109,11 @@ class PredictionsBase(ABC):
     def save(self, path: str | Path) -> Path:
         """Write an npz file that ``load`` reads back with equal values, dtypes and shapes; no pickles in it."""
 
+    @classmethod
+    @abstractmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that ``save`` wrote; FileNotFoundError, FileFormatError."""
+
     @property
     def n(self) -> int:
         """Number of samples that count."""

@@ -36,7 +36,13 @@ def write(path: Path, data: ClassPredictions) -> None:
         "axes": data.axes,
         **{name: getattr(data.scores, name) for name in SCORE_SETTINGS},
     }
-    arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid, "groups": data.groups, "by": data.by}
+    arrays = {
+        "labels": data.labels,
+        "scores": data.scores.values,
+        "valid": data.valid,
+        "groups": data.groups,
+        "by": data.by,
+    }
     present = {name: array for name, array in arrays.items() if array is not None}
     write_npz(path, {**present, ABOUT: np.asarray(json.dumps(about))})
 

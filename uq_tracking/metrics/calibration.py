@@ -272,7 +272,9 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     0.191462
     """
     cdf, n = family_of(settings).cdf, statistics.n
-    return max(statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False))
+    return max(
+        statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False)
+    )
 
 
 def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: int) -> float:

@@ -13,8 +13,8 @@ from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, kept_counts, 
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
-from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.statistics import Statistics
 
 
 @metric(
@@ -127,7 +127,9 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
 def _bins(by_doubt: Groups, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
     count = -np.diff(ends)
     held = np.maximum(count, 1e-300)
-    doubt, correct = (by_doubt.between(name, ends[::-1])[::-1] for name in ("one_minus_confidence", "correct"))
+    doubt, correct = (
+        by_doubt.between(name, ends[::-1])[::-1] for name in ("one_minus_confidence", "correct")
+    )
     some = count > 0
     return ConfidenceBins(
         low, high, count, np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)

@@ -11,9 +11,9 @@ import numpy as np
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
+from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
-from uq_tracking.parallel import inner
 from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100
@@ -144,7 +144,10 @@ def _nll_laplace(statistics: Statistics) -> float:
 
 
 def _nll_uniform(statistics: Statistics) -> float:
-    inside = statistics.orders["z"].position([SQRT3])[0] - statistics.orders["z"].position([-SQRT3], side="left")[0]
+    inside = (
+        statistics.orders["z"].position([SQRT3])[0]
+        - statistics.orders["z"].position([-SQRT3], side="left")[0]
+    )
     outside = 1 - inside / statistics.n
     if inside < statistics.n:
         raise Undefined(

@@ -162,9 +162,7 @@ class CdfIsotonic(RegressionRecalibration):
         return {"cdf_shift": self.z_mean, "cdf_scale": self.z_scale}
 
 
-def fit_cdf_isotonic(
-    statistics: Statistics, settings: Settings, fitted_on: FittedOn
-) -> CdfIsotonic:
+def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> CdfIsotonic:
     """Table of the shares observed below each standardised error, with at most about 1300 knots.
 
     The points (F(z), share) rise together, so isotonic regression passes through every one of them.

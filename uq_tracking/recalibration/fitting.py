@@ -133,7 +133,11 @@ def _predictions(arrays: tuple[Any, ...] | list[Any]) -> Predictions:
 
 def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
-    if statistics is not None or isinstance(source, Statistics) or getattr(source, "task", "") == "classification":
+    if (
+        statistics is not None
+        or isinstance(source, Statistics)
+        or getattr(source, "task", "") == "classification"
+    ):
         return f"this method needs a mean and a std, but the {kind} is of a classification; use method='temperature'"
     if hasattr(source, "statistics"):
         return (

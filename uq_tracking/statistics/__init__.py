@@ -1,1 +1,1 @@
-"""Sufficient statistics: arrays become sums over sorted groups once, which merge, and which every number is made of."""
+"""Sufficient statistics: sums over sorted groups of samples, which merge and which every number is made of."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.statistics.cells import CellCounts
+from uq_tracking.statistics.grouped import bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
@@ -70,7 +71,7 @@ class Builder:
     def absorb(self, parts: Parts) -> None:
         """Add the samples of a finished sketch of the same resolution."""
         for name, buckets in self._orders.items():
-            buckets.absorb(parts.orders[name])
+            buckets.absorb(bucketed(parts.orders[name]))
         for name, table in parts.tables.items():
             self._join(name, table)
         for name in self._sums:

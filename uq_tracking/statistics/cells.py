@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.parallel import TABLE_BLOCK, spans
+from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import BLOCK, map_threads
 from uq_tracking.statistics.cells import CellCounts, Confusion
 from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.parallel import BLOCK, map_threads
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
 """The columns that exact statistics hold; those of a confusion matrix and of the log score are only summed."""
@@ -52,7 +52,9 @@ class ClassificationLayout(Layout):
             made["impossible"] = (~possible).astype(np.float64)
         return made
 
-    def cells(self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> dict[str, CellCounts]:  # noqa: D102
+    def cells(
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    ) -> dict[str, CellCounts]:
         return {"confusion": Confusion.of(columns["pair"], facts["n_classes"])} if "pair" in columns else {}
 
     def places(  # noqa: D102
@@ -75,7 +77,7 @@ class ClassificationLayout(Layout):
         return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
 
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
-        """Confidence and correctness, entropy and Brier score belong together; the two pairs have orders of their own."""
+        """Confidence and correctness belong together, and entropy and Brier score; each pair has its own order."""
         by_confidence, by_entropy = orders["one_minus_confidence"], orders["entropy"]
         if not (isinstance(by_confidence, SortedRows) and isinstance(by_entropy, SortedRows)):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

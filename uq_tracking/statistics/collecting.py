@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder
 from uq_tracking.statistics.group_tables import GroupTables, Pooling
 from uq_tracking.statistics.group_tally import GroupTally, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
-from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Arrays, Statistics
 
@@ -41,7 +41,9 @@ class Counted(Protocol):
     def rows(self) -> Rows:
         """Columns of all samples that count, in C order."""
 
-    def row_blocks(self, share: int = 0, of: int = 1, codes: npt.NDArray[Any] | None = None) -> Iterator[Rows]:
+    def row_blocks(
+        self, share: int = 0, of: int = 1, codes: npt.NDArray[Any] | None = None
+    ) -> Iterator[Rows]:
         """The same block by block, of one of several equal shares.
 
         With ``codes``, in the shape of the predictions, each block has those of its samples as column ``codes``.
@@ -172,7 +174,9 @@ class SketchCollector(Collector):
     def add(self, rows: Rows) -> None:  # noqa: D102
         size, done = len(next(iter(rows.values()))), 0
         if not self._waiting:
-            self._waiting = {name: np.empty(BUILD_BLOCK, _wide(column.dtype)) for name, column in rows.items()}
+            self._waiting = {
+                name: np.empty(BUILD_BLOCK, _wide(column.dtype)) for name, column in rows.items()
+            }
         while done < size:
             count = min(BUILD_BLOCK - self._filled, size - done)
             place = slice(self._filled, self._filled + count)
@@ -207,9 +211,7 @@ class SketchCollector(Collector):
         return Statistics.of(self.layout, self._builder.finish(), bits=self.bits, facts=self.facts)
 
     def to_arrays(self) -> Arrays:  # noqa: D102
-        waiting = {
-            f"waiting/{name}": column[: self._filled].copy() for name, column in self._waiting.items()
-        }
+        waiting = {f"waiting/{name}": column[: self._filled].copy() for name, column in self._waiting.items()}
         return {**self._finished().to_arrays(), **waiting}
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: D102
@@ -231,7 +233,9 @@ class RowCollector(Collector):
         self._parts: list[Rows] = []
 
     def add(self, rows: Rows) -> None:  # noqa: D102
-        self._parts.append({name: column.copy() for name, column in rows.items()})  # a batch's memory is reused
+        self._parts.append(
+            {name: column.copy() for name, column in rows.items()}
+        )  # a batch's memory is reused
 
     def absorb(self, other: RowCollector) -> None:  # noqa: D102
         self._parts += other._parts

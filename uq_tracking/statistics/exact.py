@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
 from uq_tracking.parallel import BLOCK, block_size, map_spans, spans
+from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
 
 Column = npt.NDArray[Any]
 

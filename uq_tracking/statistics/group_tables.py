@@ -165,7 +165,9 @@ class GroupTables:
 
     def in_order(self) -> GroupTables:
         """The same groups in the order of their labels; groups of one label are added up."""
-        labels = sorted({(type(label), label) for label in self.labels}, key=lambda item: label_order(item[1]))
+        labels = sorted(
+            {(type(label), label) for label in self.labels}, key=lambda item: label_order(item[1])
+        )
         place = {item: i for i, item in enumerate(labels)}
         moved = self.pooled(np.asarray([place[type(label), label] for label in self.labels]))
         names = tuple(label for _, label in labels)
@@ -179,7 +181,9 @@ class GroupTables:
     def nbytes(self) -> int:
         """Bytes of all numbers."""
         cells = [*self.orders.values(), *self.tables.values()]
-        return int(self.moments.nbytes + sum(each.nbytes() for each in cells) + 8 * len(self.sums) * len(self))
+        return int(
+            self.moments.nbytes + sum(each.nbytes() for each in cells) + 8 * len(self.sums) * len(self)
+        )
 
     def pooled_to(self, size: int) -> GroupTables:
         """The groups in at most ``size`` pools: halved until they are, so that equal groups pool alike."""
@@ -210,7 +214,6 @@ class GroupTables:
         while made.nbytes() > 2 * limit and len(made) > 2:
             made = made.pooled_to((len(made) + 1) // 2)
         return made
-
 
     def to_arrays(self, *, full: bool = False) -> Arrays:
         """Plain arrays to store; sums in 32 bits where these hold them, unless ``full``."""

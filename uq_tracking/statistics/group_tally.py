@@ -73,7 +73,9 @@ class GroupTally:
         for start in range(0, len(codes), BUILD_BLOCK):
             part: Any = slice(start, start + BUILD_BLOCK)
             part = part if order is None else order[part]
-            self._add_block(labels, codes[part], numbers, {name: column[part] for name, column in rows.items()})
+            self._add_block(
+                labels, codes[part], numbers, {name: column[part] for name, column in rows.items()}
+            )
 
     def _add_block(
         self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], numbers: IntArray, rows: Rows
@@ -129,7 +131,9 @@ class GroupTally:
         for name, rows in zip(self.layout.moments, tables.moments, strict=True):
             known = self._moments[name]
             known.extend([Moments()] * (len(self._numbers) - len(known)))
-            for place, n, row in zip(places.tolist(), tables.sums["n"].tolist(), rows.T.tolist(), strict=True):
+            for place, n, row in zip(
+                places.tolist(), tables.sums["n"].tolist(), rows.T.tolist(), strict=True
+            ):
                 known[place] = known[place].merge(Moments(int(n), *row))
 
     def _put(self, name: tuple[str, str], cells: GroupCells) -> None:

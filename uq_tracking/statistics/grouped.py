@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,7 +26,12 @@ Side = Literal["left", "right"]
 
 R = TypeVar("R")
 
-SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2", "one_minus_confidence": "one_minus_confidence2"}
+SQUARE_OF = {
+    "std": "std2",
+    "abs_error": "sq_error",
+    "z": "z2",
+    "one_minus_confidence": "one_minus_confidence2",
+}
 """The payload that holds the square of the value the groups are sorted by."""
 
 
@@ -252,3 +258,12 @@ class Grouped(Groups):
         sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
         width = np.concatenate([self.width, other.width])[order][first]
         return Grouped(self.by, key[first], width, np.asarray(add(self.count, other.count), np.int64), sums)
+
+
+def bucketed(groups: Groups) -> Grouped:
+    """The groups of a sketch; IncompatibleStatisticsError where they hold the samples themselves."""
+    if not isinstance(groups, Grouped):
+        raise IncompatibleStatisticsError(
+            f"the order by {groups.by} holds samples, not the buckets of a sketch"
+        )
+    return groups

@@ -57,7 +57,9 @@ class Layout(ABC):
         """Every payload, summed column and moment variable of a block of rows, in float64."""
 
     @abstractmethod
-    def cells(self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> dict[str, CellCounts]:
+    def cells(
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    ) -> dict[str, CellCounts]:
         """The tables of a block, from its columns."""
 
     @abstractmethod

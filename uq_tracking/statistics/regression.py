@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import WORTH_THREADS, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import JOINT_BITS, CellCounts, Joint
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.parallel import WORTH_THREADS, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.sorting import other_orders, sort_by_std, standardised
 from uq_tracking.statistics.statistics import Statistics
 
@@ -73,7 +73,9 @@ class RegressionLayout(Layout):
                 "n_zero_std": std == 0,
             }
 
-    def cells(self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]) -> dict[str, CellCounts]:  # noqa: D102
+    def cells(
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    ) -> dict[str, CellCounts]:
         return {"joint": Joint.of(columns["std"], columns["error"])}
 
     def places(  # noqa: D102

@@ -14,7 +14,7 @@ from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.building import Builder, empty_parts
 from uq_tracking.statistics.cells import CellCounts
 from uq_tracking.statistics.group_tables import GroupTables, Label
-from uq_tracking.statistics.grouped import Grouped, Groups
+from uq_tracking.statistics.grouped import Grouped, Groups, bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS
@@ -141,9 +141,7 @@ class Statistics:
         """The same samples as a sketch of ``bits`` mantissa bits."""
         if self.kind == "sketch":
             if bits != self.bits:
-                raise IncompatibleStatisticsError(
-                    f"a sketch of {self.bits} bits cannot become one of {bits}"
-                )
+                raise IncompatibleStatisticsError(f"a sketch of {self.bits} bits cannot become one of {bits}")
             return self
         builder = Builder(self.layout, self.facts, bits)
         builder.add(self.rows())
@@ -188,7 +186,9 @@ class Statistics:
             return arrays | {f"row/{name}": column for name, column in self.rows().items()}
         arrays["bits"] = np.asarray(self.bits)
         for name, groups in self.orders.items():
-            arrays |= {f"order/{name}/{part}": column for part, column in groups.to_arrays().items()}
+            arrays |= {
+                f"order/{name}/{part}": column for part, column in bucketed(groups).to_arrays().items()
+            }
         return arrays
 
     @classmethod
@@ -221,7 +221,9 @@ def by_label(tables: GroupTables | None) -> dict[Label, Statistics]:
 def merge(one: Statistics, other: Statistics) -> Statistics:
     """Statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
     if one.layout is not other.layout:
-        raise IncompatibleStatisticsError(f"statistics of a {one.task} and of a {other.task} cannot be merged")
+        raise IncompatibleStatisticsError(
+            f"statistics of a {one.task} and of a {other.task} cannot be merged"
+        )
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
         return replace(one if one.n else other, counts=counts)
@@ -240,7 +242,9 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
             f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
         )
     one, other = one.sketched(bits), other.sketched(bits)
-    orders = {name: _grouped(one, name).merge(_grouped(other, name)) for name in one.orders}
+    orders = {
+        name: bucketed(groups).merge(bucketed(other.orders[name])) for name, groups in one.orders.items()
+    }
     parts = replace(_summed(one, other), orders=orders)
     return Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
 
@@ -261,13 +265,6 @@ def _check_alike(one: Statistics, other: Statistics) -> None:
             raise IncompatibleStatisticsError(
                 f"{name} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both alike"
             )
-
-
-def _grouped(statistics: Statistics, name: str) -> Grouped:
-    groups = statistics.orders[name]
-    if not isinstance(groups, Grouped):
-        raise IncompatibleStatisticsError(f"the order by {name} holds {type(groups).__name__}, not buckets")
-    return groups
 
 
 def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
@@ -299,10 +296,11 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
     totals = {groups.total for groups in made.orders.values()}
     totals |= {int(table.count.sum()) for table in made.tables.values()}
     if totals != {counts["n"]}:
-        raise ValueError(f"counts disagree: {counts['n']} samples, but {sorted(totals)} in the orders and tables")
+        raise ValueError(
+            f"counts disagree: {counts['n']} samples, but {sorted(totals)} in the orders and tables"
+        )
     return made
 
 
 def _beneath(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
     return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
-

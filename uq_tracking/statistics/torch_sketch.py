@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from uq_tracking.statistics.cells import JOINT_BITS, Joint
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.statistics.cells import JOINT_BITS, Joint
 from uq_tracking.statistics.grouped import Grouped
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.moments import Moments
@@ -119,7 +119,9 @@ class TorchSketch:
         self.device, self.bits, self.std_floor = device, bits, std_floor
         self._layout = BucketLayout(bits)
         self._tables = {
-            name: self._zeros((self._layout.size * (2 if name == "z" else 1), 1 + len(REGRESSION.orders[name])))
+            name: self._zeros(
+                (self._layout.size * (2 if name == "z" else 1), 1 + len(REGRESSION.orders[name]))
+            )
             for name in REGRESSION.orders
         }
         cells = JOINT_OCTAVES << JOINT_BITS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from uq_tracking.bootstrap import RESAMPLES, with_intervals
-from uq_tracking.evaluation.on_demand import Extras
-from uq_tracking.evaluation.strata import by_group
 from uq_tracking.errors import (
     EmptyInputError,
     IncompatibleStatisticsError,
@@ -19,7 +18,9 @@ from uq_tracking.errors import (
     SettingsError,
 )
 from uq_tracking.evaluation.evaluate import Plan
+from uq_tracking.evaluation.on_demand import Extras
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.strata import by_group
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import Case
 from uq_tracking.inputs.fingerprint import Fingerprint
@@ -76,7 +77,7 @@ class BatchAccumulator(Streaming):
         )
 
     @property
-    def task(self) -> str:  # type: ignore[override]
+    def task(self) -> str:
         """Name of the task."""
         return self.kind.name
 
@@ -111,9 +112,11 @@ class BatchAccumulator(Streaming):
                 )
         return self._collector
 
-    def _count_batch(
-        self, arrays: Sequence[Any], *, mask: Any, groups: Any, by: Any, images: Any
-    ) -> None:
+    @abstractmethod
+    def update(self, *arrays: Any, **options: Any) -> None:
+        """Count a batch."""
+
+    def _count_batch(self, arrays: Sequence[Any], *, mask: Any, groups: Any, by: Any, images: Any) -> None:
         """Count a batch, of which nothing is counted if it raises."""
         self._check_open()
         if self._counted_on_device(arrays, mask, groups, by, images):
@@ -124,9 +127,7 @@ class BatchAccumulator(Streaming):
             self._count_nothing(error.counts, arrays[0])
             return
         self._check_labels(data)
-        unit = _one_unit(
-            self._unit, getattr(data, "unit", None), given=self.settings.get("unit") is not None
-        )
+        unit = _one_unit(self._unit, getattr(data, "unit", None), given=self.settings.get("unit") is not None)
         check_image_count(data.shape, images)
         chosen = self._maps.choose(data.shape)
         collector = self._open(data.facts)
@@ -180,9 +181,7 @@ class BatchAccumulator(Streaming):
                     f"{name} was {'' if known else 'not '}given for earlier batches; give it for all or for none"
                 )
 
-    def _counted_on_device(
-        self, arrays: Sequence[Any], mask: Any, groups: Any, by: Any, images: Any
-    ) -> bool:
+    def _counted_on_device(self, arrays: Sequence[Any], mask: Any, groups: Any, by: Any, images: Any) -> bool:
         """Count torch tensors of a regression where they live, if they are such."""
         on_device = self.settings.get("on_device", False)
         if groups is not None or by is not None or self.settings["statistics"] == "exact":
@@ -198,9 +197,10 @@ class BatchAccumulator(Streaming):
         chosen = self._maps.choose(shape)
         self._open({"std_floor": self.settings["std_floor"]})
         self._devices = self._devices or DeviceCounts(self.settings["bits"], self.settings["std_floor"])
-        self._devices.add(*arrays, mask, self._batches)
+        truth, mean, std = arrays
+        self._devices.add(truth, mean, std, mask, self._batches)
         self._batches += 1
-        self._maps.add(shape, chosen, cutter(*arrays, mask, images))
+        self._maps.add(shape, chosen, cutter(truth, mean, std, mask, images))
         return True
 
     def _drain(self) -> None:
@@ -222,8 +222,8 @@ class BatchAccumulator(Streaming):
         if self._collector is None:
             if "n_classes" in self.kind.layout.alike:
                 raise EmptyInputError(f"no sample was counted: {self._counts}", self._counts)
-            facts = {name: self.settings.get(name) for name in self.kind.layout.alike}
-            return Statistics.zero(self.kind.layout, **facts).with_counts(self._counts)
+            facts: dict[str, Any] = {name: self.settings.get(name) for name in self.kind.layout.alike}
+            return Statistics.zero(self.kind.layout, SKETCH_BITS, **facts).with_counts(self._counts)
         return self._collector.statistics().with_counts(self._counts)
 
     @property
@@ -352,8 +352,8 @@ class BatchAccumulator(Streaming):
                 tables = other._tallies[name].tables()
                 if tables is not None:
                     self._tallies[name].absorb(tables)
-        for name in self._counts:
-            self._counts[name] += other._counts[name]
+        for count in self._counts:
+            self._counts[count] += other._counts[count]
         self._fingerprint += other._fingerprint
         self._maps.merge(other._maps)
         self._about = other._about or self._about
@@ -599,3 +599,13 @@ def _one_unit(known: str | None, new: str | None, *, given: bool) -> str | None:
 
 def _no_case(place: Any) -> Case:
     raise SettingsError(f"a batch without samples has no case {place}")
+
+
+ACCUMULATORS: dict[str, type[BatchAccumulator]] = {
+    kind.kind.name: kind for kind in (Accumulator, ClassificationAccumulator)
+}
+
+
+def accumulator_of(task: Task) -> type[BatchAccumulator]:
+    """The accumulator of a task."""
+    return ACCUMULATORS[task.name]

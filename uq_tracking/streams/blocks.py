@@ -52,14 +52,12 @@ def evaluate_blocks(
     return count_blocks(Accumulator(**settings), blocks, progress=progress).compute(calibration=calibration)
 
 
-def count_blocks(
-    accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None
-) -> A:
+def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None) -> A:
     """Count blocks, as for `evaluate_blocks`; returns the accumulator."""
     for block in blocks:
         names = accumulator.kind.predictions.arguments
         arguments = _arguments(block, names)
-        getattr(accumulator, "update")(**arguments)
+        accumulator.update(**arguments)
         if progress is not None:
             progress(_size(arguments[names[0]]))
     return accumulator

@@ -10,8 +10,8 @@ import numpy as np
 
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.base import Case
-from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.streams.map_samples import case_number
 

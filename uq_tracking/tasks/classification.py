@@ -53,8 +53,8 @@ class Classification(Task):
     curve_metrics = ("accuracy", "nll", "brier", "ece", "ause_brier", "aurc")
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
-        "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about 1e-6 "
-        "absolute for calibration errors (ece, mce, ace), 1e-4 for areas (ause_brier, aurc)",
+        "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about "
+        "1e-6 absolute for calibration errors (ece, mce, ace), 1e-4 for areas (ause_brier, aurc)",
     }
 
     def split(
@@ -80,6 +80,33 @@ class Classification(Task):
             except InputError as error:
                 raise type(error)(f"output {name!r}: {error}") from error
         return found
+
+    def lazy(
+        self, arrays: dict[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Members come first, classes last."""
+        labels, probs = arrays["labels"], arrays["probs"]
+        members, classes = options.get("members_axis"), options.get("class_axis", -1)
+        binary = probs.ndim == labels.ndim + (members is not None)
+        front = [] if members is None else [members % probs.ndim]
+        back = [] if binary else [classes % probs.ndim]
+        rest = [axis for axis in range(probs.ndim) if axis not in (*front, *back)]
+        moved = probs.transpose(*front, *rest, *back)
+        if tuple(probs.shape[axis] for axis in rest) != labels.shape:
+            raise ShapeError(
+                f"labels have shape {labels.shape} and probs {probs.shape}; probs have the labels' shape and an axis "
+                "of classes, or the labels' shape for a binary classifier"
+            )
+        own = {**options, "class_axis": -1, "members_axis": 0 if front else None}
+        if binary and front:
+            raise ShapeError(
+                "lazy members of a binary classifier are not supported; add an axis of two classes"
+            )
+        return {**arrays, "probs": moved}, own
+
+    def lead_axes(self, spare: int) -> int:
+        """Members come before the samples' axes, classes after them."""
+        return spare - 1
 
     def reference(self, reference: Any, data: ClassPredictions) -> Any:
         """Probabilities of the same form as those that are scored."""

@@ -55,7 +55,7 @@ class Regression(Task):
         if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
             raise SettingsError("outputs= cuts arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
-        parts = split_outputs(*arrays, outputs, **own)
+        parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)
         rest = {name: value for name, value in options.items() if name not in INPUT}
         return {name: (part, _cut(rest, name, k, outputs)) for k, (name, part) in enumerate(parts.items())}
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration, Recalibrator
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.layout import Layout, Rows
@@ -108,6 +109,17 @@ class Task(ABC):
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
         """Predictions of each output along the last axis of the truth, and the other options cut to it."""
+
+    def lazy(
+        self, arrays: dict[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Check dask arrays, and move axes that only predictions have to where ``lead_axes`` says; options to match."""
+        check_shapes(*((name, array.shape) for name, array in arrays.items()))
+        return arrays, dict(options)
+
+    def lead_axes(self, spare: int) -> int:
+        """How many of the axes that only lazy predictions have come first; the others come last."""
+        return 0
 
     @abstractmethod
     def reference(self, reference: Any, data: Any) -> Any:
