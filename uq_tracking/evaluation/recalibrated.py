@@ -160,7 +160,7 @@ class _Bench:
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:
         """Recalibrate each half with parameters fitted on the other, and score all of it together."""
-        side = self.halves()
+        side = halves(self.samples, self.seed)
         parts = [self.samples.part(side == half) for half in (0, 1)]
         if not all(part.n for part in parts):
             raise RecalibrationError(ONE_GROUP)
@@ -177,13 +177,14 @@ class _Bench:
         fitted = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
         return Outcome(fitted, after, fits)
 
-    def halves(self) -> npt.NDArray[np.int8]:
-        """Half (0 or 1) of each sample; whole groups where there are any, so that what belongs together stays so."""
-        codes = self.samples.codes
-        if codes is None:
-            return two_halves(self.samples.n, self.seed)
-        used, place = np.unique(codes, return_inverse=True)
-        return two_halves(len(used), self.seed)[place]
+
+def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
+    """Half (0 or 1) of each sample; whole groups where there are any, so that what belongs together stays so."""
+    codes = samples.codes
+    if codes is None:
+        return two_halves(samples.n, seed)
+    used, place = np.unique(codes, return_inverse=True)
+    return two_halves(len(used), seed)[place]
 
 
 def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:

@@ -51,6 +51,12 @@ class CellCounts:
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), size)
 
     @classmethod
+    def check_keys(cls, key: IntArray, size: int) -> None:
+        """ValueError for keys that no table of this size has."""
+        if len(key) and key.min() < 0:
+            raise ValueError("cells lie outside their table")
+
+    @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
         """Cells of all parts, which have the same size."""
         key, inverse = np.unique(np.concatenate([part.key for part in parts]), return_inverse=True)
@@ -92,6 +98,11 @@ class Confusion(CellCounts):
             return cls(key, table[key].astype(np.int64), n_classes)
         key, count = np.unique(pair, return_counts=True)
         return cls(key.astype(np.int64), count.astype(np.int64), n_classes)
+
+    @classmethod
+    def check_keys(cls, key: IntArray, size: int) -> None:  # noqa: D102
+        if len(key) and not 0 <= key.min() <= key.max() < size**2:
+            raise ValueError("pairs of classes lie outside the confusion matrix")
 
     def matrix(self) -> IntArray:
         """Counts by true (row) and predicted (column) class, shape (C, C)."""

@@ -241,6 +241,12 @@ class GroupTables:
         sums = {name: np.asarray(arrays[f"sum/{name}"]) for name in ("n", *layout.counted, *layout.sums)}
         if any(column.shape != (len(labels),) for column in sums.values()):
             raise ValueError("columns of the groups differ in length")
+        sizes = {name: int(about["sizes"][name]) for name in layout.tables}
+        tables = {
+            name: _read_cells(arrays, f"table/{name}", ("count",), len(labels)) for name in layout.tables
+        }
+        for name, kind in layout.tables.items():
+            kind.check_keys(tables[name].bucket, sizes[name])
         return cls(
             layout=layout,
             labels=labels,
@@ -248,10 +254,8 @@ class GroupTables:
                 name: _read_cells(arrays, f"order/{name}", ("count", *payloads), len(labels))
                 for name, payloads in layout.orders.items()
             },
-            tables={
-                name: _read_cells(arrays, f"table/{name}", ("count",), len(labels)) for name in layout.tables
-            },
-            sizes={name: int(about["sizes"][name]) for name in layout.tables},
+            tables=tables,
+            sizes=sizes,
             sums=sums,
             moments=np.asarray(arrays["moments"], dtype=float).reshape(len(layout.moments), 4, len(labels)),
             bits=int(about["bits"]),

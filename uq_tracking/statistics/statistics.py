@@ -282,6 +282,8 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
             if f"table/{name}/key" in arrays
         },
     )
+    for name, table in known.tables.items():
+        layout.tables[name].check_keys(table.key, table.size)
     if str(arrays["kind"]) == "exact":
         rows = {name.removeprefix("row/"): arrays[name] for name in arrays if name.startswith("row/")}
         made = Statistics.exact(layout, rows, counts=counts, facts=facts, known=known)
