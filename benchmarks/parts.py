@@ -44,9 +44,10 @@ def seconds(work: Callable[[], object], runs: int = 3) -> float:
 
 def cost_of_log(n: int = 10**6) -> dict[str, float]:
     """Seconds of each part of one call on n samples."""
+    from uq_tracking.evaluation.regression import make_statistics, score
+
     import uq_tracking as uq
     from uq_tracking import plugins
-    from uq_tracking.evaluation.regression import make_statistics, score
     from uq_tracking.settings import Settings
 
     rng = np.random.default_rng(0)

@@ -121,8 +121,8 @@ def many():
 def test_float32_scores_as_its_float64_copy(many, method):
     labels, probs = many
     assert probs.dtype == np.float32
-    one = uq.evaluate_classification(labels, probs, method=method)
-    two = uq.evaluate_classification(labels, probs.astype(np.float64), method=method)
+    one = uq.evaluate_classification(labels, probs, statistics=method)
+    two = uq.evaluate_classification(labels, probs.astype(np.float64), statistics=method)
     same(one, two, rtol=0, atol=1e-6)
     assert abs(one.scores["ece"] - naive_ece(labels, probs)) < 1e-9
     assert one.statistics.confusion.dtype == np.int64

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.metrics.registry import compute, registry
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_tally import classification_statistics
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, write_statistics
+from uq_tracking.testing.statistics import classification_statistics
 
 from .made import samples, softmax
 
@@ -100,11 +100,11 @@ def test_permuted_rows_tie_to_the_last_bit():
     labels = np.array([int(np.argmax(order == 3)) for order in orders])  # each row's own place of one class
     statistics = classification_statistics(labels, row[orders])
     for groups, name in (
-        (statistics.by_entropy, "entropy"), (statistics.by_entropy, "brier"), (statistics.by_doubt, "doubt")
+        (statistics.orders["entropy"], "entropy"), (statistics.orders["entropy"], "brier"), (statistics.orders["one_minus_confidence"], "one_minus_confidence")
     ):  # fmt: skip
         assert len(np.unique(groups.columns[name])) == 1
     logits = classification_statistics(labels, np.log(row)[orders], logits=True)
-    assert len(np.unique(logits.by_entropy.columns["entropy"])) == 1
+    assert len(np.unique(logits.orders["entropy"].columns["entropy"])) == 1
 
 
 def test_tiny_brier_scores_keep_their_digits():
@@ -149,7 +149,7 @@ def test_statistics_are_the_same_from_a_file(tmp_path):
         made = classification_statistics(labels, softmax(z), method=method, ignore_label=3)
         write_statistics(tmp_path / "s.npz", made)
         read = read_statistics(tmp_path / "s.npz")
-        assert isinstance(read, ClassificationStatistics)
+        assert isinstance(read, Statistics)
         assert (read.kind, read.counts, read.bits) == (made.kind, made.counts, made.bits)
         np.testing.assert_array_equal(read.confusion, made.confusion)
         assert_same(scores_of(made), scores_of(read), rtol=0, atol=0)
@@ -172,10 +172,10 @@ def test_damaged_statistics_are_refused():
         ("kind", "x"),
     ):
         with pytest.raises(FileFormatError, match="not classification statistics"):
-            ClassificationStatistics.from_arrays({**arrays, name: np.asarray(value)})
+            Statistics.from_arrays({**arrays, name: np.asarray(value)})
     del arrays["counts"]
     with pytest.raises(FileFormatError, match="counts"):
-        ClassificationStatistics.from_arrays(arrays)
+        Statistics.from_arrays(arrays)
 
 
 def arrays_of_three():

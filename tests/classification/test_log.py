@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import InputError, SettingsError, TrackingWarning
 from uq_tracking.logged_run import logged_run, logged_runs
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 from .made import pixels, samples, softmax
 
@@ -65,7 +65,7 @@ def test_pixels_to_a_folder_and_back(folder):
     for name in run.files:
         if name.endswith(".png"):
             assert run.fetch(name, folder / "fetched").read_bytes()[:4] == PNG
-    assert isinstance(run.statistics(), ClassificationStatistics)
+    assert isinstance(run.statistics(), Statistics)
     assert run.scored() == report
     data = run.class_predictions()
     again = uq.evaluate_classification(data)

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.curves.members import member_counts, subsets_of
 from uq_tracking.errors import SettingsError, UnknownMetricError
+from uq_tracking.evaluation.members import member_counts, subsets_of
 from uq_tracking.inputs import Predictions
 
 

@@ -72,10 +72,10 @@ def test_every_way_sorts_the_same_samples(way, law, monkeypatch):
     orders = other_orders(by_std)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std.values, np.sort(std))
-    np.testing.assert_array_equal(orders.by_abs_error.values, np.sort(np.abs(error)))
-    np.testing.assert_array_equal(orders.by_z.values, np.sort(z))
+    np.testing.assert_array_equal(orders.orders["abs_error"].values, np.sort(np.abs(error)))
+    np.testing.assert_array_equal(orders.orders["z"].values, np.sort(z))
     assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
-    assert _rows(orders.by_z.columns["z"], orders.by_z.columns["std"]) == _rows(z, std)
+    assert _rows(orders.orders["z"].columns["z"], orders.orders["z"].columns["std"]) == _rows(z, std)
     if law == "constant":
         assert orders.rank_correlation is None
     else:
@@ -92,7 +92,7 @@ def test_zero_stds_are_not_packed(monkeypatch):
     monkeypatch.setattr(sorting, "PACK_ABOVE", 1)
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
-    by_z = other_orders(sort_by_std(std, error)).by_z
+    by_z = other_orders(sort_by_std(std, error)).orders["z"]
     assert np.count_nonzero(np.isinf(by_z.values)) == 5
     assert "error" in by_z.columns
 
@@ -101,10 +101,10 @@ def test_zero_stds_are_not_packed(monkeypatch):
 @pytest.mark.parametrize("law", [law for law in LAWS if law not in ("tiny", "huge")])
 def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatch):
     data = [column.astype(np.float32) for column in predictions(law, 4000)]
-    expected = uq.evaluate(*(column.astype(float) for column in data), method="exact").scores
+    expected = uq.evaluate(*(column.astype(float) for column in data), statistics="exact").scores
     monkeypatch.setattr(regression, "LARGE", 100)
     monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
-    scores = uq.evaluate(*data, method="exact").scores
+    scores = uq.evaluate(*data, statistics="exact").scores
     assert set(scores) == set(expected)
     for key, value in scores.items():
         # One sample more or less below a threshold is 1 / n; everything else carries a float32's rounding.

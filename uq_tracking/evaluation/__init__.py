@@ -1,6 +1,5 @@
 """From predictions to a report: scores, curves, intervals, and what recalibration would change; no tracker."""
 
-from uq_tracking.evaluation.classification import evaluate_classification
-from uq_tracking.evaluation.regression import evaluate
+from uq_tracking.evaluation.evaluate import evaluate, evaluate_classification
 
 __all__ = ["evaluate", "evaluate_classification"]

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InvalidValueError, SettingsError
+from uq_tracking.evaluation.evaluate import evaluate
 from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.evaluation.regression import evaluate
 from uq_tracking.report import Report
 from uq_tracking.tracking.log import log
 

@@ -14,9 +14,9 @@ from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import MetricInputs, Undefined, metric
+from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.parallel import BLOCK
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from uq_tracking import plugins
 from uq_tracking.errors import UnknownMetricError, closest
@@ -15,7 +15,7 @@ from uq_tracking.settings import Settings
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
-Task = Literal["regression", "classification"]
+Task: TypeAlias = str
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -46,7 +46,7 @@ class MetricInputs:
 
     Attributes
     ----------
-    statistics : RegressionStatistics or ClassificationStatistics
+    statistics : Statistics or Statistics
     predictions : Predictions or None
         The samples one by one.
     reference : (mean, std) or None

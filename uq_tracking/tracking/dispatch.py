@@ -44,7 +44,7 @@ def send(
     Warns
     -----
     TrackingWarning
-        Something was not taken, at the line of the verb's caller (the verb calls this function itself).
+        Something was not taken, at the line of the verb's caller (the verb calls the function that calls this one).
 
     Raises
     ------
@@ -65,7 +65,7 @@ def send(
         message = " ".join(problems + failed)
         if strict:
             raise BackendError(message) from next((item.error for item in writers if item.error), None)
-        warnings.warn(message, TrackingWarning, stacklevel=3)
+        warnings.warn(message, TrackingWarning, stacklevel=4)
     return content.report
 
 

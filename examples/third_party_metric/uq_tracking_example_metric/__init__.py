@@ -6,13 +6,13 @@ from uq_tracking.families import family_of
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 LEVEL = 0.99
 FEWEST = 100
 
 
-def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
+def tail_ratio(statistics: Statistics, settings: Settings) -> float:
     """The 99th percentile of |z| over the one that the predictive distribution has.
 
     ``Q_.99(|z|) / q((1 + .99) / 2)``: 1 is calibrated, 2 means tails that are twice as wide as claimed.
@@ -30,7 +30,7 @@ def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
     rank = -(-99 * statistics.n // 100)
-    observed = float(statistics.by_z.folded().value([rank])[0])
+    observed = float(statistics.orders["z"].folded().value([rank])[0])
     return observed / float(family_of(settings).central(LEVEL))
 
 
