@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,15 @@ from uq_tracking.curves.regression import wilson_band
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.families import FloatArray, ShapedSettings, Standard
+from uq_tracking.families import FloatArray, Standard, shaped
+from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.distribution import is_distribution, plain
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
@@ -30,6 +32,7 @@ from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
+STRETCHED = "a new standard deviation does not tell what becomes of the distribution; see the scores of mean and std"
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
 BY_GROUPS = "cross-fitted in two halves by groups"
@@ -73,8 +76,9 @@ def add_recalibration(
     statistics = report.statistics
     if statistics is None:
         raise RecalibrationError("the report holds no statistics; read it with Report.from_npz")
-    samples = task_of(report).samples(statistics, data)
-    bench = _Bench(report, samples, tuple(metrics), settings, seed)
+    before = replace(report, statistics=plain(statistics))
+    samples = task_of(report).samples(plain(statistics), data)
+    bench = _Bench(before, samples, tuple(metrics), settings, seed, is_distribution(statistics))
     how, outcomes = bench.plan(calibration, recalibration, data)
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
@@ -103,6 +107,8 @@ class _Bench:
     metrics: tuple[Metric, ...]
     settings: Settings
     seed: int
+    of_form: bool = False
+    """Whether the predictions were a distribution of another form than mean and std."""
 
     def plan(
         self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
@@ -130,7 +136,9 @@ class _Bench:
     def _after(self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None) -> Report:
         """The report of parts, each after its own recalibration; ``like`` tells the distribution they have then."""
         shape = like.shape if isinstance(like, RegressionRecalibration) else None
-        settings = self.settings if shape is None else _shaped(self.settings, shape)
+        if shape is None and self.of_form:
+            shape = Undetermined(STRETCHED)
+        settings = self.settings if shape is None else shaped(self.settings, shape)
         return score(self._statistics(parts), settings, self.metrics)
 
     def _statistics(self, parts: Sequence[tuple[Samples, Recalibration]]) -> Statistics:
@@ -170,7 +178,7 @@ class _Bench:
             after = self._after(unseen, None)
         else:
             own = [self._after([pair], pair[1]) for pair in unseen]
-            pooled = score(self._statistics(unseen), _shaped(self.settings, _PerHalf()), self.metrics)
+            pooled = score(self._statistics(unseen), shaped(self.settings, _PerHalf()), self.metrics)
             after = _joined(pooled, own)
         whole = self.samples.fit(method, self.settings)
         digest = self.before.provenance.get("digest")
@@ -209,13 +217,6 @@ def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
         if method.task != task:
             raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method of a {task}")
     return methods
-
-
-def _shaped(settings: Settings, shape: Standard) -> Settings:
-    """Settings under the recalibrated distribution, which has a shape of its own."""
-    return ShapedSettings(
-        **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
-    )
 
 
 def _entry(how: str, outcome: Outcome) -> dict[str, Any]:

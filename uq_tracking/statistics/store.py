@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.distribution import layout_for
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
@@ -44,7 +46,17 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
     task = str(arrays.get("task"))
     if task not in LAYOUTS:
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
-    return Statistics.from_arrays(LAYOUTS[task], arrays)
+    return Statistics.from_arrays(_layout(task, arrays), arrays)
+
+
+def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
+    """What statistics consist of: those of a regression by the distribution that was scored."""
+    if task != REGRESSION.task:
+        return LAYOUTS[task]
+    try:
+        return layout_for(json.loads(str(arrays["facts"])))
+    except (KeyError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
 
 
 def write_statistics(path: str | Path, statistics: Statistics) -> None:
