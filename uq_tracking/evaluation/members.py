@@ -61,7 +61,7 @@ def by_members(
     known = task.members(data)
     if known is None:
         raise SettingsError(
-            "by_members needs the members of an ensemble; make the predictions with Predictions.from_samples, or "
+            "by_members needs the members of an ensemble; make the predictions with Predictions.from_ensemble, or "
             "pass members_axis= to a classification"
         )
     members, fewest = known

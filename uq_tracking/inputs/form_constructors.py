@@ -11,10 +11,7 @@ from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError
 from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import assemble, members_first, read_only, without_members
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.distribution import score_distribution
 from uq_tracking.inputs.forms.draws import score_draws
-from uq_tracking.inputs.forms.mixture import score_mixture
-from uq_tracking.inputs.forms.quantiles import CLOSE, score_quantiles
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import Wording, check_shapes
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.inputs.constructors import Options
 
-QUANTILES_UP_TO = 20_000
+QUANTILES_UP_TO = 5_000
 """Samples up to which the 199 quantiles that some scores need are searched for without being asked for."""
 
 _DRAWS = Wording(
@@ -71,9 +68,10 @@ class FormConstructors:
     def from_samples(cls, y_true: Any, draws: Any, *, axis: int = 0, **options: Unpack[Options]) -> Self:
         """Draws from the predictive distribution, scored as what they are: nothing is fitted to them.
 
-        The truth's rank among the draws gives its probability integral transform, spread over the gap it falls into,
-        so that coverage and calibration do not depend on the number of draws; ``crps`` is the fair estimator. The mean
-        is that of the draws, the variance ``1 + 1/M`` times theirs. Draws have no density: ``nll`` is undefined.
+        The truth's rank among the draws gives its probability integral transform, spread over the gap it falls
+        into, so that coverage and calibration do not depend on the number of draws; ``crps`` is the fair estimator.
+        The mean is that of the draws, the variance ``1 + 1/M`` times theirs. Draws have no density: ``nll`` is
+        undefined.
 
         For members that predict a mean (and a std) each, see `from_ensemble`.
 
@@ -126,10 +124,10 @@ class FormConstructors:
     ) -> Self:
         """Members of an ensemble or Monte-Carlo passes, each with a mean and, where it predicts one, a std.
 
-        ``combine="gaussian"`` is the normal distribution with the moments of the equally weighted mixture: its mean is
-        the mean of the members' means; its variance the mean of the members' variances (aleatoric) plus the variance of
-        their means (epistemic); Lakshminarayanan et al. 2017, section 2.4. ``combine="mixture"`` scores the mixture of
-        the members' normal distributions itself.
+        ``combine="gaussian"`` is the normal distribution with the moments of the equally weighted mixture: its mean
+        is the mean of the members' means; its variance the mean of the members' variances (aleatoric) plus the
+        variance of their means (epistemic); Lakshminarayanan et al. 2017, section 2.4. ``combine="mixture"`` scores
+        the mixture of the members' normal distributions itself.
 
         Parameters
         ----------
@@ -146,7 +144,7 @@ class FormConstructors:
             Divide the spread of the means by M - ddof. The default 0 gives the moments of the mixture.
         quantile_scores : bool, optional
             Whether a mixture's quantiles are searched for, for ``pinball``, ``interval_score`` and
-            ``interval_width_95``; by default up to 20 000 samples.
+            ``interval_width_95``; by default up to 5000 samples.
         **options
             As for `Predictions`.
 
@@ -179,6 +177,8 @@ class FormConstructors:
         if noise is None or combine == "gaussian":
             values = assemble(sources, mixed.mean, mixed.std, _MEMBERS, **options)
         else:
+            from uq_tracking.inputs.forms.mixture import score_mixture
+
             wanted = _wants_quantiles(truth, quantile_scores)
             scored = score_mixture(truth.values, source.values, noise.values, quantiles=wanted)
             values = _assembled(sources, scored, _COMPONENTS, mixed.mean.dtype, options)
@@ -203,9 +203,9 @@ class FormConstructors:
     ) -> Self:
         """Predictive quantiles at any levels.
 
-        ``pinball`` is the mean over these levels, ``wis`` the weighted interval score, ``crps`` the trapezoid over them.
-        ``coverage_90`` and the like are defined where both levels of that interval are given. Between the levels nothing
-        is filled in, and ``nll`` is undefined.
+        ``pinball`` is the mean over these levels, ``wis`` the weighted interval score, ``crps`` (approximate) the
+        trapezoid over them. ``coverage_90`` and the like are defined where both levels of that interval are given.
+        Between the levels nothing is filled in, and ``nll`` is undefined.
 
         Parameters
         ----------
@@ -229,8 +229,13 @@ class FormConstructors:
         SettingsError
             Levels are no probabilities, occur twice or do not enclose the median, and ``y_pred`` is not given.
         """
-        truth, source = read_floats(y_true, "y_true"), members_first(read_floats(quantiles, "quantiles"), axis)
+        truth, source = (
+            read_floats(y_true, "y_true"),
+            members_first(read_floats(quantiles, "quantiles"), axis),
+        )
         _check_members(truth, source, None, "quantiles", fewest=1)
+        from uq_tracking.inputs.forms.quantiles import score_quantiles
+
         given, order = _levels(levels, len(source.values))
         sources, point = [truth, without_members(source)], None
         if y_pred is not None:
@@ -252,8 +257,9 @@ class FormConstructors:
     ) -> Self:
         """Predictions given as a central interval: two quantiles, and nothing is assumed of what lies between.
 
-        ``interval_coverage`` is the share of the truth inside. The mean is ``y_pred``, else the midpoint; the std, which
-        only rankings and rescaling read, ``(high - low) / (2 Q((1 + level) / 2))`` with the standard normal quantile Q.
+        ``interval_coverage`` is the share of the truth inside. The mean is ``y_pred``, else the midpoint; the std,
+        which only rankings and rescaling read, ``(high - low) / (2 Q((1 + level) / 2))`` with the standard normal
+        quantile Q.
 
         Parameters
         ----------
@@ -272,6 +278,8 @@ class FormConstructors:
         InvalidValueError
             ``low`` exceeds ``high``.
         """
+        from uq_tracking.inputs.forms.quantiles import score_quantiles
+
         if not 0 < level < 1:
             raise SettingsError(f"level={level!r}; pass a probability between 0 and 1, for example 0.9")
         names = {"y_true": y_true, "low": low, "high": high} | ({} if y_pred is None else {"y_pred": y_pred})
@@ -285,8 +293,8 @@ class FormConstructors:
         scored = score_quantiles(truth.values, edges, levels, point, form="interval")
         width = 2 * NormalDist().inv_cdf((1 + level) / 2)
         to_moments = moments.interval_moments(width)
-        _, std = moments.pointwise(to_moments, 2, below.values, above.values)
-        scored = scored.with_columns(std=std)
+        middle, std = moments.pointwise(to_moments, 2, below.values, above.values)
+        scored = scored.with_columns(std=std, mean=middle if point is None else point)
         return cls._new(_assembled(sources, scored, _INTERVAL, dtype, options))
 
     @classmethod
@@ -298,12 +306,12 @@ class FormConstructors:
         quantile_scores: bool | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """A distribution object: frozen scipy.stats, torch.distributions, NGBoost, GPyTorch, TensorFlow Probability.
+        """A distribution object of scipy.stats, torch, NGBoost, GPyTorch, TensorFlow Probability or like these.
 
-        Whatever has a distribution function and a log density, one distribution per sample. ``crps`` is a closed form
-        where one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal, mixtures of
-        normals; sums for discrete distributions), else a quadrature to 1e-6. Where the variance does not exist, location
-        and scale are the median and the interquartile range, and what needs a variance is undefined.
+        Whatever has a distribution function and a log density, one distribution per sample. ``crps`` is a closed
+        form where one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal, mixtures
+        of normals; sums for discrete distributions), else a quadrature to 1e-6. Where the variance does not exist,
+        location and scale are the median and the interquartile range, and what needs a variance is undefined.
 
         Parameters
         ----------
@@ -313,7 +321,7 @@ class FormConstructors:
             Its parameters have the shape of ``y_true``, or broadcast to it.
         quantile_scores : bool, optional
             Whether to evaluate the quantiles for ``pinball``, ``interval_score`` and ``interval_width_95``, where the
-            object has them; by default up to 20 000 samples.
+            object has them; by default up to 5000 samples.
         **options
             As for `Predictions`.
 
@@ -324,6 +332,8 @@ class FormConstructors:
         ShapeError
             Its parameters have another shape.
         """
+        from uq_tracking.inputs.forms.distribution import score_distribution
+
         truth = read_floats(y_true, "y_true")
         check_shapes((truth.name, truth.values.shape))
         scored = score_distribution(truth.values, dist, quantiles=_wants_quantiles(truth, quantile_scores))
@@ -396,9 +406,11 @@ def _assembled(
     """The attributes of `Predictions`; a sample whose PIT is not known is as bad as one without a mean."""
     mean = np.where(np.isfinite(scored.columns["pit_low"]), scored.columns["mean"], np.nan).astype(dtype)
     values = assemble(tuple(sources), mean, scored.columns["std"].astype(dtype), wording, **options)
-    kept = {
-        name: read_only(column) for name, column in scored.columns.items() if name not in ("mean", "std")
-    }
+    kept: dict[str, FloatArray] = {}
+    for name, column in scored.columns.items():
+        if name not in ("mean", "std"):
+            kept[name] = column.view()
+            kept[name].flags.writeable = False
     return {**values, "scored": Scored(scored.form, kept, scored.facts)}
 
 
@@ -415,7 +427,7 @@ def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
     given = given[order]
     if not (np.all(given > 0) and np.all(given < 1)):
         raise SettingsError("levels holds values that do not lie between 0 and 1; pass shares, such as 0.9")
-    if np.any(np.diff(given) < CLOSE):
+    if np.any(np.diff(given) < 1e-9):
         raise SettingsError("levels holds a level twice; pass each once")
     return given, order
 

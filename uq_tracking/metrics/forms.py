@@ -18,6 +18,14 @@ from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.statistics import Statistics
 
 SEARCHED = "pinball", "interval_score", "interval_width_95"
+TAKES = {
+    "crps_ensemble": ("it takes draws of the predictive distribution (Predictions.from_samples)", ("draws",)),
+    "wis": ("it takes quantiles (Predictions.from_quantiles)", ("quantiles", "interval")),
+    "inside_widest": ("it takes quantiles or an interval (Predictions.from_quantiles)", ("quantiles", "interval")),
+    "width_widest": ("it takes quantiles or an interval (Predictions.from_quantiles)", ("quantiles", "interval")),
+}
+"""Scores of some forms only: why others have none, and which these are."""
+
 AT_ONCE = 1 << 14
 """Places of the PIT that are looked at together."""
 
@@ -44,24 +52,32 @@ def has_score(statistics: Statistics, key: str) -> bool:
 def reason(statistics: Statistics, key: str) -> str:
     """Why a form does not determine a score."""
     form, size = str(statistics.facts["distribution"]), statistics.moments["size"].low
+    if key in TAKES and form not in TAKES[key][1]:
+        return TAKES[key][0]
     if form == "draws":
         if key in FEWEST_DRAWS:
             return f"{key} takes {FEWEST_DRAWS[key]} draws of every sample; the fewest here are {size:.0f}"
         return "draws have no density; crps scores them"
+    if form == "interval" and key == "crps":
+        return "an interval alone does not determine it; pass quantiles at more levels"
     if form in ("quantiles", "interval"):
         levels = ", ".join(f"{level:g}" for level in statistics.facts["levels"] or ())
+        if key in TAKES:
+            return f"quantiles at {levels} are not those of central intervals and a median"
         if key.startswith(("inside_", "interval_width")):
             inner = int(key.rsplit("_", 1)[1]) / 100
             low, high = (1 - inner) / 2, (1 + inner) / 2
             return f"it takes quantiles at {low:g} and {high:g}, and those given are at {levels}"
-        if key in ("interval_score", "wis"):
+        if key == "interval_score":
             return f"quantiles at {levels} do not determine it; pinball is the mean over these levels"
         return f"quantiles at {levels} have no density"
     if key in SEARCHED:
         return "its quantiles are not known; pass quantile_scores=True where the distribution can give them"
     if form == "density":
         return f"it was not given; pass it to Predictions.from_density ({'log_density' if key == 'nll' else key}=)"
-    return f"the distribution does not tell it ({key} has no closed form here, or quadrature did not reach 1e-6)"
+    return (
+        f"the distribution does not tell it ({key} has no closed form here, or quadrature did not reach 1e-6)"
+    )
 
 
 def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:
@@ -137,7 +153,7 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     0.218133
     """
     if not is_distribution(statistics):
-        raise Undefined("it takes draws of the predictive distribution (Predictions.from_samples)")
+        raise Undefined(TAKES["crps_ensemble"][0])
     return form_score(statistics, "crps_ensemble")
 
 
@@ -147,7 +163,7 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     direction="lower",
     unit="target",
     summary="Weighted interval score of the given quantiles",
-    formula="mean of (|y - median| / 2 + sum over intervals of alpha/2 (width + 2/alpha distance outside)) / (K + 1/2)",
+    formula="mean of (|y - median|/2 + sum over intervals of alpha/2 width + distance outside) / (K + 1/2)",
     source="Bracher 2021 eq. 2",
     bounds=(0, math.inf),
     when=lambda statistics, settings: has_score(statistics, "wis"),
@@ -159,10 +175,10 @@ def wis(statistics: Statistics, settings: Settings) -> float:
     --------
     >>> from uq_tracking.testing.examples import example_score
     >>> example_score("wis")
-    0.192632
+    0.136222
     """
     if not is_distribution(statistics):
-        raise Undefined("it takes quantiles (Predictions.from_quantiles)")
+        raise Undefined(TAKES["wis"][0])
     return form_score(statistics, "wis")
 
 
@@ -183,10 +199,10 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     --------
     >>> from uq_tracking.testing.examples import example_score
     >>> example_score("interval_coverage")
-    0.916667
+    0.75
     """
     if not is_distribution(statistics):
-        raise Undefined("it takes an interval or quantiles (Predictions.from_interval, from_quantiles)")
+        raise Undefined(TAKES["inside_widest"][0])
     return form_score(statistics, "inside_widest")
 
 
@@ -208,8 +224,8 @@ def interval_width(statistics: Statistics, settings: Settings) -> float:
     --------
     >>> from uq_tracking.testing.examples import example_score
     >>> example_score("interval_width")
-    0.897086
+    0.84
     """
     if not is_distribution(statistics):
-        raise Undefined("it takes an interval or quantiles (Predictions.from_interval, from_quantiles)")
+        raise Undefined(TAKES["inside_widest"][0])
     return form_score(statistics, "width_widest")

@@ -1,13 +1,16 @@
 """The statistics of a regression whose predictions are a distribution of another form than mean and std.
 
-Beside the orders of every regression there are two by the probability integral transform u of the truth, which is
-spread evenly over an interval ``[low, high]``, or is a point. The number of samples with ``u <= p`` is then expected to be
+Beside the orders of every regression there are two by the probability integral transform u of the truth. It is spread
+evenly over an interval ``[low, high]``, or is a point, so that the number of samples with ``u <= p`` is expected to be
+the sum of
 
-``sum over points of [u <= p] + sum over low <= p of (p - low) / (high - low) - sum over high <= p of (p - high) / (high - low)``
+- 1 over points with ``u <= p``,
+- ``(p - low) / (high - low)`` over intervals with ``low <= p``, less
+- ``(p - high) / (high - low)`` over intervals with ``high <= p``.
 
-which needs no more than sums over the samples in the order of ``low`` and in that of ``high``. Both are ordered by the
-normal score ``Phi^-1``, whose buckets are fine in both tails. Proper scores are plain sums, NaN where the form does not
-determine them.
+That takes no more than sums over the samples in the order of ``low`` and in that of ``high``. Both are ordered by the
+normal score ``Phi^-1``, whose buckets are fine in both tails. Proper scores are plain sums, NaN where the form does
+not determine them.
 """
 
 from __future__ import annotations

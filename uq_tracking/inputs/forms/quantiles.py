@@ -54,6 +54,8 @@ def score_quantiles(
     made = in_blocks(columns, target, quantiles, cost=6 * len(levels))
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
+    if form == "interval":
+        del made["crps"]  # a trapezoid over two levels says next to nothing of it
     return Scored(form, made, {"levels": [float(level) for level in levels]})
 
 
