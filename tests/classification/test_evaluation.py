@@ -200,7 +200,7 @@ def test_class_predictions_stand_for_the_input():
 
 
 def test_wrong_arguments():
-    with pytest.raises(SettingsError, match="probs are missing"):
+    with pytest.raises(SettingsError, match="probs is missing"):
         uq.evaluate_classification([0, 1])
     with pytest.raises(SettingsError, match="statistics is 'fast'"):
         uq.evaluate_classification([0, 1], [0.2, 0.9], statistics="fast")

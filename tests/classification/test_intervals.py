@@ -314,7 +314,7 @@ class TestStored:
         )  # fmt: skip
         (run,) = logged_runs(f"dir:{tmp_path}")
         if predictions:
-            assert (run.class_predictions().groups == codes).all()
+            assert (run.predictions("classification").groups == codes).all()
         assert len(uq.rescore(f"dir:{tmp_path}", n_bins=7).done) == 1
         (run,) = logged_runs(f"dir:{tmp_path}")
         new, wanted = run.report(), evaluated(codes, labels, z, level=0.9, n_bins=7)
@@ -344,7 +344,7 @@ class TestStream:
         order = np.roll(
             np.argsort(-codes, kind="stable"), 150
         )  # groups come one after the other, not by label
-        acc, other = (uq.ClassificationAccumulator(logits=True, method=method) for _ in range(2))
+        acc, other = (uq.ClassificationAccumulator(logits=True, statistics=method) for _ in range(2))
         for k, part in enumerate(np.array_split(order, 6)):
             (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
             if k == 1:

@@ -167,8 +167,9 @@ def test_large_exact_statistics_are_stored_as_a_sketch(tmp_path):
 def test_damaged_statistics_are_refused():
     arrays = classification_statistics(*arrays_of_three()).to_arrays()
     for name, value in (
-        ("row/doubt", np.zeros(2)),
-        ("confusion", np.eye(3, dtype=int)[:2, :2]),
+        ("row/one_minus_confidence", np.zeros(2)),
+        ("table/confusion/key", np.array([0, 4, 9])),
+        ("table/confusion/count", np.array([1, 1, 2])),
         ("kind", "x"),
     ):
         with pytest.raises(FileFormatError, match="not classification statistics"):

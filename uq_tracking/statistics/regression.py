@@ -45,7 +45,7 @@ class RegressionLayout(Layout):
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
     counts = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted = ("n_zero_std",)
-    alike = ("std_floor",)
+    alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Every payload in float64; of a point mass (std 0) z is 0 where the error is, and infinite elsewhere."""

@@ -107,7 +107,7 @@ class BatchAccumulator(Streaming):
             known = self._collector.facts[name]
             if known != value:
                 raise IncompatibleStatisticsError(
-                    f"{name.replace('n_classes', 'the number of classes')} differs ({known} before, {value} in this "
+                    f"{layout.alike[name]} differs ({known} before, {value} in this "
                     "batch); every batch needs the same"
                 )
         return self._collector

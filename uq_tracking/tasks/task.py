@@ -86,7 +86,7 @@ class Task(ABC):
         ]
         if missing:
             raise SettingsError(
-                f"{' and '.join(missing)} missing; pass {', '.join(self.predictions.arguments)}, or one "
+                f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing; pass {', '.join(self.predictions.arguments)}, or one "
                 f"{self.predictions.__name__}"
             )
         return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
