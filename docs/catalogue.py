@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from uq_tracking.metrics.registry import Metric, every_metric
-from uq_tracking.tables import better_text
+from uq_tracking.tables.model import better_text
 from uq_tracking.testing.examples import example_score
 
 ROOMS = {
@@ -23,7 +23,7 @@ HEAD = """# Every metric
 Written by `docs/generate.py` from the registry; `uq-tracking metrics KEY` shows the same.
 
 Notation: target y, predictive mean mu and standard deviation s, error e = y - mu, z = e / s, Q the quantile function
-of the standardised predictive distribution. The Laplace and uniform distributions have the predicted mean and
+of the standardised predictive distribution. The priors (Gaussian, Laplace, uniform) have the predicted mean and
 standard deviation. *Better* is lower, higher, a target value, or nothing where the number describes without judging.
 The example is the value on the small data set of `uq_tracking.testing.examples`.
 
@@ -37,8 +37,10 @@ Conventions, where sources differ or are silent:
   tails, or small `alpha`).
 - `ence` and `uce` have no value for fewer samples than bins. `mce` looks at bins that hold samples. `miou` averages the
   classes that occur among labels or predictions. Bins of the top probability are closed below, the last one on both sides.
-- `family=` changes the distribution behind coverage, AUCE, calibration, PIT, interval and pinball scores; the proper
-  scores name theirs in the key.
+- `family=` declares the predicted distribution, by default Gaussian: coverage, calibration, PIT and all proper scores are
+  those of it. Keys that end in `_gaussian`, `_laplace` or `_uniform` score a prior with the same mean and standard
+  deviation instead (what if?). A Student t with `dof` of 2 or less has no standard deviation: predictions are read as
+  location and scale, and whatever needs a variance has no value.
 """
 
 

@@ -10,7 +10,7 @@ import uq_tracking as uq
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.inputs import Predictions
-from uq_tracking.reading import logged_run
+from uq_tracking.logged_run import logged_run
 from uq_tracking.tracking.directory import DirectoryStore
 
 NAMES = ["tx", "ty", "tw", "th"]
@@ -78,7 +78,7 @@ def test_they_stand_side_by_side():
     y, mean, std = boxes()
     std[:, 1] = 0
     found = uq.evaluate(y, mean, std, outputs=NAMES, metrics=["rmse", "nll"])
-    head, rmse, nll = str(found).splitlines()
+    head, _, rmse, nll = str(found).splitlines()
     assert head.split() == ["output", *NAMES]
     assert len(rmse.split()) == 5
     assert nll.split()[2] == "-"

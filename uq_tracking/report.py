@@ -166,14 +166,16 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        from uq_tracking.tables import report_text
+        from uq_tracking.tables.report import report_table
+        from uq_tracking.tables.terminal import tables_text
 
-        return report_text(self)
+        return tables_text([report_table(self)], width=1000)
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables import report_html
+        from uq_tracking.tables.html import tables_html
+        from uq_tracking.tables.report import report_table
 
-        return report_html(self)
+        return tables_html([report_table(self)])
 
 
 def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:

@@ -16,7 +16,7 @@ from concurrent import futures
 from typing import TYPE_CHECKING, TypeVar
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.delivery import redact
+from uq_tracking.tracking.run_writer import redact
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -63,7 +63,7 @@ class Connection:
     def _watched(self, function: Callable[[], T]) -> T:
         if time.monotonic() - self._answered > _FRESH:
             self._check_alive()
-        outcome = _in_thread(function)
+        outcome = in_thread(function)
         while not futures.wait([outcome], timeout=LOOK_AFTER).done:
             self._check_alive()  # if it raises, the call is left to end by itself
         self._answered = time.monotonic() if outcome.exception() is None else float("-inf")
@@ -93,7 +93,7 @@ def probe(uri: str) -> str | None:
     return f"HTTP {answer.status_code}" if answer.status_code in _DOWN else None
 
 
-def _in_thread(function: Callable[[], T]) -> futures.Future[T]:
+def in_thread(function: Callable[[], T]) -> futures.Future[T]:
     """Start the function in a thread that does not keep the process alive, with the caller's context."""
     outcome: futures.Future[T] = futures.Future()
     context = contextvars.copy_context()

@@ -106,7 +106,7 @@ class UncertaintyEvaluator(ModelEvaluator):
             table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
         else:
             table, mean = _of_model(model, dataset, evaluator_config, predictions)
-        run = _RecordedRun(run_id)
+        run = _RecordedRun(run_id, (dataset.name, dataset.digest) if dataset.digest else None)
         uq.log(
             dataset.labels_data,
             _pick(table, mean, "the predictive mean"),
@@ -126,8 +126,8 @@ class UncertaintyEvaluator(ModelEvaluator):
 class _RecordedRun(MLflowRun):
     """Remembers what arrived, as MLflow's result wants it."""
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(run_id)
+    def __init__(self, run_id: str, dataset: tuple[str, str] | None) -> None:
+        super().__init__(run_id, dataset=dataset)
         self.scalars: dict[str, float] = {}
         self.artifacts: dict[str, EvaluationArtifact] = {}
 

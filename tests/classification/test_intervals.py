@@ -17,8 +17,8 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
+from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import compute, find, select
-from uq_tracking.reading import logged_runs
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.class_groups import ClassGroupTables
 from uq_tracking.statistics.class_tally import classification_statistics, tally

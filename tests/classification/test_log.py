@@ -7,7 +7,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import InputError, SettingsError, TrackingWarning
-from uq_tracking.reading import logged_run, logged_runs
+from uq_tracking.logged_run import logged_run, logged_runs
 from uq_tracking.statistics.classification import ClassificationStatistics
 
 from .made import pixels, samples, softmax

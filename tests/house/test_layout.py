@@ -16,6 +16,7 @@ ROOT = Path(uq_tracking.__file__).parent
 ORDER = [
     ["errors"],
     ["hooks"],
+    ["formatting"],
     ["settings", "families"],
     ["inputs"],
     ["files"],
@@ -30,7 +31,7 @@ ORDER = [
     ["streams"],
     ["figures"],
     ["tracking"],
-    ["reading"],
+    ["logged_run"],
     ["rescoring", "comparison"],
     ["testing", "builtin", "demo", "frameworks"],
     ["cli"],

@@ -12,7 +12,7 @@ import uq_tracking as uq
 from tests.rescoring.places import Place, predictions
 from uq_tracking.errors import BackendError
 from uq_tracking.figures.picture import picture
-from uq_tracking.reading import logged_runs
+from uq_tracking.logged_run import logged_runs
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.directory import DirectoryStore
 

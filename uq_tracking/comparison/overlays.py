@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.comparison.rows import NOT_OVERLAID, ScoredRun
+from uq_tracking.comparison.runs import NOT_OVERLAID, ScoredRun
 from uq_tracking.curves import Curve
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
 from uq_tracking.metrics.ranking import FRACTIONS, n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -100,6 +100,7 @@ def _coverage(statistics: RegressionStatistics, settings: Settings) -> list[Curv
 
 
 def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     columns = {
         "rmv": np.sqrt(bins.mean_variance),

@@ -217,6 +217,9 @@ class _PerHalf(Standard):
     def pdf(self, z: FloatArray) -> FloatArray:
         raise Undefined(_PER_HALF)
 
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
 
 def _joined(pooled: Report, own: Sequence[Report]) -> Report:
     """The pooled report, with the halves' mean for what needs a half's own distribution, weighted by samples."""

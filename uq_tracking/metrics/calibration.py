@@ -10,7 +10,7 @@ import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
 from uq_tracking.metrics.registry import Metric, Undefined, require_squares, shared
-from uq_tracking.metrics.scoring import LEVELS, require_density
+from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -235,6 +235,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("ence")
     0.216953
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
@@ -253,6 +254,7 @@ def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("uce")
     0.0575
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
     return float(np.dot(bins.count, gap) / statistics.n)
@@ -280,6 +282,7 @@ def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("z_std")
     0.962968
     """
+    require_variance(settings)
     require_density(statistics)
     return math.sqrt(statistics.moments["z"].variance())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -18,6 +19,7 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("sharpness")
     0.380789
     """
+    require_variance(settings)
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
     return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
@@ -32,6 +34,7 @@ def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("mean_std")
     0.35
     """
+    require_variance(settings)
     return statistics.moments["std"].mean
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from uq_tracking.errors import FileFormatError, ShapeError
 from uq_tracking.inputs import Predictions
-from uq_tracking.reading import LoggedRun, logged_run
+from uq_tracking.logged_run import LoggedRun, logged_run
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.source import NothingStoredError, Source, floored, stored_report

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError
-from uq_tracking.reading import LoggedRun, logged_runs
+from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.verb import Progress, worked
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
-from uq_tracking.tracking.delivery import redact
 from uq_tracking.tracking.names import REPORT_FILE, curve_name
 from uq_tracking.tracking.resolve import open_store
+from uq_tracking.tracking.run_writer import redact
 
 SOURCE_TAG = "uq.synced"
 """Which run a copy was made of."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.files import read_predictions
-from uq_tracking.reading import LoggedRun
+from uq_tracking.logged_run import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.source import NothingStoredError, Source, floored

@@ -14,8 +14,8 @@ from uq_tracking.errors import (
     InputTypeError,
     SettingsError,
 )
+from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import select
-from uq_tracking.reading import logged_runs
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.classification import ClassificationStatistics

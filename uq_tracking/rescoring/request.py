@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from uq_tracking import __version__
 from uq_tracking.errors import SettingsError
+from uq_tracking.logged_run import LIMIT
 from uq_tracking.metrics.registry import Task, find, registry
-from uq_tracking.reading import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings

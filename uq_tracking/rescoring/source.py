@@ -9,8 +9,8 @@ from typing import Any
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError
 from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS
 from uq_tracking.inputs import Predictions
+from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric, registry
-from uq_tracking.reading import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.statistics.store import Statistics

@@ -10,18 +10,17 @@ from typing import Any
 
 from uq_tracking import hooks
 from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError
+from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import registry
-from uq_tracking.reading import LoggedRun
 from uq_tracking.report import Report
+from uq_tracking.rescoring.carry_over import carried_over, same_curve
 from uq_tracking.rescoring.common import CommonPredictor
 from uq_tracking.rescoring.foreign import foreign_source
-from uq_tracking.rescoring.keeping import same_curve, with_kept
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.scoring import recalibrated_anew, recalibrated_as_before, scored
 from uq_tracking.rescoring.source import NothingStoredError, Source, read_source, stored_report
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
-from uq_tracking.tracking.delivery import Delivery, redact
 from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
@@ -33,6 +32,7 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.publish import Content, publish, scores_digest
 from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.run_writer import RunWriter, redact
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def new_report(
             report = recalibrated_as_before(report, source, settings, logged)
     if logged is not None and not is_new:
         before = Settings.from_dict(logged.settings)
-        report = with_kept(
+        report = carried_over(
             report, logged, (lambda: scored(source, before, request, logged)) if changed else None
         )
     if request.recalibrates:
@@ -215,11 +215,11 @@ def write(run: LoggedRun, content: Content) -> None:
         reopened = store.reopen(stored.run_id)
         return Opened(reopened, lambda: store.close_run(reopened))
 
-    delivery = Delivery(Target(stored.uri.partition(":")[0], stored.uri, opened))
-    unmade = publish(content, [delivery])
-    problem = delivery.problem()
+    writer = RunWriter(Target(stored.uri.partition(":")[0], stored.uri, opened))
+    unmade = publish(content, [writer])
+    problem = writer.problem()
     if problem or unmade:
-        raise BackendError(" ".join([*unmade, *([problem] if problem else [])])) from delivery.error
+        raise BackendError(" ".join([*unmade, *([problem] if problem else [])])) from writer.error
 
 
 def _outcome(run: LoggedRun, status: Any, reason: str, **more: Any) -> Outcome:

@@ -12,10 +12,10 @@ from uq_tracking.report import Report
 from uq_tracking.settings import Method
 from uq_tracking.streams.classification import ClassificationAccumulator
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
+from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.tracking.sending import checked_step, send
 
 INPUT = (
     "logits",

@@ -21,7 +21,6 @@ from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tracking.backend import Run, finite
 from uq_tracking.tracking.cases import Case, cases
 from uq_tracking.tracking.class_cases import ClassCase, class_cases
-from uq_tracking.tracking.delivery import Delivery
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PREDICTIONS_FILE,
@@ -39,6 +38,7 @@ from uq_tracking.tracking.names import (
     scalar_name,
     tag_name,
 )
+from uq_tracking.tracking.run_writer import RunWriter
 
 PREDICTIONS_LIMIT = 256 * 2**20
 """Bytes of predictions up to which ``predictions="auto"`` stores them."""
@@ -74,7 +74,7 @@ class Content:
     """What goes into the same runs besides, such as further outputs."""
 
 
-def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
+def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     """Write the content to every tracker; drawings are made once.
 
     Content with a seal goes into runs that hold something already: it is written in the order in which an
@@ -83,7 +83,7 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
     Returns
     -------
     list of str
-        What could not be made, each a sentence; what could not be delivered stands in the deliveries.
+        What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
     unmade: list[str] = []
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
@@ -92,15 +92,15 @@ def publish(content: Content, deliveries: Sequence[Delivery]) -> list[str]:
             own.mkdir()
             for group in _groups(each, own):
                 writes = list(_made(group, unmade))
-                for delivery in deliveries:
-                    if not (content.seal and delivery.lost):
-                        delivery.write_together(writes)
-    for delivery in deliveries:
-        if content.seal and not unmade and not delivery.lost:
-            delivery.write(
+                for writer in writers:
+                    if not (content.seal and writer.lost):
+                        writer.write_together(writes)
+    for writer in writers:
+        if content.seal and not unmade and not writer.lost:
+            writer.write(
                 "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
             )
-        delivery.close()
+        writer.close()
     return unmade
 
 

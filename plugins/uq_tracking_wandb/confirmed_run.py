@@ -1,0 +1,108 @@
+"""Runs on a server that are marked complete only when the server shows that they are.
+
+``wandb-core`` uploads in the background: a tag may arrive long before the files and scores that it speaks of, and a
+process that is killed in between would leave it behind. So such tags are set through the public API, after the run
+has been finished and read back.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from uq_tracking.errors import TrackerUnreachableError
+from uq_tracking.tracking.backend import finite
+from uq_tracking_wandb.history import Recall
+from uq_tracking_wandb.media import numbers
+from uq_tracking_wandb.session import FINISH_SECONDS, OwnedRun
+from uq_tracking_wandb.tags import config_with, tags_in
+
+if TYPE_CHECKING:
+    import wandb
+    from wandb.apis.public import Run as ApiRun
+
+SHOWN_SECONDS = 30.0
+"""How long the server may take to show what it has accepted."""
+
+_PAUSE = 0.25
+"""Seconds before the server is asked again, doubled every time."""
+
+
+class OnlineRun(OwnedRun):
+    """An online run that this package opened: every version of its artifact is waited for, and ``seal`` is last.
+
+    Parameters
+    ----------
+    run, recall, failed
+        As for ``OwnedRun``.
+    read
+        Asks the server for the run.
+    """
+
+    def __init__(
+        self,
+        run: wandb.Run,
+        read: Callable[[], ApiRun],
+        recall: Recall | None = None,
+        *,
+        failed: bool = False,
+    ) -> None:
+        super().__init__(run, recall=recall, patience=int(FINISH_SECONDS), failed=failed)
+        self._read = read
+        self._scalars: dict[str, float] = {}
+        self._tags: dict[str, str] = {}
+        self._seal: dict[str, str] = {}
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Write the finite numbers; see `WandbRun`."""
+        super().log_scalars(scalars, step=step)
+        self._scalars.update(finite(scalars))
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Set tags in the run's config; see `WandbRun`."""
+        super().set_tags(tags)
+        self._tags.update({name: str(value) for name, value in tags.items()})
+
+    def seal(self, tags: Mapping[str, str]) -> None:
+        """Set these tags when the run is closed, after all else has arrived."""
+        self._seal.update(tags)
+
+    def close(self) -> None:
+        """Finish the run; then, if it is sealed, wait until the server shows what was written and set the seal.
+
+        Raises
+        ------
+        TimeoutError
+            Uploads take too long; TrackerUnreachableError when the server does not show them. There is no seal then.
+        """
+        super().close()
+        seal, self._seal = self._seal, {}
+        if seal:
+            run = self._shown()
+            run.config.update(config_with(run.config, seal))
+            run.update()
+
+    def _shown(self) -> ApiRun:
+        """The run as the server has it, complete: ``ApiRun.update`` writes back all that it has read."""
+        end, pause = time.monotonic() + SHOWN_SECONDS, _PAUSE
+        while not self._is_complete(run := self._read()):
+            if time.monotonic() > end:
+                raise TrackerUnreachableError(
+                    f"{self.uri}: the server does not show the scores {SHOWN_SECONDS:g} s after it was sent them; "
+                    "the run is not marked as done, try again later"
+                )
+            time.sleep(pause)
+            pause *= 2
+        return run
+
+    def _is_complete(self, run: ApiRun) -> bool:
+        summary, tags = run.summary_metrics, tags_in(run.config)
+        scalars = numbers(summary)
+        shown = all(
+            isinstance(summary.get(key), Mapping)  # an aggregate that the user has defined
+            or math.isclose(scalars.get(key, math.nan), value, rel_tol=1e-9)
+            for key, value in self._scalars.items()
+        )
+        return shown and all(tags.get(name) == value for name, value in self._tags.items())

@@ -1,0 +1,145 @@
+"""Nothing is overwritten with less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from tests.rescoring.places import arrays, predictions
+from uq_tracking.rescoring.carry_over import carried_over
+
+
+def ensemble(n=200, members=6):
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=n)
+    return uq.Predictions.from_samples(target, target + rng.normal(size=(members, n)))
+
+
+def sample_keys():
+    from uq_tracking.metrics.registry import registry
+
+    return [key for key, metric in registry().items() if "samples" in metric.needs]
+
+
+def test_scores_that_need_samples_are_kept_or_computed_again(dir_place):
+    logged = dir_place.log(ensemble(), metrics=["rmse", *sample_keys()])
+    assert set(sample_keys()) <= logged.scores.keys() | logged.undefined.keys()
+    (outcome,) = uq.rescore(dir_place.uri).done
+    assert outcome.source == "exact statistics"
+    report = dir_place.run().report()
+    for key in sample_keys():
+        assert report.scores.get(key) == logged.scores.get(key)
+    (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).done
+    assert outcome.source == "predictions"
+    for key in sample_keys():
+        assert dir_place.run().report().scores.get(key) == pytest.approx(logged.scores.get(key), rel=1e-12)
+
+
+def test_without_predictions_they_are_kept_and_marked(dir_place):
+    logged = dir_place.log(ensemble(), metrics=["rmse", *sample_keys()], predictions=False)
+    (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).done
+    assert "kept as they were" in outcome.reason
+    report = dir_place.run().report()
+    for key in logged.scores.keys() & set(sample_keys()):
+        assert report.scores[key] == logged.scores[key]
+        assert "alpha 0.95" in report.provenance["kept"][key]
+
+
+def test_a_metric_that_is_no_longer_installed_keeps_its_value():
+    new = uq.evaluate(predictions())
+    old = replace(new, scores={**new.scores, "of_a_plugin": 3.0}, undefined={**new.undefined, "other": "why"})
+    report = carried_over(new, old, None)
+    assert report.scores["of_a_plugin"] == 3.0
+    assert report.undefined["other"] == "why"
+    assert list(report.provenance["kept"]) == ["of_a_plugin"]
+
+
+def test_a_definition_that_was_corrected_replaces_the_old_value():
+    new = uq.evaluate(predictions())
+    old = replace(new, scores={**new.scores, "nll": 99.0})
+    assert carried_over(new, old, None).scores == new.scores
+    gone = replace(new, scores={k: v for k, v in new.scores.items() if k != "nll"}, undefined={"nll": "why"})
+    assert "nll" not in carried_over(gone, new, None).scores
+
+
+def test_intervals_of_scores_that_a_setting_changes_are_made_again(dir_place):
+    groups = np.repeat(np.arange(30), 10)
+    data = uq.Predictions(*arrays(300), groups=groups)
+    logged = dir_place.log(data, predictions=False)
+    assert logged.intervals
+    uq.rescore(dir_place.uri, alpha=0.8)
+    report = dir_place.run().report()
+    wanted = uq.evaluate(data, alpha=0.8)
+    assert report.intervals.keys() == wanted.intervals.keys()
+    for key, (low, high) in wanted.intervals.items():
+        if key in ("merci", "n_merci"):  # from the groups' statistics, which are stored more coarsely
+            assert report.intervals[key] == pytest.approx((low, high), abs=0.02 * (high - low))
+            assert report.intervals[key] != logged.intervals[key]
+        else:
+            assert report.intervals[key] == logged.intervals[key]
+    assert report.provenance["intervals"] == wanted.provenance["intervals"]
+
+
+def test_intervals_without_the_statistics_of_groups_are_kept_where_they_still_hold():
+    old = uq.evaluate(predictions())
+    old = replace(old, intervals={"nll": (0.6, 0.7), "merci": (0.8, 0.9)})
+    new = uq.evaluate(predictions(), alpha=0.8)
+    report = carried_over(new, old, lambda: uq.evaluate(predictions()))
+    assert report.intervals == {"nll": (0.6, 0.7)}
+
+
+def test_recalibrations_that_cannot_be_made_again_say_of_which_settings_they_are(dir_place):
+    dir_place.log(predictions(), calibration=True, predictions=False)
+    uq.rescore(dir_place.uri, alpha=0.9)
+    entry = dir_place.run().report().recalibration["methods"]["std_scaling"]
+    assert entry["settings"]["alpha"] == 0.95
+    assert dir_place.run().stored.scalars["uq_recalibrated/nll"] == entry["scores"]["nll"]
+
+
+def test_extra_curves_and_verdicts_are_kept(dir_place):
+    logged = dir_place.log(predictions(), curves="scale_sweep", predictions=False)
+    extra = logged.curves.keys() - uq.evaluate(predictions()).curves.keys()
+    assert extra
+    uq.rescore(dir_place.uri, alpha=0.9)
+    report = dir_place.run().report()
+    assert extra <= report.curves.keys()
+    assert report.verdicts == logged.verdicts
+    assert {f"curve {name}" for name in extra} <= report.provenance["kept"].keys()
+
+
+class TestClassifications:
+    @pytest.fixture
+    def data(self):
+        rng = np.random.default_rng(0)
+        probs = rng.dirichlet([1, 1, 1], size=400)
+        return np.array([rng.choice(3, p=p) for p in probs]), probs
+
+    def test_are_rescored_from_statistics(self, dir_place, data):
+        quiet = {"figures": False, "maps": False, "strict": True}
+        logged = uq.log_classification(
+            *data, run=dir_place.uri, method="m", class_names=["a", "b", "c"], **quiet
+        )
+        (outcome,) = uq.rescore(dir_place.uri, n_bins=5).done
+        assert outcome.source == "exact statistics"
+        wanted = uq.evaluate_classification(*data, n_bins=5, class_names=["a", "b", "c"])
+        report = dir_place.run().scored()
+        assert report.scores == pytest.approx(wanted.scores, rel=1e-12)
+        assert report.settings == wanted.settings
+        assert report.scores["ece"] != logged.scores["ece"]
+
+    def test_are_recalibrated_from_predictions(self, dir_place, data):
+        quiet = {"figures": False, "maps": False, "strict": True}
+        uq.log_classification(*data, run=dir_place.uri, method="m", **quiet)
+        from uq_tracking.recalibration import recalibrate
+
+        fitted = recalibrate((data[0], np.log(data[1])), "temperature")
+        summary = uq.rescore(dir_place.uri, calibration=fitted)
+        assert len(summary.done) == 1, str(summary)
+        wanted = uq.evaluate_classification(*data, calibration=fitted)
+        found = dir_place.run().report().recalibration["methods"]["temperature"]
+        assert found["scores"] == pytest.approx(
+            wanted.recalibration["methods"]["temperature"]["scores"], rel=1e-12
+        )

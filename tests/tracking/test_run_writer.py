@@ -1,0 +1,94 @@
+"""A tracker that fails is given up soon, and what was lost is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
+from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.run_writer import RunWriter, redact
+
+
+@pytest.fixture
+def writer(tmp_path):
+    run = DirectoryStore(tmp_path).create("a")
+    return RunWriter(Target("dir", "dir:a", lambda: Opened(run)))
+
+
+def fine(run):
+    run.set_tags({"a": "b"})
+
+
+def failing(error):
+    def action(run):
+        raise error
+
+    return action
+
+
+def test_one_failure_stops_nothing(writer):
+    for name, action in (
+        ("a", fine),
+        ("b", failing(OSError("full"))),
+        ("c", fine),
+        ("d", failing(OSError("again"))),
+    ):
+        writer.write(name, action)
+    assert (writer.lost, writer.arrived) == (["b", "d"], 2)
+    assert writer.problem() == "dir (dir:a) did not take b and 1 more; the rest was logged. OSError: full"
+
+
+def test_two_failures_in_a_row_are_enough(writer):
+    asked = []
+    for name in "abcd":
+        writer.write(name, lambda run: asked.append(1) or failing(OSError("full"))(run))
+    assert len(asked) == 2
+    assert writer.lost == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("error", [TrackerUnreachableError("gone"), RunNotFoundError("gone")])
+def test_a_dead_tracker_is_asked_once(writer, error):
+    asked = []
+    for name in "ab":
+        writer.write(name, lambda run: asked.append(1) or failing(error)(run))
+    assert len(asked) == 1
+
+
+def test_a_run_that_cannot_be_opened_is_tried_once():
+    opened = []
+    writer = RunWriter(Target("x", "x:y", lambda: opened.append(1) or failing(OSError("no"))(None)))
+    writer.write("a", fine)
+    writer.write_together([("b", fine), ("c", fine)])
+    writer.close()
+    assert len(opened) == 1
+    assert writer.problem() == "x (x:y) did not take a and 2 more. OSError: no"
+
+
+def test_failing_to_close_is_told(tmp_path):
+    run = DirectoryStore(tmp_path).create("a")
+    writer = RunWriter(Target("dir", "dir:a", lambda: Opened(run, lambda: failing(OSError("stuck"))(run))))
+    writer.write("a", fine)
+    writer.close()
+    assert (
+        writer.problem() == "dir (dir:a) did not take the end of the run; the rest was logged. OSError: stuck"
+    )
+
+
+def test_nothing_to_say_when_all_is_well(writer):
+    writer.write("a", fine)
+    writer.close()
+    assert writer.problem() is None
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("postgresql://u:p@db/x failed", "postgresql://***@db/x failed"),
+        ("url 'https://token@host'", "url 'https://***@host'"),
+        ("https://h/?api_key=abc&x=1", "https://h/?api_key=***&x=1"),
+        ("https://host/a@b stays", "https://host/a@b stays"),
+    ],
+)
+def test_redaction(text, safe):
+    assert redact(text) == safe

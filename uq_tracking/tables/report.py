@@ -1,0 +1,69 @@
+"""A report as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+COLUMNS = (
+    Column("value"),
+    Column("interval"),
+    Column("unit", numeric=False),
+    Column("better", numeric=False),
+    Column("meaning", numeric=False),
+)
+
+
+def report_table(report: Report) -> Table:
+    """One row per score, in the registry's order."""
+    known = registry(report.task)
+    rows = tuple(_row(report, key, known.get(key)) for key in report.scores)
+    columns = COLUMNS if report.intervals else tuple(c for c in COLUMNS if c.key != "interval")
+    return Table(
+        corner="score",
+        columns=columns,
+        rows=rows,
+        title=_title(report),
+        remarks=(
+            *(f"{key}: undefined, {reason}" for key, reason in report.undefined.items()),
+            *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
+        ),
+    )
+
+
+def _row(report: Report, key: str, metric: Metric | None) -> Row:
+    """One score; a metric of a plugin that is not installed here has a value only."""
+    interval = report.intervals.get(key)
+    cell = Cell(report.scores[key], interval=interval)
+    cells = {"value": cell, "interval": Cell(words=cell.interval_text)}
+    unit, better, meaning = "", "", ""
+    if metric is not None:
+        unit = unit_text(metric.unit, report.settings.get("unit"))
+        better, meaning = better_text(metric), metric.summary
+    texts = {"unit": unit, "better": better, "meaning": meaning}
+    return Row(key, cells | {name: Cell(words=text) for name, text in texts.items()}, "score")
+
+
+def _title(report: Report) -> str:
+    """What was scored, in one line."""
+    left_out = [
+        f"{count:,} {key.removeprefix('n_')}" for key, count in report.counts.items() if key != "n" and count
+    ]
+    rest = f" ({', '.join(left_out).replace('_', ' ')})" if left_out else ""
+    return f"{report.counts['n']:,} samples{rest}; {report.provenance.get('statistics')} statistics"
+
+
+def outputs_table(reports: Mapping[str, Report]) -> Table:
+    """One row per score, one column per output of a model."""
+    keys = dict.fromkeys(key for report in reports.values() for key in report.scores)
+    rows = (
+        Row(key, {name: Cell(report.scores.get(key)) for name, report in reports.items()}, "score")
+        for key in keys
+    )
+    return Table("output", tuple(Column(name) for name in reports), tuple(rows))
