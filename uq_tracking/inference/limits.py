@@ -1,6 +1,7 @@
 r"""Confidence limits of an estimate from the contributions of independent units (samples, or groups of them).
 
-The contributions :math:`u_i` are jackknife influences: they sum to zero, and :math:`\sum u_i^2` estimates the variance.
+The contributions :math:`u_i` are jackknife influences: they sum to zero, and :math:`\sum u_i^2` is
+close to the variance.
 Two corrections make the limits of skewed or heavy-tailed contributions hold:
 
 * the cubic transformation of Hall (1992, Journal of the Royal Statistical Society B 54, 221), which removes the

@@ -1,14 +1,14 @@
 """Noise floors: what a perfectly calibrated forecast scores for no other reason than that data are finite.
 
 A score that is 0 at perfect calibration and never below lies above 0 in every finite sample. Its floor is its
-distribution when the truth is drawn from the forecasts themselves, with these standard deviations or confidences, this
-number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 2019; Widmann et al. 2019):
+distribution when the truth is drawn from the forecasts themselves, with these standard deviations or confidences,
+this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 2019; Widmann et al. 2019):
 
 * **Independent samples.** Shares at levels are those of uniform variables (a Brownian bridge; drawn exactly for small
   N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the forecasts' own fourth
   moments. Bins of a classification are binomial.
-* **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show: the
-  gaps move like a multivariate t with the groups' jackknife covariance and G - 1 degrees of freedom. Below twenty
+* **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show:
+  the gaps move like a multivariate t with the groups' jackknife covariance and G - 1 degrees of freedom. Below twenty
   groups that covariance is poorly known.
 """
 
@@ -33,6 +33,8 @@ from uq_tracking.statistics.grouped import FloatArray
 
 DRAWS = 2000
 """Simulated scores of a calibrated forecast; the share of them beyond a 5 % point is known to half a per cent."""
+DRAWS_OF_GROUPS = 1000
+"""The same where groups are resampled."""
 FEWEST_GROUPS = 8
 """Below this number of groups nothing is said of their spread."""
 TRUSTED_GROUPS = 20
@@ -184,8 +186,8 @@ def uniform_gaps(n: int, kind: Kind) -> FloatArray:
 def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Degrees of freedom of each bin's mean squared error under the family, and its weight in UCE.
 
-    ``(sum s^2)^2 / sum s^4`` for Gaussian errors, from the standard deviations at 64 ranks of each bin; other families
-    multiply the variance of e^2 by (kurtosis - 1) / 2.
+    ``(sum s^2)^2 / sum s^4`` for Gaussian errors, from the standard deviations at 64 ranks of each bin; other
+    families multiply the variance of e^2 by (kurtosis - 1) / 2.
     """
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
@@ -202,21 +204,21 @@ def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, F
 
 def kurtosis_of(family: Standard) -> float:
     """Fourth moment of a standardised family; Undefined where it is infinite."""
-    known = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8}
+    known = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
     if family.name in known:
         return known[family.name]
     dof = getattr(family, "dof", None)
     if dof is not None:
         if dof <= 4:
             raise Undefined("squared errors of this family have no variance, so no floor can be given")
-        return 3 + 6 / (dof - 4)
+        return float(3 + 6 / (dof - 4))
     u = (np.arange(4096) + 0.5) / 4096
-    return float(np.mean(family.quantile(u) ** 4))
+    return float(np.mean(np.power(family.quantile(u), 4)))
 
 
 def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:
     moves, weights = group_moves(statistics, kind, settings)
-    noise = multivariate_t(left_out_moves(moves), DRAWS)
+    noise = multivariate_t(left_out_moves(moves))
     if kind == "variance":  # moves of log(MSE / MV), which do not depend on how large the ratio is
         return Drawn(np.expm1(noise), weights)
     return Drawn(noise, weights)
@@ -228,11 +230,19 @@ def left_out_moves(without: FloatArray) -> FloatArray:
     return np.asarray((without.mean(axis=0) - without) * math.sqrt((groups - 1) / groups))
 
 
-def multivariate_t(contributions: FloatArray, draws: int, seed: int = SEED) -> FloatArray:
+def multivariate_t(contributions: FloatArray) -> FloatArray:
     """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate."""
-    rng, groups = np.random.default_rng(seed), len(contributions)
-    noise = rng.normal(size=(draws, groups)) @ contributions
-    return np.asarray(noise * np.sqrt((groups - 1) / rng.chisquare(groups - 1, (draws, 1))))
+    return np.asarray(_t_weights(len(contributions)) @ contributions)
+
+
+@lru_cache(maxsize=8)
+def _t_weights(groups: int) -> FloatArray:
+    """Weights of groups in every draw: normal, over the root of a chi-square on its degrees of freedom."""
+    rng = np.random.default_rng(SEED)
+    made = rng.normal(size=(DRAWS_OF_GROUPS, groups))
+    made *= np.sqrt((groups - 1) / rng.chisquare(groups - 1, (DRAWS_OF_GROUPS, 1)))
+    made.setflags(write=False)
+    return np.asarray(made)
 
 
 def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatArray, FloatArray]:
@@ -241,9 +251,9 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
     Bins of variances hold the logarithm of mean squared error over mean variance.
     """
     if kind in GRIDS:
-        count = read.below_quantiles if kind == "quantiles" else read.covered
-        levels = GRIDS[kind]
-        return shares_without(count(statistics, read.family(settings), levels), statistics), np.empty(0)
+        counted = read.below_quantiles if kind == "quantiles" else read.covered
+        inside = counted(statistics, read.family(settings), GRIDS[kind])
+        return shares_without(inside, statistics), np.empty(0)
     if kind == "variance":
         if statistics.n < settings.n_bins:
             raise Undefined("too few samples for the bins")
@@ -272,5 +282,3 @@ def _log_ratio_without(square: FloatArray, variance: FloatArray) -> FloatArray:
     if np.any(left <= 0) or np.any(stated <= 0):
         raise Undefined("a bin has errors, or standard deviations, above 0 in a single group only")
     return np.asarray(np.log(left / stated))
-
-

@@ -1,7 +1,8 @@
 r"""Whether stated uncertainties tell large errors from small ones: a test of the area under the random gain.
 
-The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples that remain when
-the share f of the most uncertain is taken away; a random order, and a constant, score 0. Each sample (or group) contributes
+The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples that remain
+when the share f of the most uncertain is taken away; a random order, and a constant, score 0. Each sample (or group)
+contributes
 
 .. math:: u_i = -\int \tfrac12 \sqrt{M_f / M_1} \left[\frac{\sum_{j \in i, f} (b_j - M_f)}{K_f M_f}
           - \frac{\sum_{j \in i} (b_j - M_1)}{N M_1}\right] df
@@ -42,10 +43,8 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
     step = _trapezoid_weights() * model / power
     if read.group_count(statistics) is not None:
         table, groups = statistics.groups.orders[by], len(statistics.groups)
-        totals = np.bincount(table.column, table.sums["count"], minlength=len(table.bucket))
-        share = read.shares_below(totals, kept)
-        count, error = read.dense(table, "count", groups), read.dense(table, payload, groups)
-        return Influence.of(_contributions(count @ share, error @ share, mean, kept, step))
+        count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
+        return Influence.of(_contributions(count, error, mean, kept, step))
     if task == "regression":
         return Influence.of(*_of_cells(statistics, mean, kept, step))
     return Influence.of(*_of_bounded(statistics, mean, kept, step))
@@ -62,7 +61,7 @@ def _contributions(
     """Contributions of units from their samples and errors that remain, each of shape (units, fractions)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
-    return -(part - part[:, :1]) @ step
+    return np.asarray((part[:, :1] - part) @ step)
 
 
 def _of_places(
@@ -77,7 +76,7 @@ def _of_places(
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(mean > 0, step / (kept * mean), 0.0)
     start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
-    return -(error * start - end - step.sum() * (error - mean[0]) / (kept[0] * mean[0]))
+    return np.asarray(end - error * start + step.sum() * (error - mean[0]) / (kept[0] * mean[0]))
 
 
 def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: FloatArray) -> FloatArray:
@@ -100,7 +99,7 @@ def _of_cells(
     square = np.square((error_low + error_high) / 2)
     square *= mean[0] * count.sum() / max(np.dot(square, count), read.ZERO_GAP)
     level, place = np.unique(std_low, return_inverse=True)
-    high = np.cumsum(np.bincount(place, count, minlength=len(level)))
+    high = np.cumsum(read.added(place, count, len(level)))
     low = np.concatenate([[0.0], high[:-1]])
     return _of_places(low[place], high[place], square, mean, kept, step), count
 
@@ -108,7 +107,7 @@ def _of_cells(
 def _of_bounded(
     statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Contributions of a classification's samples; where several share an entropy, their spread is the largest possible.
+    """Contributions of a classification's samples; where several share an entropy, with the largest possible spread.
 
     Brier scores lie between 0 and 2: of samples with the same entropy and mean b, spread is largest where the share
     b / 2 of them scores 2 and the others 0.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.families import Standard, family_of
 from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
@@ -30,7 +31,17 @@ def group_count(statistics: Any) -> int | None:
 def group_sizes(statistics: Any) -> FloatArray:
     """Samples of each group."""
     table = next(iter(statistics.groups.orders.values()))
-    return np.bincount(table.row, table.sums["count"], minlength=len(statistics.groups))
+    return added(table.row, table.sums["count"], len(statistics.groups))
+
+
+def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
+    """Sums of the values that share a place."""
+    return np.asarray(np.bincount(place, values, minlength=size), dtype=np.float64)
+
+
+def column_sums(table: Table, name: str) -> FloatArray:
+    """One sum of a table over all groups, shape (buckets,)."""
+    return added(table.column, table.sums[name], len(table.bucket))
 
 
 def equal_edges(n: int, n_bins: int) -> IntArray:
@@ -39,16 +50,18 @@ def equal_edges(n: int, n_bins: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
 
 
-def shares_below(totals: FloatArray, positions: FloatArray) -> FloatArray:
-    """Share of each bucket's samples that lie before each position, shape (buckets, positions).
+def sums_below(table: Table, name: str, groups: int, positions: FloatArray) -> FloatArray:
+    """Sum of each group over the samples of all groups before each position, shape (groups, positions).
 
-    ``totals`` are the buckets' samples in order; inside a bucket the samples have no order.
+    Positions count samples of all groups, in order; inside a bucket they have no order.
     """
+    totals = column_sums(table, "count")
     ends = np.cumsum(totals)
-    starts = ends - totals
-    return np.asarray(
-        np.clip((positions[None, :] - starts[:, None]) / np.maximum(totals, ZERO_GAP)[:, None], 0, 1)
-    )
+    bucket = np.minimum(np.searchsorted(ends, positions), len(totals) - 1)
+    part = np.clip((positions - ends[bucket] + totals[bucket]) / np.maximum(totals[bucket], ZERO_GAP), 0, 1)
+    cells = dense(table, name, groups)
+    whole_buckets = np.cumsum(cells, axis=1)[:, bucket]
+    return np.asarray(whole_buckets - (1 - part) * cells[:, bucket])
 
 
 def dense(table: Table, name: str, groups: int) -> FloatArray:
@@ -61,26 +74,24 @@ def dense(table: Table, name: str, groups: int) -> FloatArray:
 def whole(table: Table, by: str, bits: int) -> Grouped:
     """All groups of a table together."""
     low, width = edges_of(table.bucket, bits)
-    sums = {
-        name: np.bincount(table.column, values, minlength=len(table.bucket))
-        for name, values in table.sums.items()
-    }
+    sums = {name: column_sums(table, name) for name in table.sums}
     count = np.rint(sums.pop("count")).astype(np.int64)
     return Grouped(by, low, width, count, sums)
 
 
 def binned(table: Table, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
     """Sums of each group in the bins between positions ``edges``, each of shape (groups, bins)."""
-    totals = np.bincount(table.column, table.sums["count"], minlength=len(table.bucket))
-    share = np.diff(shares_below(totals, np.asarray(edges, dtype=float)), axis=1)
-    return [dense(table, name, groups) @ share for name in names]
+    return [np.diff(sums_below(table, name, groups, edges), axis=1) for name in names]
 
 
 def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray]:
     """Sums of s^2 and of e^2 of each group in the equal-count bins of ENCE, each of shape (groups, bins)."""
     groups = statistics.groups
     variance, square = binned(
-        groups.orders["std"], len(groups), equal_edges(statistics.n, n_bins), ("std2", "sq_error")
+        groups.orders["std"],
+        len(groups),
+        equal_edges(statistics.n, n_bins).astype(float),
+        ("std2", "sq_error"),
     )
     return variance, square
 
@@ -99,11 +110,12 @@ def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> Fl
 def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
     table = statistics.groups.orders["z"]
     together = whole(table, "z", statistics.groups.bits)
-    share = shares_below(together.count.astype(float), together.position(z, side))
-    return dense(table, "count", len(statistics.groups)) @ share
+    return sums_below(table, "count", len(statistics.groups), together.position(z, side))
 
 
-def confidence_sums(statistics: Any, n_bins: int, *, equal: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def confidence_sums(
+    statistics: Any, n_bins: int, *, equal: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
     groups, table = statistics.groups, statistics.groups.orders["doubt"]
     if equal:
@@ -142,7 +154,7 @@ def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, sums of doubt, and samples classified right, of each group."""
     table, size = statistics.groups.orders["doubt"], len(statistics.groups)
     count, doubt, correct = (
-        np.bincount(table.row, table.sums[name], minlength=size) for name in ("count", "doubt", "correct")
+        added(table.row, table.sums[name], size) for name in ("count", "doubt", "correct")
     )
     return count, doubt, correct
 

@@ -40,6 +40,8 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
             f"{statistics.counts['n_zero_std']} standard deviations are 0, so errors have no scale"
         )
     if read.group_count(statistics) is not None:
+        if not family.has_variance:
+            raise Undefined("the family has no variance, and of groups nothing else is known")
         mean, influence = _grouped_square(statistics)
     else:
         mean, influence = _independent_square(statistics, family)
@@ -109,7 +111,7 @@ def error_scale(statistics: Any, level: float) -> Estimated:
         raise Undefined("every stated probability is 1, so no error is admitted")
     ratio = wrong / doubt
     if read.group_count(statistics) is not None:
-        if not 0 < wrong:
+        if wrong <= 0:
             raise Undefined("no sample is misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
@@ -158,4 +160,3 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         influence = Influence(n, *np.sum(parts, axis=0).tolist())
     low, high = influence.limits(gap, level)
     return Estimated(gap, low, high, influence.dominance)
-

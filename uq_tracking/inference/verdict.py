@@ -11,8 +11,8 @@ bias                 95 % interval of the mean error
 ===================  ==================================================================================
 
 Scale is the root of the mean squared standardised error, or the errors made over those that the probabilities admit.
-Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing from
-most samples of such data. Then only overconfidence can be concluded from the scale.
+Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing
+from most samples of such data. Then only overconfidence can be concluded from the scale.
 """
 
 from __future__ import annotations
@@ -124,9 +124,7 @@ class Verdict:
         return cls(**{**known, **parts, "caveats": tuple(known.get("caveats", ()))})
 
 
-def verdict_of(
-    statistics: Any, task: str, settings: Settings, noise: Mapping[str, NoiseFloor]
-) -> Verdict:
+def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[str, NoiseFloor]) -> Verdict:
     """The verdict on statistics; a task it cannot judge has "not enough data"."""
     tests = _Tests(statistics, task, settings, noise)
     reason = tests.too_little()
@@ -228,11 +226,15 @@ class _Tests:
             return None
         if read.group_count(self.statistics) is None:
             known = self.noise.get("pit_ks")
-            return known.p if known else kolmogorov_floor(self.statistics.n, pit_ks(self.statistics, self.settings)).p
+            return (
+                known.p
+                if known
+                else kolmogorov_floor(self.statistics.n, pit_ks(self.statistics, self.settings)).p
+            )
         moves, weights = group_moves(self.statistics, "quantiles", self.settings)
         observed = read.below_quantiles(self.statistics, read.family(self.settings), LEVELS).sum(axis=0)
         gap = float(np.abs(observed / self.statistics.n - LEVELS).max())
-        return floor_of(np.sort(largest(multivariate_t(left_out_moves(moves), 2000), weights)), gap).p
+        return floor_of(np.sort(largest(multivariate_t(left_out_moves(moves)), weights)), gap).p
 
     def _floor_of_ece(self) -> NoiseFloor | None:
         from uq_tracking.inference.noise import noise_floors
@@ -255,7 +257,9 @@ class _Tests:
         low, high = influence.limits(gain, LEVEL)
         if not low <= high:  # a single sample carries every error
             return "not enough data", recovered
-        return ("useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"), recovered
+        return (
+            "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
+        ), recovered
 
     def _curves(self) -> tuple[FloatArray, FloatArray, float]:
         """Sparsification curves of model and oracle, and the mean error."""

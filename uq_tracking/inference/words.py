@@ -32,7 +32,9 @@ def sentences(
     return " ".join(part for part in parts if part)
 
 
-def _of_deviations(calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings) -> str:
+def _of_deviations(
+    calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
+) -> str:
     if calibration == "overconfident" and scale is not None:
         value, low, high = _factors(scale.value, scale.low, scale.high)
         return (
@@ -53,7 +55,7 @@ def _of_deviations(calibration: str, scale: Estimate | None, shape_p: float | No
             f"{_though_scale(scale)}."
         )
     if calibration == "consistent with calibrated":
-        return f"Consistent with calibrated{_within(scale, 'standard deviations')}."
+        return f"Consistent with calibrated{_within(scale)}."
     return "Not enough data to judge calibration."
 
 
@@ -75,16 +77,16 @@ def _of_probabilities(
             f"(p {_p(shape_p)}){_though_scale(scale)}."
         )
     if calibration == "consistent with calibrated":
-        return f"Consistent with calibrated{_within(scale, 'probabilities of error')}."
+        return f"Consistent with calibrated{_within(scale)}."
     return "Not enough data to judge calibration."
 
 
-def _within(scale: Estimate | None, what: str) -> str:
+def _within(scale: Estimate | None) -> str:
     """How large a scale error is still possible."""
     if scale is None:
         return ""
     value, low, high = _factors(scale.value, scale.low, scale.high)
-    return f": {what} would be right after a factor of {value} ({low} to {high}), which may be 1"
+    return f": no scale error is found (best factor {value}, {low} to {high})"
 
 
 def _though_scale(scale: Estimate | None) -> str:
@@ -95,15 +97,17 @@ def _though_scale(scale: Estimate | None) -> str:
 
 
 def _ranking(ranking: str, recovered: float | None) -> str:
-    share = "" if recovered is None else f": sorting by it brings {100 * recovered:.0f} % of what an oracle would gain"
-    if ranking == "useful":
-        share = "" if recovered is None else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
-        return f"It knows where it errs{share}."
-    if ranking == "no better than constant":
-        return "Its uncertainty ranks errors no better than a constant would."
-    if ranking == "worse than constant":
-        return f"Its uncertainty ranks errors worse than a constant would{share}."
-    return ""
+    share = (
+        ""
+        if recovered is None
+        else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
+    )
+    words = {
+        "useful": f"It knows where it errs{share}.",
+        "no better than constant": "Its uncertainty ranks errors no better than a constant would.",
+        "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
+    }
+    return words.get(ranking, "")
 
 
 def _bias(bias: Estimate, settings: Settings) -> str:
