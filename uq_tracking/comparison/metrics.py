@@ -7,7 +7,7 @@ from typing import Any
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.metrics.registry import FAMILIES, Metric, registry
 
 HEADLINE: Mapping[str, tuple[str, ...]] = {
     "regression": (
@@ -25,16 +25,7 @@ HEADLINE: Mapping[str, tuple[str, ...]] = {
 }
 """One or two metrics of every kind, the one that rows are sorted by first."""
 
-FAMILY_OF_MODULE: Mapping[str, str] = {
-    "accuracy": "Accuracy",
-    "scoring": "Scoring rules",
-    "calibration": "Calibration",
-    "ranking": "Ranking of errors",
-    "sharpness": "Sharpness",
-    "classification": "Classification",
-}
-"""What the modules that define our metrics judge; metrics of plugins come last."""
-ACCURACY = FAMILY_OF_MODULE["accuracy"]
+ACCURACY = FAMILIES["accuracy"]
 OTHER = "Other"
 
 
@@ -68,13 +59,12 @@ def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
 
 def family(metric: Metric) -> str:
     """What a metric judges, in a word or two."""
-    package, _, module = metric.function.__module__.rpartition(".")
-    return FAMILY_OF_MODULE.get(module, OTHER) if package == "uq_tracking.metrics" else OTHER
+    return FAMILIES.get(metric.family, OTHER)
 
 
 def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
     """The metrics of each family that occurs."""
-    groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILY_OF_MODULE.values(), OTHER)}
+    groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILIES.values(), OTHER)}
     for metric in metrics:
         groups[family(metric)].append(metric)
     return {name: group for name, group in groups.items() if group}
@@ -96,13 +86,15 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
         raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
     texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}
     judged = float(direction) if isinstance(direction, int | float) else direction
-    return Metric(function=_not_installed, direction=judged, **texts)  # type: ignore[arg-type]
+    families = {heading: name for name, heading in FAMILIES.items()}
+    judges = families.get(str(values.get("family")), "")
+    return Metric(function=_not_installed, direction=judged, family=judges, **texts)  # type: ignore[arg-type]
 
 
 def _not_installed_here(key: str, task: str) -> Metric:
     """A metric of a plugin that is not installed here: shown, not judged."""
     summary = "From a plugin that is not installed here, so nothing is known about it"
-    return Metric(key, _not_installed, None, "", summary, "", "", task)  # type: ignore[arg-type]
+    return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
 
 
 def _not_installed(statistics: Any, settings: Any) -> float:

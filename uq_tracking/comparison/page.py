@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
 from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
