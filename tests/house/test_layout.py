@@ -14,8 +14,9 @@ import uq_tracking
 ROOT = Path(uq_tracking.__file__).parent
 
 ORDER = [
-    ["errors"],
-    ["hooks"],
+    ["errors", "_version", "hookspecs"],
+    ["plugins"],
+    ["formatting"],
     ["settings", "families"],
     ["inputs"],
     ["files"],
@@ -23,16 +24,17 @@ ORDER = [
     ["metrics"],
     ["curves"],
     ["recalibration"],
+    ["inference"],
     ["report"],
     ["tables"],
     ["bootstrap"],
     ["evaluation"],
     ["streams"],
-    ["figures"],
+    ["figures", "drawings"],
     ["tracking"],
     ["logged_run"],
     ["rescoring", "comparison"],
-    ["testing", "builtin", "demo", "frameworks"],
+    ["testing", "demo", "frameworks"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import CurveSpec, is_overlaid, spec_of
 

@@ -9,7 +9,7 @@ from functools import partial, update_wrapper
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from uq_tracking import plugins
-from uq_tracking.errors import UnknownMetricError
+from uq_tracking.errors import UnknownMetricError, closest
 from uq_tracking.settings import Settings
 
 Direction = Literal["lower", "higher"]
@@ -202,7 +202,8 @@ def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
     unknown = [str(key) for key in wanted if key not in known]
     if unknown:
         raise UnknownMetricError(
-            f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            f"no {task} metric is called {', '.join(unknown)}{closest(unknown[0], known)}; "
+            f"known are {', '.join(sorted(known))}"
         )
     return [known[key] for key in wanted]
 
