@@ -99,10 +99,8 @@ def test_permuted_rows_tie_to_the_last_bit():
     orders = np.array([rng.permutation(11) for _ in range(400)])
     labels = np.array([int(np.argmax(order == 3)) for order in orders])  # each row's own place of one class
     statistics = classification_statistics(labels, row[orders])
-    for groups, name in (
-        (statistics.orders["entropy"], "entropy"), (statistics.orders["entropy"], "brier"), (statistics.orders["one_minus_confidence"], "one_minus_confidence")
-    ):  # fmt: skip
-        assert len(np.unique(groups.columns[name])) == 1
+    for order, name in (("entropy", "entropy"), ("entropy", "brier"), ("one_minus_confidence",) * 2):
+        assert len(np.unique(statistics.orders[order].columns[name])) == 1
     logits = classification_statistics(labels, np.log(row)[orders], logits=True)
     assert len(np.unique(logits.orders["entropy"].columns["entropy"])) == 1
 

@@ -14,7 +14,7 @@ import uq_tracking
 ROOT = Path(uq_tracking.__file__).parent
 
 ORDER = [
-    ["errors", "_version", "hookspecs"],
+    ["errors", "_version", "hookspecs", "parallel"],
     ["plugins"],
     ["formatting"],
     ["settings", "families"],
@@ -24,6 +24,7 @@ ORDER = [
     ["metrics"],
     ["curves"],
     ["recalibration"],
+    ["tasks"],
     ["inference"],
     ["report"],
     ["tables"],

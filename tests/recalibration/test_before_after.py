@@ -164,9 +164,7 @@ def test_exact_statistics_are_enough():
     options = {"metrics": select("regression"), "settings": Settings()}
     for calibration in (FIT, True):
         alone = add_recalibration(report, calibration, METHODS, **options)
-        whole = add_recalibration(
-            report, calibration, METHODS, **options, data=uq.Predictions(Y, MU, S)
-        )
+        whole = add_recalibration(report, calibration, METHODS, **options, data=uq.Predictions(Y, MU, S))
         for method in METHODS:
             one, other = entry(alone, method)["scores"], entry(whole, method)["scores"]
             if calibration is FIT:
@@ -216,7 +214,9 @@ def test_options_that_contradict_each_other():
     with pytest.raises(SettingsError, match="temperature recalibrates a classification; choose"):
         uq.evaluate(Y, MU, S, calibration=True, recalibration=["temperature"])
     temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
-    with pytest.raises(SettingsError, match="temperature recalibrates a classification; pass a recalibration"):
+    with pytest.raises(
+        SettingsError, match="temperature recalibrates a classification; pass a recalibration"
+    ):
         uq.evaluate(Y, MU, S, calibration=temperature)
     with pytest.raises(RecalibrationError, match="cannot fit on a dict"):
         uq.evaluate(Y, MU, S, calibration={"a": 1})

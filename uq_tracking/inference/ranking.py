@@ -20,6 +20,7 @@ from uq_tracking.inference import read
 from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics.ranking import FRACTIONS, kept_counts
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.regression import joint_counts
 
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
 """What samples are ordered by, and their error, by task."""

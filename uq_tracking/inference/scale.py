@@ -133,7 +133,9 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
         hit, miss = -ratio * own / doubt, (1 - ratio * own) / doubt
         return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
 
-    parts = statistics.orders["one_minus_confidence"].map_blocks(powers, ("one_minus_confidence", "correct"), ties=False)
+    parts = statistics.orders["one_minus_confidence"].map_blocks(
+        powers, ("one_minus_confidence", "correct"), ties=False
+    )
     return Influence(statistics.n, *np.sum(parts, axis=0).tolist())
 
 

@@ -52,7 +52,7 @@ class ClassificationLayout(Layout):
             made["impossible"] = (~possible).astype(np.float64)
         return made
 
-    def cells(
+    def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         return {"confusion": Confusion.of(columns["pair"], facts["n_classes"])} if "pair" in columns else {}
