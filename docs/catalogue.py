@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from uq_tracking.metrics.registry import Metric, every_metric
+from uq_tracking.metrics.registry import Metric
+from uq_tracking.plugins import metrics
 from uq_tracking.tables.model import better_text
 from uq_tracking.testing.examples import example_score
 
-ROOMS = {
-    "accuracy": "Are the predicted means right?",
+QUESTIONS = {
+    "accuracy": "Are the predictions right?",
     "scoring": "Is the whole predictive distribution good?",
     "calibration": "Does the stated uncertainty come true?",
     "ranking": "Does the uncertainty tell large errors from small ones?",
-    "sharpness": "How large and how varied are the uncertainties?",
-    "classification": "Class probabilities",
-    "reference": "With extra input",
+    "spread": "How large and how varied are the uncertainties?",
 }
+TASKS = {"regression": "Means and standard deviations", "classification": "Class probabilities"}
 
 HEAD = """# Every metric
 
@@ -47,20 +47,17 @@ Conventions, where sources differ or are silent:
 def catalogue() -> str:
     """The whole page."""
     sections = [HEAD]
-    ours = [metric for metric in every_metric() if metric.function.__module__.startswith("uq_tracking.")]
-    for room, metrics in groupby(ours, key=room_of):
-        sections.append(f"## {ROOMS.get(room, room.capitalize())}\n")
-        sections.append(
-            "| key | unit | better | meaning | formula | source | example |\n|---|---|---|---|---|---|---|"
-        )
-        sections.extend(row(metric) for metric in metrics)
-        sections.append("")
+    for task, title in TASKS.items():
+        sections.append(f"# {title}\n")
+        ours = [m for m in metrics(task).values() if m.function.__module__.startswith("uq_tracking.")]
+        for family, members in groupby(ours, key=lambda metric: metric.family):
+            sections.append(f"## {QUESTIONS[family]}\n")
+            sections.append(
+                "| key | unit | better | meaning | formula | source | example |\n|---|---|---|---|---|---|---|"
+            )
+            sections.extend(row(metric) for metric in members)
+            sections.append("")
     return "\n".join(sections)
-
-
-def room_of(metric: Metric) -> str:
-    """The file a metric is defined in."""
-    return metric.function.__module__.rpartition(".")[2]
 
 
 def row(metric: Metric) -> str:

@@ -8,7 +8,7 @@ import zarr
 from typer.testing import CliRunner
 
 import uq_tracking as uq
-from uq_tracking import __version__, hooks
+from uq_tracking import __version__, plugins
 from uq_tracking.cli import app
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import every_metric
@@ -59,7 +59,7 @@ def test_an_unknown_metric_is_named():
 
 def test_backends_shows_each_with_its_addresses():
     printed = run("backends")
-    for backend in hooks.backends().values():
+    for backend in plugins.backends().values():
         assert f"{backend.name}:" in printed
     assert "wandb-offline:" in printed
 

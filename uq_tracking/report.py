@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uq_tracking.curves import Curve
-from uq_tracking.errors import FileFormatError
+from uq_tracking.errors import FileFormatError, RecalibrationError
 from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -64,6 +64,35 @@ class Report:
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
+
+    def scored_methods(self) -> dict[str, Any]:
+        """Entries of the recalibrations that there are scores after, in order."""
+        entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
+        return {name: entry for name, entry in entries.items() if "scores" in entry}
+
+    def after(self, method: str | None = None) -> Report:
+        """The report as it is after a recalibration, by default the first, for drawings and comparisons.
+
+        Raises
+        ------
+        RecalibrationError
+            The report has no such scores.
+        """
+        done = self.scored_methods()
+        if not done or (method is not None and method not in done):
+            raise RecalibrationError(
+                f"the report has scores after {', '.join(done) or 'no recalibration'}; evaluate with calibration="
+            )
+        entry = done[method or next(iter(done))]
+        return replace(
+            self,
+            scores=dict(entry["scores"]),
+            undefined=dict(entry["undefined"]),
+            curves={name: Curve.from_dict(curve) for name, curve in entry["curves"].items()},
+            recalibration=None,
+            statistics=None,
+            intervals={},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""

@@ -14,8 +14,8 @@ import uq_tracking
 ROOT = Path(uq_tracking.__file__).parent
 
 ORDER = [
-    ["errors"],
-    ["hooks"],
+    ["errors", "_version", "hookspecs"],
+    ["plugins"],
     ["formatting"],
     ["settings", "families"],
     ["inputs"],
@@ -29,11 +29,11 @@ ORDER = [
     ["bootstrap"],
     ["evaluation"],
     ["streams"],
-    ["figures"],
+    ["figures", "drawings"],
     ["tracking"],
     ["logged_run"],
     ["rescoring", "comparison"],
-    ["testing", "builtin", "demo", "frameworks"],
+    ["testing", "demo", "frameworks"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}

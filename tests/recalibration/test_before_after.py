@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.crossfit import Bench, rows_of
-from uq_tracking.evaluation.recalibrated import add_recalibration, after_report
+from uq_tracking.evaluation.recalibrated import add_recalibration
 from uq_tracking.evaluation.regression import score
 from uq_tracking.settings import Settings
 
@@ -140,15 +140,15 @@ def test_several_methods_keep_their_order_and_the_first_is_drawn():
         Y, MU, S, calibration=FIT, recalibration=["cdf_isotonic", "std_scaling"], metrics=LIGHT
     )
     assert list(report.recalibration["methods"]) == ["cdf_isotonic", "std_scaling"]
-    after = after_report(report)
+    after = report.after()
     assert after.scores == entry(report, "cdf_isotonic")["scores"]
-    assert after_report(report, "std_scaling").scores == entry(report)["scores"]
+    assert report.after("std_scaling").scores == entry(report)["scores"]
     assert_allclose(
         report.curves["calibration_recalibrated"].columns["observed"],
         after.curves["calibration"].columns["observed"],
     )
     with pytest.raises(RecalibrationError, match="has scores after cdf_isotonic, std_scaling; evaluate with"):
-        after_report(report, "std_binning")
+        report.after("std_binning")
 
 
 def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
@@ -157,7 +157,7 @@ def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
     report.to_npz(tmp_path / "report.npz")
     for read in (uq.Report.from_json(report.to_json()), uq.Report.from_npz(tmp_path / "report.npz")):
         assert read == report
-        assert after_report(read).scores == after_report(report).scores
+        assert read.after().scores == report.after().scores
 
 
 def test_exact_statistics_are_enough():
@@ -201,7 +201,7 @@ def test_what_cannot_be_fitted_is_an_entry_with_the_reason_and_a_warning():
         report = uq.evaluate(Y, MU, constant, calibration=["std_isotonic", "std_scaling"], metrics=LIGHT)
     assert entry(report, "std_isotonic").keys() == {"how", "refused"}
     assert entry(report)["scores"]["nll"] < report.scores["nll"]
-    assert after_report(report).scores == entry(report)["scores"]
+    assert report.after().scores == entry(report)["scores"]
     with pytest.warns(TrackingWarning, match="needs two groups at least"):
         uq.evaluate(Y, MU, S, groups=np.zeros(3000), calibration=True, metrics=LIGHT)
 
@@ -229,4 +229,4 @@ def test_nothing_is_added_unasked():
         assert report.recalibration is None
         assert not any("recalibrated" in name for name in report.curves)
     with pytest.raises(RecalibrationError, match="scores after no recalibration"):
-        after_report(report)
+        report.after()

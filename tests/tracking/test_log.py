@@ -12,6 +12,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
+from uq_tracking.drawings import FigureSpec
 from uq_tracking.errors import (
     BackendError,
     InputError,
@@ -20,7 +21,6 @@ from uq_tracking.errors import (
     TrackingWarning,
     UnknownBackendError,
 )
-from uq_tracking.hooks import FigureSpec
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.directory import DirectoryStore

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.errors import UQTrackingError
 
 EXIT_CODES = (

@@ -78,11 +78,11 @@ def _named(keys: list[str]) -> list[Metric]:
 @app.command()
 def backends() -> None:
     """Show the trackers that are known here, and how to install what is missing."""
-    from uq_tracking import hooks
+    from uq_tracking import plugins
 
     with shown_errors():
         rows = []
-        for backend in hooks.backends().values():
+        for backend in plugins.backends().values():
             status = backend.status()
             schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
             usable = "yes" if status.usable else "no"

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.metrics.registry import FAMILIES, Metric, registry
 
-HEADLINE: Mapping[str, tuple[str, ...]] = {
-    "regression": (
-        "n_merci",
-        "ause_rmse",
-        "spearman",
-        "crps",
-        "nll",
-        "ence",
-        "auce",
-        "coverage_95",
-        "rmse",
-    ),
-    "classification": ("ause_brier", "nll", "brier", "ece", "accuracy", "miou"),
-}
-"""One or two metrics of every kind, the one that rows are sorted by first."""
-
-FAMILY_OF_MODULE: Mapping[str, str] = {
-    "accuracy": "Accuracy",
-    "scoring": "Scoring rules",
-    "calibration": "Calibration",
-    "ranking": "Ranking of errors",
-    "sharpness": "Sharpness",
-    "classification": "Classification",
-}
-"""What the modules that define our metrics judge; metrics of plugins come last."""
-ACCURACY = FAMILY_OF_MODULE["accuracy"]
+ACCURACY, SCORING = FAMILIES["accuracy"], FAMILIES["scoring"]
 OTHER = "Other"
 
 
@@ -60,21 +35,31 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     return [known[key] if key in known else _not_installed_here(key, task) for key in keys]
 
 
-def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
-    """Keys of the metrics that are shown when nobody chooses; all where none of the usual ones is there."""
-    keys = [metric.key for metric in metrics]
-    return tuple(key for key in HEADLINE.get(task, ()) if key in keys) or tuple(keys)
+def headline(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """Keys of the metrics that are shown when nobody chooses; all where none is declared a headline."""
+    metrics = list(metrics)
+    return tuple(m.key for m in metrics if m.headline) or tuple(m.key for m in metrics)
+
+
+def sorted_by(metrics: Sequence[Metric], shown: Sequence[Metric]) -> Metric | None:
+    """The metric that rows are sorted by: the first that judges of those chosen, else the first scoring rule.
+
+    A scoring rule judges predictions and uncertainties together, so no method comes first by one of them alone.
+    """
+    judging = [metric for metric in shown if metric.direction is not None]
+    rules = [metric for metric in judging if family(metric) == SCORING]
+    nobody_chose = tuple(metric.key for metric in shown) == headline(metrics)
+    return next(iter(rules if nobody_chose and rules else judging), None)
 
 
 def family(metric: Metric) -> str:
     """What a metric judges, in a word or two."""
-    package, _, module = metric.function.__module__.rpartition(".")
-    return FAMILY_OF_MODULE.get(module, OTHER) if package == "uq_tracking.metrics" else OTHER
+    return FAMILIES.get(metric.family, OTHER)
 
 
 def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
     """The metrics of each family that occurs."""
-    groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILY_OF_MODULE.values(), OTHER)}
+    groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILIES.values(), OTHER)}
     for metric in metrics:
         groups[family(metric)].append(metric)
     return {name: group for name, group in groups.items() if group}
@@ -96,13 +81,15 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
         raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
     texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}
     judged = float(direction) if isinstance(direction, int | float) else direction
-    return Metric(function=_not_installed, direction=judged, **texts)  # type: ignore[arg-type]
+    families = {heading: name for name, heading in FAMILIES.items()}
+    judges = families.get(str(values.get("family")), "")
+    return Metric(function=_not_installed, direction=judged, family=judges, **texts)  # type: ignore[arg-type]
 
 
 def _not_installed_here(key: str, task: str) -> Metric:
     """A metric of a plugin that is not installed here: shown, not judged."""
     summary = "From a plugin that is not installed here, so nothing is known about it"
-    return Metric(key, _not_installed, None, "", summary, "", "", task)  # type: ignore[arg-type]
+    return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
 
 
 def _not_installed(statistics: Any, settings: Any) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
 from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
@@ -211,6 +211,7 @@ def _data(comparison: Comparison) -> dict[str, Any]:
     return {
         "methods": list(index),
         "baseline": comparison.baseline,
+        "sortedBy": None if comparison.sorted_by is None else comparison.sorted_by.key,
         "level": comparison.level,
         "metrics": {metric.key: _metric(comparison, metric) for metric in comparison.metrics},
         "curves": _curves(comparison, index),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.report import Report
@@ -14,8 +15,6 @@ from uq_tracking.tracking.names import REPORT_FILE, file_name
 
 PAGE_FILE = "uq_comparison.html"
 """The page that ``Comparison.log`` stores; a run that holds nothing else of ours is no run to compare."""
-NOT_OVERLAID = frozenset({"error_vs_std"})
-"""Curves that are no function of one variable, so that runs cannot be laid over each other."""
 
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
 """What a user may name: an address, a logged run, or reports by method."""
@@ -49,7 +48,7 @@ class ScoredRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        curves = {k: curve for k, curve in self.report.curves.items() if k not in NOT_OVERLAID}
+        curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
         report = replace(self.report, curves=curves).to_dict()
         names = ("label", "method", "uri", "split")
         return {name: getattr(self, name) for name in names} | {"report": report}

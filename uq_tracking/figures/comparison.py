@@ -28,13 +28,14 @@ LOOKS = (
 )
 
 
-def before_after(before: Report, after: Report, method: str | None = None) -> Figure:
+def before_after(before: Report, after: Report | None = None, method: str | None = None) -> Figure:
     """Draw reliability and calibration before and after a recalibration, on common axes.
 
     Parameters
     ----------
     before, after : Report
-        Both with the curves ``reliability`` and ``calibration``.
+        Both with the curves ``reliability`` and ``calibration``. By default ``after`` is what ``before`` holds after
+        its first recalibration.
     method : str, optional
         Name of the recalibration, for the title.
 
@@ -42,6 +43,8 @@ def before_after(before: Report, after: Report, method: str | None = None) -> Fi
     -------
     matplotlib.figure.Figure
     """
+    if after is None:
+        after, method = before.after(), next(iter(before.scored_methods()))
     name = heading(before, f"Before and after {one_line(method) if method else 'recalibration'}")
     try:
         figure = _before_after(before, after)

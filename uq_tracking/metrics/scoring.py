@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
-from uq_tracking.metrics.registry import Metric, Undefined, shared
+from uq_tracking.metrics.intermediate import intermediate
+from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.parallel import inner
@@ -35,7 +35,7 @@ def require_density(statistics: RegressionStatistics) -> None:
 
 @dataclass(frozen=True)
 class FamilySums:
-    """Sums over samples of what the scores of one family are made of; the densities are NaN beside a zero std."""
+    """Sums over samples that the scores under one family need; the densities are NaN beside a zero std."""
 
     crps: float
     density: float
@@ -80,9 +80,10 @@ def density_behind(statistics: RegressionStatistics, settings: Settings, suffix:
 def family_sums(statistics: RegressionStatistics, family: Standard) -> FamilySums:
     """Sums of one family; one pass over the z groups makes those of all priors."""
     together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
-    return shared(statistics, f"family_sums/{together!r}", lambda: _sums_of(statistics, together))[family]
+    return _sums_of(statistics, together)[family]
 
 
+@intermediate
 def _sums_of(statistics: RegressionStatistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
     passes = statistics.by_z.map_blocks(
         lambda block: _block_sums(block, families), FAMILY_PAYLOADS, ties=False
@@ -167,6 +168,52 @@ def _nll_of(family: Standard, statistics: RegressionStatistics) -> float:
     return -math.fsum(statistics.by_z.map_blocks(total, ("z",), ties=False)) / statistics.n
 
 
+Score = Callable[[RegressionStatistics, Settings, str], float]
+
+
+def proper_score(
+    key: str,
+    *,
+    direction: Direction,
+    unit: Unit,
+    summary: str,
+    formula: str,
+    source: str,
+    least: float = -math.inf,
+    headline: bool = False,
+) -> Callable[[Score], Score]:
+    """Declare the score of the predicted distribution, and what it would be under each prior."""
+    names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
+
+    def declare(score: Score) -> Score:
+        for suffix, name in names.items():
+            metric(
+                key + suffix,
+                family="scoring",
+                direction=direction,
+                unit=unit,
+                summary=f"{summary} under {name} distribution",
+                formula=formula,
+                source=source,
+                default=suffix != "_gaussian",
+                bounds=(least, math.inf),
+                headline=headline and not suffix,
+                arguments={"suffix": suffix},
+            )(score)
+        return score
+
+    return declare
+
+
+@proper_score(
+    "nll",
+    direction="lower",
+    unit="nats",
+    summary="Negative log likelihood",
+    formula="mean -log p(y)",
+    source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
+    headline=True,
+)
 def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean negative log density.
 
@@ -181,6 +228,16 @@ def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> fl
     return standardised + statistics.log_std / statistics.n
 
 
+@proper_score(
+    "crps",
+    direction="lower",
+    unit="target",
+    summary="Continuous ranked probability score",
+    formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
+    source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
+    least=0,
+    headline=True,
+)
 def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean continuous ranked probability score; of a point mass it is the absolute error.
 
@@ -196,6 +253,14 @@ def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> f
     return family_sums(statistics, family).crps / statistics.n
 
 
+@proper_score(
+    "quadratic_score",
+    direction="higher",
+    unit="1/target",
+    summary="Quadratic score",
+    formula="mean 2 p(y) - integral p^2",
+    source="MeRCI 2018 eq. 4",
+)
 def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
 
@@ -210,6 +275,15 @@ def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix
     return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
+@proper_score(
+    "spherical_score",
+    direction="higher",
+    unit="1/sqrt(target)",
+    summary="Spherical score",
+    formula="mean p(y) / sqrt(integral p^2)",
+    source="MeRCI 2018 eq. 6",
+    least=0,
+)
 def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
 
@@ -223,6 +297,16 @@ def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
+@metric(
+    "interval_score",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Winkler score of the central intervals .01 ... .99",
+    formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
+    source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
+    bounds=(0, math.inf),
+)
 def interval_score(statistics: RegressionStatistics, settings: Settings) -> float:
     """Winkler score averaged over the central levels .01 ... .99.
 
@@ -242,6 +326,16 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     return float(score.mean() / n)
 
 
+@metric(
+    "pinball",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Pinball loss of the quantiles .01 ... .99",
+    formula="mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
+    source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
+    bounds=(0, math.inf),
+)
 def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     """Pinball loss averaged over the quantiles .01 ... .99.
 
@@ -257,104 +351,3 @@ def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     whole = groups.sum("error") - quantile * groups.sum("std")
     below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)
     return float((LEVELS * whole - below).mean() / n)
-
-
-Score = Callable[[RegressionStatistics, Settings, str], float]
-
-
-def _bind(score: Score, suffix: str) -> Callable[[RegressionStatistics, Settings], float]:
-    def metric(statistics: RegressionStatistics, settings: Settings) -> float:
-        return score(statistics, settings, suffix)
-
-    metric.__doc__ = score.__doc__
-    return metric
-
-
-def _families(
-    key: str,
-    score: Score,
-    direction: Literal["lower", "higher"],
-    unit: Literal["nats", "target", "1/target", "1/sqrt(target)"],
-    summary: str,
-    formula: str,
-    source: str,
-    least: float = -math.inf,
-) -> list[Metric]:
-    """The score of the predicted distribution, and what it would be under each prior."""
-    names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
-    return [
-        Metric(
-            key + suffix,
-            _bind(score, suffix),
-            direction,
-            unit,
-            f"{summary} under {name} distribution",
-            formula,
-            source,
-            default=suffix != "_gaussian",
-            bounds=(least, math.inf),
-        )
-        for suffix, name in names.items()
-    ]
-
-
-METRICS = [
-    *_families(
-        "nll",
-        nll,
-        "lower",
-        "nats",
-        "Negative log likelihood",
-        "mean -log p(y)",
-        "MeRCI 2018 eq. 5; Levi 2019 eq. 10",
-    ),
-    *_families(
-        "crps",
-        crps,
-        "lower",
-        "target",
-        "Continuous ranked probability score",
-        "mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
-        "MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
-        least=0,
-    ),
-    *_families(
-        "quadratic_score",
-        quadratic_score,
-        "higher",
-        "1/target",
-        "Quadratic score",
-        "mean 2 p(y) - integral p^2",
-        "MeRCI 2018 eq. 4",
-    ),
-    *_families(
-        "spherical_score",
-        spherical_score,
-        "higher",
-        "1/sqrt(target)",
-        "Spherical score",
-        "mean p(y) / sqrt(integral p^2)",
-        "MeRCI 2018 eq. 6",
-        least=0,
-    ),
-    Metric(
-        "interval_score",
-        interval_score,
-        "lower",
-        "target",
-        "Winkler score of the central intervals .01 ... .99",
-        "mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
-        "Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "pinball",
-        pinball,
-        "lower",
-        "target",
-        "Pinball loss of the quantiles .01 ... .99",
-        "mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
-        "Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
-        bounds=(0, math.inf),
-    ),
-]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uq_tracking.families import family_of
-from uq_tracking.hooks import hookimpl
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics

@@ -584,7 +584,7 @@
 
   // ---------- start ----------
 
-  const first = all("thead th[data-key]", table).find((header) => data.metrics[header.dataset.key].better !== "does not judge" && !header.hidden);
+  const first = all("thead th[data-key]", table).find((header) => header.dataset.key === data.sortedBy);
   if (first) first.setAttribute("aria-sort", "ascending");
   // More lines than this are hard to follow: the page opens with the best ones, the others are a click away.
   const MOST = 24, OPENED = 12;

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
 
+@metric(
+    "sharpness",
+    family="spread",
+    direction=None,
+    unit="target",
+    summary="Root mean variance; smaller is sharper, which counts only among calibrated methods",
+    formula="sqrt(mean s^2)",
+    source="Gneiting 2007; uncertainty-toolbox",
+    bounds=(0, math.inf),
+)
 def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     """Root mean variance.
 
@@ -25,6 +35,16 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
 
 
+@metric(
+    "mean_std",
+    family="spread",
+    direction=None,
+    unit="target",
+    summary="Mean standard deviation",
+    formula="mean s",
+    source="Standard definition",
+    bounds=(0, math.inf),
+)
 def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean standard deviation.
 
@@ -38,6 +58,15 @@ def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
     return statistics.moments["std"].mean
 
 
+@metric(
+    "cv",
+    family="spread",
+    direction=None,
+    summary="Dispersion of the uncertainties; higher means more varied, not better",
+    formula="std(s, ddof=1) / mean(s)",
+    source="Levi 2019 eq. 9",
+    bounds=(0, math.inf),
+)
 def cv(statistics: RegressionStatistics, settings: Settings) -> float:
     """Coefficient of variation of the standard deviations.
 
@@ -54,37 +83,3 @@ def cv(statistics: RegressionStatistics, settings: Settings) -> float:
     if std.mean == 0:
         raise Undefined("all standard deviations are 0")
     return math.sqrt(std.variance(ddof=1)) / std.mean
-
-
-METRICS = [
-    Metric(
-        "sharpness",
-        sharpness,
-        None,
-        "target",
-        "Root mean variance; smaller is sharper, which counts only among calibrated methods",
-        "sqrt(mean s^2)",
-        "Gneiting 2007; uncertainty-toolbox",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "mean_std",
-        mean_std,
-        None,
-        "target",
-        "Mean standard deviation",
-        "mean s",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "cv",
-        cv,
-        None,
-        "",
-        "Dispersion of the uncertainties; higher means more varied, not better",
-        "std(s, ddof=1) / mean(s)",
-        "Levi 2019 eq. 9",
-        bounds=(0, math.inf),
-    ),
-]
