@@ -32,6 +32,7 @@ demo: $(VENV)/.demo
 	$(BIN)/uq-tracking demo
 
 test: $(VENV)/.test
+	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.test
