@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,31 +16,9 @@ from . import imports
 
 ROOT = Path(uq_tracking.__file__).parent
 
-ORDER = [
-    ["errors", "_version", "hookspecs"],
-    ["plugins"],
-    ["formatting"],
-    ["settings", "families"],
-    ["inputs"],
-    ["files"],
-    ["statistics"],
-    ["metrics"],
-    ["curves"],
-    ["recalibration"],
-    ["tables"],
-    ["report"],
-    ["bootstrap"],
-    ["evaluation"],
-    ["streams"],
-    ["figures", "drawings"],
-    ["tracking"],
-    ["logged_run"],
-    ["rescoring", "comparison"],
-    ["uq_tracking"],
-    ["testing", "demo", "frameworks"],
-    ["cli"],
-]
-LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+PAGE = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+(LAYERS,) = re.findall(r"```layers\n(.*?)```", PAGE, re.DOTALL)
+LEVEL = {room: level for level, line in enumerate(LAYERS.splitlines()) for room in line.split()}
 
 MODULES = imports.modules()
 GRAPH = imports.graph(MODULES)
@@ -65,7 +44,7 @@ def test_a_circle_would_be_found():
 @pytest.mark.parametrize("module", MODULES)
 def test_a_file_imports_only_from_above(module):
     room = room_of(module)
-    assert room in LEVEL, f"give {room} a place in ORDER"
+    assert room in LEVEL, f"give {room} a place in docs/architecture.md"
     assert {other for other in GRAPH[module] if LEVEL[room_of(other)] > LEVEL[room]} == set()
 
 
