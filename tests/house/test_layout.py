@@ -24,6 +24,7 @@ ORDER = [
     ["metrics"],
     ["curves"],
     ["recalibration"],
+    ["inference"],
     ["report"],
     ["tables"],
     ["bootstrap"],
