@@ -226,9 +226,9 @@ class Comparison:
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
         """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
-        from uq_tracking.comparison.files import comparison_from_json
+        from uq_tracking.comparison.files import comparison_fields
 
-        return comparison_from_json(source)
+        return cls(**comparison_fields(source))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One self-contained page that works without a network, also written to ``path`` if given."""
