@@ -44,10 +44,9 @@ def seconds(work: Callable[[], object], runs: int = 3) -> float:
 
 def cost_of_log(n: int = 10**6) -> dict[str, float]:
     """Seconds of each part of one call on n samples."""
-    from uq_tracking.evaluation.scoring import score
-
     import uq_tracking as uq
     from uq_tracking import plugins
+    from uq_tracking.evaluation.scoring import score
     from uq_tracking.settings import Settings
     from uq_tracking.statistics.collecting import build_statistics
     from uq_tracking.statistics.regression import REGRESSION

@@ -96,7 +96,7 @@ class TestEvaluate:
 
 class TestLabels:
     def count(self, **labels):
-        from uq_tracking.evaluation.evaluate import Plan
+        from uq_tracking.evaluation.plan import Plan
         from uq_tracking.settings import Settings
         from uq_tracking.streams.dask_arrays import count_dask
         from uq_tracking.tasks import REGRESSION

@@ -161,7 +161,10 @@ def test_strata_have_curves(case):
 
 def test_outputs_have_reports_of_their_own(case, tmp_path):
     truth, *others = case.arrays
-    arrays = (np.stack([truth, truth[::-1]], axis=-1), *(np.stack([a, a[::-1]], axis=truth.ndim) for a in others))
+    arrays = (
+        np.stack([truth, truth[::-1]], axis=-1),
+        *(np.stack([a, a[::-1]], axis=truth.ndim) for a in others),
+    )
     reports = case.evaluate(*arrays, outputs=["there", "back"], metrics=[case.metric])
     expected = whole(case, metrics=[case.metric]).scores
     close(expected, reports["there"].scores)
@@ -245,7 +248,7 @@ def test_log_rescore_pool_and_compare(case, tmp_path):
 def test_maps_of_arrays_and_of_streams(case, tmp_path):
     images = np.linspace(0, 1, N).reshape(SHAPE)
     case.log(*case.arrays, run=tmp_path / "whole", images=images, maps=[1], figures=False)
-    acc = case.accumulator(maps=[1])
+    acc = case.accumulator(maps=[1], statistics="exact")
     acc.update(*case.arrays, images=images)
     case.log(acc, run=tmp_path / "stream", figures=False)
     pictures = [(tmp_path / name / "uq_map_1.png").read_bytes() for name in ("whole", "stream")]

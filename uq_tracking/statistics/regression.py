@@ -40,11 +40,11 @@ class RegressionLayout(Layout):
         "abs_error": ("abs_error", "sq_error"),
         "z": ("z", "z2", "std", "error", "inv_std", "inv_sqrt_std"),
     }
-    sums = ("log_std",)
-    moments = ("target", "std", "error", "z")
+    sums: ClassVar[tuple[str, ...]] = ("log_std",)
+    moments: ClassVar[tuple[str, ...]] = ("target", "std", "error", "z")
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
     counts = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
-    counted = ("n_zero_std",)
+    counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:

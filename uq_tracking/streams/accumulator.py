@@ -17,8 +17,8 @@ from uq_tracking.errors import (
     InvalidValueError,
     SettingsError,
 )
-from uq_tracking.evaluation.evaluate import Plan
 from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.evaluation.strata import by_group
 from uq_tracking.inputs import Predictions
