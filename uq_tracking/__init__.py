@@ -15,7 +15,6 @@ from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison, compare
-    from uq_tracking.evaluation.evaluate import evaluate, evaluate_classification
     from uq_tracking.inputs import Predictions
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from uq_tracking.streams.accumulator import Accumulator, ClassificationAccumulator
     from uq_tracking.streams.blocks import evaluate_blocks
     from uq_tracking.tracking.log import log, log_classification
+    from uq_tracking.verbs import evaluate, evaluate_classification
 
 _HOME = {
     "Accumulator": "streams.accumulator",
@@ -34,9 +34,9 @@ _HOME = {
     "Recalibration": "recalibration",
     "Report": "report",
     "compare": "comparison",
-    "evaluate": "evaluation.evaluate",
+    "evaluate": "verbs",
     "evaluate_blocks": "streams.blocks",
-    "evaluate_classification": "evaluation.evaluate",
+    "evaluate_classification": "verbs",
     "log": "tracking.log",
     "log_classification": "tracking.log",
     "pool": "rescoring",

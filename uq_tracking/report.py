@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from uq_tracking.curves import Curve
 from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, write_arrays
 
 if TYPE_CHECKING:
+    from uq_tracking.inference import Judgement, NoiseFloor, Verdict
     from uq_tracking.statistics.statistics import Statistics
 
 SCHEMA = 1
@@ -64,6 +67,26 @@ class Report:
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    judgement: Judgement | None = None
+    """Noise floors and verdict as they were stored; made from the statistics where there is none."""
+
+    @property
+    def noise(self) -> Mapping[str, NoiseFloor]:
+        """What a calibrated forecast would score on as much data, for every score that finite data push upwards."""
+        return self._judged.noise
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model is over- or underconfident and by how much, and whether it knows where it errs."""
+        return self._judged.verdict
+
+    @cached_property
+    def _judged(self) -> Judgement:
+        from uq_tracking.inference.judgement import judge
+
+        if self.judgement is not None:
+            return self.judgement
+        return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
 
     def scored_methods(self) -> dict[str, Any]:
         """Entries of the recalibrations that there are scores after, in order."""
@@ -108,6 +131,7 @@ class Report:
             "recalibration": None if self.recalibration is None else dict(self.recalibration),
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
             "verdicts": dict(self.verdicts),
+            **self._judged.to_dict(),
         }
 
     @classmethod
@@ -127,6 +151,7 @@ class Report:
                 recalibration=values.get("recalibration"),
                 intervals={key: (float(a), float(b)) for key, (a, b) in values["intervals"].items()},
                 verdicts=dict(values.get("verdicts", {})),
+                judgement=_stored_judgement(values),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
@@ -180,6 +205,15 @@ class Report:
         from uq_tracking.tables.report import report_table
 
         return tables_html([report_table(self)])
+
+
+def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
+    """Noise floors and verdict of a report's values; None of an older version, which had none."""
+    if "verdict" not in values:
+        return None
+    from uq_tracking.inference.judgement import Judgement
+
+    return Judgement.from_dict(values)
 
 
 def _lines(values: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ def test_batches_score_as_the_whole(method):
     whole = uq.evaluate_classification(labels, softmax(z), statistics=method)
     for batch in (3000, 700, 1):
         labels_, probs = (labels, softmax(z)) if batch > 1 else (labels[:200], softmax(z[:200]))
-        report = counted(labels_, probs, batch, method=method).compute()
+        report = counted(labels_, probs, batch, statistics=method).compute()
         expected = whole if batch > 1 else uq.evaluate_classification(labels_, probs, statistics=method)
         same(expected, report)
         assert report.counts == expected.counts
@@ -55,7 +55,7 @@ def test_counting_goes_on_after_a_report_and_after_a_file(tmp_path):
     labels, z = samples(1000)
     probs = softmax(z)
     for method in ("sketch", "exact"):
-        acc = counted(labels[:600], probs[:600], 200, method=method)
+        acc = counted(labels[:600], probs[:600], 200, statistics=method)
         acc.compute()
         acc.save(tmp_path / "acc.npz")
         other = uq.ClassificationAccumulator.load(tmp_path / "acc.npz")
@@ -71,12 +71,12 @@ def test_merging_is_counting_both_in_any_order():
     labels, z = samples(1000)
     probs = softmax(z)
     for method in ("sketch", "exact"):
-        whole = counted(labels, probs, 500, method=method).compute()
+        whole = counted(labels, probs, 500, statistics=method).compute()
         one, two = (
-            counted(labels[part], probs[part], 100, method=method)
+            counted(labels[part], probs[part], 100, statistics=method)
             for part in (slice(0, 300), slice(300, None))
         )
-        empty = uq.ClassificationAccumulator(method=method)
+        empty = uq.ClassificationAccumulator(statistics=method)
         same(whole, empty.merge(two).merge(one).compute())
         assert empty.compute().provenance["digest"] == whole.provenance["digest"]
         assert two.n == 700

@@ -314,7 +314,7 @@ class TestStored:
         )  # fmt: skip
         (run,) = logged_runs(f"dir:{tmp_path}")
         if predictions:
-            assert (run.class_predictions().groups == codes).all()
+            assert (run.predictions("classification").groups == codes).all()
         assert len(uq.rescore(f"dir:{tmp_path}", n_bins=7).done) == 1
         (run,) = logged_runs(f"dir:{tmp_path}")
         new, wanted = run.report(), evaluated(codes, labels, z, level=0.9, n_bins=7)
@@ -344,7 +344,7 @@ class TestStream:
         order = np.roll(
             np.argsort(-codes, kind="stable"), 150
         )  # groups come one after the other, not by label
-        acc, other = (uq.ClassificationAccumulator(logits=True, method=method) for _ in range(2))
+        acc, other = (uq.ClassificationAccumulator(logits=True, statistics=method) for _ in range(2))
         for k, part in enumerate(np.array_split(order, 6)):
             (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
             if k == 1:
@@ -389,7 +389,7 @@ class TestPaired:
         found = paired_differences(one, other, n_boot=60)["nll"]
         assert_allclose(found.value, one.scores["nll"] - other.scores["nll"], rtol=1e-12)
         assert np.ptp(found.interval) < 0.3 * np.ptp(one.intervals["nll"])
-        assert found.told_apart
+        assert found.distinguishable
 
     def test_a_literal_resampling_of_scenes_gives_the_same_interval(self):
         one, other = self.pair()
@@ -407,8 +407,10 @@ class TestPaired:
         low, high = wide * np.quantile(gaps - gaps.mean(), [0.025, 0.975])
         assert_allclose(found.interval, (found.value + low, found.value + high), rtol=1e-9)
 
-    def test_equal_models_cannot_be_told_apart(self):
-        assert not any(found.told_apart for found in paired_differences(*self.pair(1.0), n_boot=60).values())
+    def test_equal_models_cannot_be_distinguishable(self):
+        assert not any(
+            found.distinguishable for found in paired_differences(*self.pair(1.0), n_boot=60).values()
+        )
 
     def test_what_has_no_common_groups_is_refused(self):
         one, _ = self.pair()

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.recalibrated import add_recalibration, halves
-from uq_tracking.evaluation.scoring import score
+from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import REGRESSION
 
@@ -161,12 +161,10 @@ def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
 
 def test_exact_statistics_are_enough():
     report = uq.evaluate(Y, MU, S)
-    options = {"score": score, "settings": Settings()}
+    options = {"metrics": select("regression"), "settings": Settings()}
     for calibration in (FIT, True):
         alone = add_recalibration(report, calibration, METHODS, **options)
-        whole = add_recalibration(
-            report, calibration, METHODS, **options, predictions=uq.Predictions(Y, MU, S)
-        )
+        whole = add_recalibration(report, calibration, METHODS, **options, data=uq.Predictions(Y, MU, S))
         for method in METHODS:
             one, other = entry(alone, method)["scores"], entry(whole, method)["scores"]
             if calibration is FIT:
@@ -216,7 +214,9 @@ def test_options_that_contradict_each_other():
     with pytest.raises(SettingsError, match="temperature recalibrates a classification; choose"):
         uq.evaluate(Y, MU, S, calibration=True, recalibration=["temperature"])
     temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
-    with pytest.raises(SettingsError, match="temperature recalibrates a classification; pass one"):
+    with pytest.raises(
+        SettingsError, match="temperature recalibrates a classification; pass a recalibration"
+    ):
         uq.evaluate(Y, MU, S, calibration=temperature)
     with pytest.raises(RecalibrationError, match="cannot fit on a dict"):
         uq.evaluate(Y, MU, S, calibration={"a": 1})

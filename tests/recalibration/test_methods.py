@@ -85,7 +85,7 @@ def test_corrected_quantiles_hold_their_share_of_the_fit_set(n, kind):
     y = mu + s * (rng.gamma(2, 1.0, n) - 0.5)  # skewed and biased
     data = uq.Predictions(y, mu, s)
     one = uq.recalibrate(build_statistics(REGRESSION, data, kind), "cdf_isotonic")
-    report = uq.evaluate(data, calibration=one, method=kind)
+    report = uq.evaluate(data, calibration=one, statistics=kind)
     after = report.recalibration["methods"]["cdf_isotonic"]["scores"]
     assert after["calibration_error"] < 2 / n**2 + 1e-9
     assert after["pit_ks"] < 1 / n + 2e-3

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.streams.made import predictions
 from uq_tracking import parallel
-from uq_tracking.statistics import exact, sorting
+from uq_tracking.statistics import exact, regression, sorting
 from uq_tracking.testing.statistics import exact_statistics
 
 

@@ -18,6 +18,7 @@ from uq_tracking.errors import (
     ShapeError,
 )
 from uq_tracking.statistics.building import BUILD_BLOCK
+from uq_tracking.statistics.regression import REGRESSION, joint_counts
 from uq_tracking.statistics.statistics import Statistics, by_label
 
 from .made import predictions
@@ -150,7 +151,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"method": "auto"}, "choose sketch or exact"),
+            ({"statistics": "auto"}, "choose sketch or exact"),
             ({"bits": 30}, "choose 4 to 14"),
             ({"std_floor": -1}, "std_floor=-1"),
             ({"on_invalid": "ignore"}, "on_invalid='ignore'"),
@@ -200,7 +201,7 @@ class TestMerge:
             ("unit", "m"),
             ("metrics", ["mae"]),
             ("on_invalid", "drop"),
-            ("method", "exact"),
+            ("statistics", "exact"),
         ],
     )
     def test_differing_settings_are_refused_by_name(self, name, value):
@@ -228,7 +229,7 @@ class TestMerge:
 
     def test_statistics_have_a_zero(self):
         statistics = counted(predictions(n=200)).statistics
-        for total in (statistics + Statistics.zero(), Statistics.zero() + statistics):
+        for total in (statistics + Statistics.zero(REGRESSION), Statistics.zero(REGRESSION) + statistics):
             assert_same_arrays(total.to_arrays(), statistics.to_arrays())
 
 
@@ -272,13 +273,13 @@ class TestFiles:
     def test_interrupted_and_resumed_it_gives_the_same_report(self, tmp_path, method, cut):
         data = predictions(n=BUILD_BLOCK + 3000)
         path = tmp_path / "state.npz"
-        first = uq.Accumulator(method=method)
+        first = uq.Accumulator(statistics=method)
         if cut:
             first.update(*(column[:cut] for column in data))
         first.save(path)
         resumed = uq.Accumulator.load(path)
         resumed.update(*(column[cut:] for column in data))
-        assert resumed.compute() == counted(data, method=method).compute()
+        assert resumed.compute() == counted(data, statistics=method).compute()
 
     def test_labels_and_cases_come_back(self, tmp_path):
         shape = (3, 20, 30)
@@ -346,7 +347,6 @@ class TestLabels:
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):
         from uq_tracking.statistics.group_tally import STRATUM_BITS, GroupTally
-        from uq_tracking.statistics.regression import REGRESSION, joint_counts
         from uq_tracking.testing.statistics import sketch_statistics
 
         y, mean, std = predictions(law, 2000)

@@ -37,14 +37,14 @@ class TestEvaluate:
         y, mean, std = data()
         y[0], mask = np.nan, np.zeros(SHAPE, bool)
         mask[5] = True
-        options = {"alpha": 0.9, "n_bins": 7, "std_floor": 0.2, "family": "laplace", "method": method}
+        options = {"alpha": 0.9, "n_bins": 7, "std_floor": 0.2, "family": "laplace", "statistics": method}
         loaded = uq.evaluate(y, mean, std, mask=mask, **options)
         chunked = uq.evaluate(*lazy((y, mean, std)), mask=mask, **options)
         assert_same_scores(chunked, loaded, rtol=1e-9)
         assert chunked.settings == loaded.settings
 
     def test_auto_is_a_sketch_for_many_samples(self, monkeypatch):
-        monkeypatch.setattr("uq_tracking.streams.dask_arrays.EXACT_LIMIT", 100)
+        monkeypatch.setattr("uq_tracking.statistics.collecting.EXACT_LIMIT", 100)
         assert uq.evaluate(*lazy(data())).provenance["statistics"] == "sketch"
         monkeypatch.undo()
         assert uq.evaluate(*lazy(data())).provenance["statistics"] == "exact"
@@ -96,9 +96,13 @@ class TestEvaluate:
 
 class TestLabels:
     def count(self, **labels):
+        from uq_tracking.evaluation.plan import Plan
+        from uq_tracking.settings import Settings
         from uq_tracking.streams.dask_arrays import count_dask
+        from uq_tracking.tasks import REGRESSION
 
-        return count_dask(*lazy(data()), statistics="sketch", **labels)
+        plan = Plan(REGRESSION, Settings(), statistics="sketch")
+        return count_dask(REGRESSION, lazy(data()), plan=plan, **labels)
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3
@@ -148,7 +152,7 @@ class TestBadInput:
         with pytest.raises(SettingsError, match="alpha is 3"):
             uq.evaluate(*lazy(data()), alpha=3)
         with pytest.raises(SettingsError, match="choose auto, exact or sketch"):
-            uq.evaluate(*lazy(data()), method="fast")
+            uq.evaluate(*lazy(data()), statistics="fast")
 
     def test_the_std_is_needed(self):
         with pytest.raises(SettingsError, match="y_std missing"):

@@ -46,7 +46,7 @@ def score(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
         inputs = None if extra is None else replace(extra, statistics=statistics)
         scores, undefined = compute(statistics, settings, chosen, inputs)
-        curves = build_curves(statistics, settings, task.name)
+        curves = build_curves(statistics, settings, task.name, inputs=inputs)
     values = settings.to_dict()
     return Report(
         task=task.name,

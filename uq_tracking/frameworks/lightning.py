@@ -125,7 +125,7 @@ class UncertaintyCallback:
     ) -> None:
         self.splits = {"validate": "val", "test": "test"} if splits is None else dict(splits)
         _check(keys, self.splits, step, on_invalid)
-        options["method"] = statistics
+        options["statistics"] = statistics
         Accumulator(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.run, self.options = run, options

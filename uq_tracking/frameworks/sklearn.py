@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InvalidValueError, SettingsError
-from uq_tracking.evaluation.evaluate import evaluate
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.report import Report
 from uq_tracking.tracking.log import log
+from uq_tracking.verbs import evaluate
 
 Array = npt.NDArray[np.floating[Any]]
 

@@ -33,7 +33,7 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
 
 NEEDS = {
     "predictions": "the predictions themselves, not their statistics alone",
-    "reference": "the mean and std to compare with (reference=)",
+    "reference": "a distribution to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
 """What a metric may need besides statistics, and how a reason names it."""
@@ -45,18 +45,18 @@ class MetricInputs:
 
     Attributes
     ----------
-    statistics : Statistics or Statistics
-    predictions : Predictions or None
+    statistics : Statistics
+    predictions : Predictions, ClassPredictions or None
         The samples one by one.
-    reference : (mean, std) or None
-        Arrays of the predictions' shape, to compare with.
+    reference : (mean, std), ClassPredictions or None
+        What to compare with: arrays of the predictions' shape, or probabilities.
     seed : int
         Of metrics that draw at random.
     """
 
     statistics: Any
     predictions: Any = None
-    reference: tuple[Any, Any] | None = None
+    reference: Any = None
     seed: int = 0
 
     @property
@@ -231,7 +231,7 @@ def compute(
         if each.when is not None and not each.when(statistics, settings):
             continue
         try:
-            value = float(each.function(_input(each, statistics, inputs), settings))
+            value = float(each.function(input_for(each.needs, statistics, inputs), settings))
         except Undefined as reason:
             undefined[each.key] = str(reason)
             continue
@@ -242,11 +242,12 @@ def compute(
     return scores, undefined
 
 
-def _input(each: Metric, statistics: Any, inputs: MetricInputs | None) -> Any:
-    if not each.needs:
+def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
+    """What a function with these needs gets: statistics, or all inputs; Undefined says which are lacking."""
+    if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given
-    lacking = [name for name in each.needs if name not in have]
+    lacking = [name for name in needs if name not in have]
     if lacking:
         raise Undefined(f"it needs {' and '.join(NEEDS.get(name, name) for name in lacking)}")
     return inputs

@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.bootstrap import with_intervals
 from uq_tracking.errors import RecalibrationError
-from uq_tracking.evaluation.evaluate import Plan
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.metrics.registry import Metric, MetricInputs, registry

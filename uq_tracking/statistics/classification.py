@@ -40,7 +40,7 @@ class ClassificationLayout(Layout):
     moments = ()
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"confusion": Confusion}
     counts = ("n", "n_ignored", "n_masked", "n_invalid")
-    alike = ("n_classes",)
+    alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
         made = {name: np.asarray(rows[name], dtype=np.float64) for name in STORED}
@@ -52,7 +52,7 @@ class ClassificationLayout(Layout):
             made["impossible"] = (~possible).astype(np.float64)
         return made
 
-    def cells(
+    def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         return {"confusion": Confusion.of(columns["pair"], facts["n_classes"])} if "pair" in columns else {}

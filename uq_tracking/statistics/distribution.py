@@ -54,7 +54,12 @@ class DistributionLayout(RegressionLayout):
     moments: ClassVar[tuple[str, ...]] = (*REGRESSION.moments, "size")
     counts: ClassVar[tuple[str, ...]] = (*REGRESSION.counts, "n_crossed")
     counted: ClassVar[tuple[str, ...]] = (*REGRESSION.counted, "n_crossed")
-    alike: ClassVar[tuple[str, ...]] = (*REGRESSION.alike, "distribution", "levels", "spread")
+    alike: ClassVar[Mapping[str, str]] = {
+        **REGRESSION.alike,
+        "distribution": "distribution",
+        "levels": "levels",
+        "spread": "the scale (standard deviation or interquartile range)",
+    }
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
         made = super().columns(rows)

@@ -90,7 +90,7 @@ class GroupTables:
             How many times each group counts.
         """
         orders = {name: cells.weighted(weights) for name, cells in self.orders.items()}
-        edges = {name: _edges(cells.bucket, self.bits) for name, cells in self.orders.items()}
+        edges = {name: bucket_spans(cells.bucket, self.bits) for name, cells in self.orders.items()}
         tables = {name: cells.weighted(weights)["count"] for name, cells in self.tables.items()}
         sums = {name: weighted_sums(weights, column[:, None])[:, 0] for name, column in self.sums.items()}
         moments = [_weighted_moments(weights, self.sums["n"], rows) for rows in self.moments]
@@ -358,7 +358,7 @@ def _read_cells(
     return GroupCells(bucket, row.astype(np.int64), column.astype(np.int64), wide)
 
 
-def _edges(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:
+def bucket_spans(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:
     """Lower edge and width of each bucket."""
     return bucket, bucket_edges(bucket_of(bucket, bits), bits)[1]
 

@@ -49,8 +49,8 @@ class Layout(ABC):
     """Names of the counts, ``n`` first."""
     counted: ClassVar[tuple[str, ...]] = ()
     """Counts that are sums of a column of the same name."""
-    alike: ClassVar[tuple[str, ...]]
-    """Facts that statistics have to share to be merged."""
+    alike: ClassVar[Mapping[str, str]]
+    """Facts that statistics have to share to be merged, and how messages call them."""
 
     @abstractmethod
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:

@@ -45,7 +45,7 @@ class RegressionLayout(Layout):
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
     counts: ClassVar[tuple[str, ...]] = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
-    alike: ClassVar[tuple[str, ...]] = ("std_floor",)
+    alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Every payload in float64; of a point mass (std 0) z is 0 where the error is, and infinite elsewhere."""
@@ -73,7 +73,7 @@ class RegressionLayout(Layout):
                 "n_zero_std": std == 0,
             }
 
-    def cells(
+    def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         return {"joint": Joint.of(columns["std"], columns["error"])}
@@ -109,7 +109,30 @@ class RegressionLayout(Layout):
         return {name: by_std.columns[name] for name in ("std", "error")}
 
 
+class RankingLayout(RegressionLayout):
+    """The orders that ``ause_*`` and ``aurg_rmse`` read, for those who want only these: a third of the work."""
+
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        name: RegressionLayout.orders[name] for name in ("std", "abs_error")
+    }
+    sums = ()
+    moments = ()
+    tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
+    counted = ()
+
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+        std = rows["std"].astype(np.float64)
+        error = np.abs(np.subtract(rows["target"], rows["mean"], dtype=np.float64))
+        return {"std": std, "std2": std * std, "abs_error": error, "sq_error": error * error}
+
+    def cells(  # noqa: D102
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    ) -> dict[str, CellCounts]:
+        return {}
+
+
 REGRESSION = RegressionLayout()
+RANKING = RankingLayout()
 
 
 def _errors(rows: Rows) -> npt.NDArray[Any]:

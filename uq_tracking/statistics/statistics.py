@@ -265,10 +265,10 @@ def _summed(one: Statistics, other: Statistics) -> Parts:
 
 
 def _check_alike(one: Statistics, other: Statistics) -> None:
-    for name in one.layout.alike:
+    for name, words in one.layout.alike.items():
         if one.facts.get(name) != other.facts.get(name):
             raise IncompatibleStatisticsError(
-                f"{name} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both alike"
+                f"{words} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both alike"
             )
 
 

@@ -17,8 +17,8 @@ from uq_tracking.errors import (
     InvalidValueError,
     SettingsError,
 )
-from uq_tracking.evaluation.evaluate import Plan
 from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.evaluation.strata import by_group
 from uq_tracking.inputs import Predictions
@@ -107,7 +107,7 @@ class BatchAccumulator(Streaming):
             value, known = facts.get(name), self._collector.facts.get(name)
             if known != value:
                 raise IncompatibleStatisticsError(
-                    f"{name.replace('n_classes', 'the number of classes')} differs ({known} before, {value} in this "
+                    f"{layout.alike.get(name, name)} differs ({known} before, {value} in this "
                     "batch); every batch needs the same"
                 )
         return self._collector

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
-from uq_tracking.evaluation.evaluate import Plan
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact

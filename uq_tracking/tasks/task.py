@@ -85,10 +85,9 @@ class Task(ABC):
             name for name, array in zip(self.predictions.arguments, arrays, strict=False) if array is None
         ]
         if missing:
-            raise SettingsError(
-                f"{' and '.join(missing)} missing; pass {', '.join(self.predictions.arguments)}, or one "
-                f"{self.predictions.__name__}"
-            )
+            names, kind = ", ".join(self.predictions.arguments), self.predictions.__name__
+            verb = "are" if len(missing) > 1 else "is"
+            raise SettingsError(f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}")
         return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
 
     def _refuse_spare(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:
@@ -121,7 +120,7 @@ class Task(ABC):
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check dask arrays, and move axes that only predictions have to where ``lead_axes`` says; options to match."""
+        """Check dask arrays, and move axes that only predictions have as ``lead_axes`` says; options to match."""
         check_shapes(*((name, array.shape) for name, array in arrays.items()))
         return arrays, dict(options)
 

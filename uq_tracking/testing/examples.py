@@ -25,6 +25,9 @@ PROBS = np.array(
 )  # fmt: skip
 
 
+CLASS_REFERENCE = 0.8 * PROBS + 0.2 / 3
+
+
 def _quantiles() -> uq.Predictions:
     return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
 
@@ -51,7 +54,7 @@ def example_score(key: str, task: str = "regression") -> float:
     0.409268
     """
     if task == "classification":
-        report = uq.evaluate_classification(LABELS, PROBS, metrics=[key])
+        report = uq.evaluate_classification(LABELS, PROBS, metrics=[key], reference=CLASS_REFERENCE)
     else:
         report = _regression(key)
     return float(f"{report.scores[key]:.6g}")

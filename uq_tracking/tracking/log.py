@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal, overload
 
 from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
-from uq_tracking.evaluation.evaluate import Plan, planned
 from uq_tracking.evaluation.outputs import Reports
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import BatchAccumulator
@@ -20,6 +20,7 @@ from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.verbs import planned
 
 
 @overload

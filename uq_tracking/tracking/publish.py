@@ -27,6 +27,7 @@ from uq_tracking.tracking.names import (
     SCHEMA_TAG,
     SCORES_TAG,
     STATISTICS_FILE,
+    VERDICT_TAG,
     VERSION_TAG,
     curve_name,
     figure_name,
@@ -172,8 +173,9 @@ def _tags(content: Content) -> dict[str, str]:
     tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
     if content.method is not None:
         tags[METHOD_TAG] = content.method
-    if content.step is None and not content.seal:
-        tags |= _scores_tag(content)
+    if content.step is None:
+        tags[tag_name(VERDICT_TAG, content.split)] = content.report.verdict.text
+        tags |= {} if content.seal else _scores_tag(content)
     return tags | {name: str(value) for name, value in content.tags.items()}
 
 

@@ -1,24 +1,20 @@
-"""The verbs: from arrays to a report, for every task; no tracker is involved."""
+"""The verbs that score: arrays of any kind in, lazy ones too, a report out; no tracker is involved."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
+from uq_tracking.bootstrap import RESAMPLES
 from uq_tracking.errors import SettingsError, UnknownOptionError
-from uq_tracking.evaluation.on_demand import Wanted, extra_curves
 from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.evaluation.recalibrated import add_recalibration
-from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.plan import PLANNED, Plan
 from uq_tracking.inputs.lazy import is_lazy
-from uq_tracking.metrics.registry import Metric, MetricInputs, select
-from uq_tracking.parallel import begin
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
-from uq_tracking.statistics.collecting import How, build_groups, build_statistics
+from uq_tracking.statistics.collecting import How
+from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 
 if TYPE_CHECKING:
@@ -180,7 +176,7 @@ def evaluate(
         reference=reference,
     )
     given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
-    return plan.run((y_true, y_pred, y_std), outputs, {**given, "unit": unit})
+    return _run(plan, (y_true, y_pred, y_std), outputs, {**given, "unit": unit})
 
 
 def evaluate_classification(
@@ -291,152 +287,25 @@ def evaluate_classification(
         "by": by,
         "class_names": class_names,
     }
-    return plan.run((labels, probs), outputs, given)
+    return _run(plan, (labels, probs), outputs, given)
 
 
-PLANNED = (
-    "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
-    "level", "n_boot", "seed", "reference",
-)  # fmt: skip
-"""Options of the verbs that make a plan; the others describe the arrays, or are `Settings`."""
-
-
-NOTHING_MORE = Wanted()
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What was asked for, apart from the arrays; attributes as the options of `evaluate`."""
-
-    task: Task
-    settings: Settings
-    metrics: tuple[str, ...] | None = None
-    wanted: Wanted = NOTHING_MORE
-    statistics: How = "auto"
-    calibration: Any = None
-    recalibration: tuple[str, ...] | None = None
-    intervals: bool | None = None
-    level: float = 0.95
-    n_boot: int = RESAMPLES
-    seed: int = 0
-    reference: Any = None
-
-    @classmethod
-    def of(
-        cls,
-        task: Task,
-        settings: Settings,
-        *,
-        metrics: str | Iterable[str] | None = None,
-        curves: str | Iterable[str] | None = None,
-        by_target: Any = None,
-        curve_metrics: str | Iterable[str] | None = None,
-        recalibration: str | Iterable[str] | None = None,
-        calibration: Any = None,
-        level: float = 0.95,
-        n_boot: int = RESAMPLES,
-        **rest: Any,
-    ) -> Plan:
-        """Check the options; SettingsError or UnknownMetricError for one that is wrong."""
-        check_level(level, n_boot)
-        if recalibration is not None and calibration in (None, False):
-            raise SettingsError(
-                "recalibration= names methods, but not what to fit on; pass calibration=, or True"
-            )
-        return cls(
-            task,
-            settings,
-            None if metrics is None else _named(metrics),
-            Wanted.of(task, curves, by_target, curve_metrics),
-            calibration=calibration,
-            recalibration=None if recalibration is None else _named(recalibration),
-            level=level,
-            n_boot=n_boot,
-            **rest,
-        )
-
-    def run(
-        self, arrays: Sequence[Any], outputs: Sequence[str] | None, given: Mapping[str, Any]
-    ) -> Report | Reports:
-        """The report of arrays, or a report per output."""
-        if is_lazy(arrays[0]):
-            return self._counted(arrays, outputs, given)
-        if outputs is None:
-            return self.report(self.task.read(*arrays, **given))
-        options = {**given, "calibration": self.calibration, "reference": self.reference}
-        parts = self.task.split(arrays, outputs, options)
-        return Reports({name: replace(self, **own).report(part) for name, (part, own) in parts.items()})
-
-    def report(self, data: Any) -> Report:
-        """The report of predictions in memory."""
-        task, settings = self.task, self.settings
-        if settings.unit is None and getattr(data, "unit", None) is not None:
-            settings = replace(settings, unit=data.unit)
-        if data.facts.get("distribution") and settings.family != "gaussian":
-            raise SettingsError(
-                f"family={settings.family!r} declares the distribution of a mean and a std; these predictions are "
-                f"{data.facts['distribution']}, which are scored as what they are; leave family out"
-            )
-        inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
-        chosen = select(task.name, self.metrics, given=inputs.given)
-        digest = begin(data.digest)
-        statistics = build_statistics(task.layout_of(data), data, self.statistics)
-        report = score(statistics, settings, chosen, digest=digest(), extra=inputs, about=data.about)
-        tables = build_groups(task.layout_of(data), data, self.intervals)
-        if tables is not None:
-            report = with_intervals(report, tables, settings, chosen, **self._drawn)
-        made = extra_curves(
-            self.wanted, task, statistics, settings, inputs, tables=tables, how=self.statistics
-        )
-        report = replace(
-            report, curves={**report.curves, **made.curves}, verdicts={**report.verdicts, **made.verdicts}
-        )
-        return self.recalibrated(report, settings, chosen, data)
-
-    @property
-    def _drawn(self) -> dict[str, Any]:
-        return {"level": self.level, "n_boot": self.n_boot, "seed": self.seed}
-
-    def recalibrated(
-        self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None
-    ) -> Report:
-        """The report with the recalibrations that are asked for."""
-        if self.calibration is None or self.calibration is False:
-            return report
-        plain = [metric for metric in chosen if not metric.needs]
-        return add_recalibration(
-            report,
-            self.calibration,
-            self.recalibration,
-            metrics=plain,
-            settings=settings,
-            data=data,
-            seed=self.seed,
-        )
-
-    def _counted(self, arrays: Sequence[Any], outputs: Any, given: Mapping[str, Any]) -> Report:
-        """The report of lazy arrays, which are counted and never in memory as a whole."""
-        from uq_tracking.plugins import named
-
-        asked = {
-            "outputs": outputs,
-            "reference": self.reference,
-            "curves": self.wanted.curves or None,
-            "by_target": self.wanted.by_target,
-        }
-        refused = [name for name, value in asked.items() if value is not None]
-        if refused:
-            raise SettingsError(
-                f"{', '.join(refused)}: lazy arrays have no such thing; load them into memory"
-            )
-        count = named("uq_tracking.streams.dask_arrays.count_dask")
-        stream = count(self.task, arrays, plan=self, **given)
-        report: Report = stream.report(self)
-        return report
-
-
-def _named(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _run(
+    plan: Plan, arrays: Sequence[Any], outputs: Sequence[str] | None, given: Mapping[str, Any]
+) -> Report | Reports:
+    """The report of arrays, or a report per output; lazy ones are counted and never in memory as a whole."""
+    if not is_lazy(arrays[0]):
+        return plan.run(arrays, outputs, given)
+    asked = {
+        "outputs": outputs,
+        "reference": plan.reference,
+        "curves": plan.wanted.curves or None,
+        "by_target": plan.wanted.by_target,
+    }
+    refused = [name for name, value in asked.items() if value is not None]
+    if refused:
+        raise SettingsError(f"{', '.join(refused)}: lazy arrays have no such thing; load them into memory")
+    return count_dask(plan.task, arrays, plan=plan, **given).report(plan)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
