@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from uq_tracking.inputs import storage
 from uq_tracking.inputs.assemble import assemble, read_only
 from uq_tracking.inputs.base import Case, PredictionsBase, Rows
 from uq_tracking.inputs.constructors import Constructors, Options, read_equal
-from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import BLOCK, Wording, blocks
@@ -37,7 +38,7 @@ class Predictions(Constructors, PredictionsBase):
         Truth. A non-finite value means "no ground truth here": left out and counted in ``n_missing``.
     y_pred : array of the same shape, in the target's unit
         Predictive mean.
-    y_std : array of the same shape, in the target's unit
+    y_std : array of the same shape, in the target's unit, or one number for all samples
         Predictive standard deviation, >= 0. Zeros are counted in ``n_zero_std``.
     mask : bool array of the same shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
@@ -122,6 +123,9 @@ class Predictions(Constructors, PredictionsBase):
         by: Any = None,
         unit: str | None = None,
     ) -> None:
+        if isinstance(y_std, Real) and not isinstance(y_std, bool):
+            y_pred = read_floats(y_pred, "y_pred").values
+            y_std = np.full(y_pred.shape, y_std, dtype=y_pred.dtype)
         sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
         options = Options(
             mask=mask, on_invalid=on_invalid, std_floor=std_floor, groups=groups, by=by, unit=unit

@@ -1,8 +1,8 @@
 """The statistics of a regression whose predictions are a distribution of another form than mean and std.
 
-Beside the orders of every regression there are two by the probability integral transform u of the truth. It is spread
-evenly over an interval ``[low, high]``, or is a point, so that the number of samples with ``u <= p`` is expected to be
-the sum of
+Beside the orders of every regression there are two by the probability integral transform u of the truth. It is
+spread evenly over an interval ``[low, high]``, or is a point, so that the number of samples with ``u <= p`` is
+expected to be the sum of
 
 - 1 over points with ``u <= p``,
 - ``(p - low) / (high - low)`` over intervals with ``low <= p``, less
