@@ -310,8 +310,8 @@ class FormConstructors:
 
         Whatever has a distribution function and a log density, one distribution per sample. ``crps`` is a closed
         form where one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal,
-        mixtures of normals; sums for discrete distributions), else a quadrature to 1e-6. Where the variance does not exist,
-        location and scale are the median and the interquartile range, and what needs a variance is undefined.
+        mixtures of normals; sums for discrete distributions), else a quadrature to 1e-6. Where the variance does not
+        exist, location and scale are the median and the interquartile range, and what needs a variance is undefined.
 
         Parameters
         ----------

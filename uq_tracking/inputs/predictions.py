@@ -124,8 +124,8 @@ class Predictions(Constructors, PredictionsBase):
         unit: str | None = None,
     ) -> None:
         if isinstance(y_std, Real) and not isinstance(y_std, bool):
-            y_pred = read_floats(y_pred, "y_pred").values
-            y_std = np.full(y_pred.shape, y_std, dtype=y_pred.dtype)
+            like = read_floats(y_pred, "y_pred").values
+            y_std = np.full(like.shape, y_std, dtype=like.dtype)
         sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
         options = Options(
             mask=mask, on_invalid=on_invalid, std_floor=std_floor, groups=groups, by=by, unit=unit
