@@ -74,9 +74,9 @@ def test_lightgbm():
     import lightgbm
 
     models = {
-        p: lightgbm.LGBMRegressor(objective="quantile", alpha=p, n_estimators=30, verbose=-1, num_threads=1).fit(
-            X, TRAIN
-        )
+        p: lightgbm.LGBMRegressor(
+            objective="quantile", alpha=p, n_estimators=30, verbose=-1, num_threads=1
+        ).fit(X, TRAIN)
         for p in (0.1, 0.5, 0.9)
     }
     with warnings.catch_warnings():
@@ -131,7 +131,9 @@ def test_monte_carlo_dropout():
     import torch
 
     torch.manual_seed(0)
-    network = torch.nn.Sequential(torch.nn.Linear(2, 32), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(32, 1))
+    network = torch.nn.Sequential(
+        torch.nn.Linear(2, 32), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(32, 1)
+    )
     x = torch.tensor(X_TEST, dtype=torch.float32)
     report = run("Monte-Carlo dropout, passes of one network", network=network, x=x, torch=torch)
     assert "distribution" not in report.settings
@@ -143,7 +145,10 @@ def test_ensembles_and_draws():
     means = 0.1 * rng.normal(size=(5, len(Y)))
     stds = np.full((5, len(Y)), 0.8)
     assert "nll" in run("deep ensemble, moments", means=means, stds=stds).scores
-    assert run("deep ensemble, as the mixture it is", means=means, stds=stds).settings["distribution"] == "mixture"
+    assert (
+        run("deep ensemble, as the mixture it is", means=means, stds=stds).settings["distribution"]
+        == "mixture"
+    )
     draws = rng.normal(size=(4, 25, len(Y)))
     report = run("ArviZ, NumPyro, PyMC (chains and draws)", draws=draws)
     assert report.settings["distribution"] == "draws"
