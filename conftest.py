@@ -1,10 +1,15 @@
-"""Examples in docstrings run in a folder of their own."""
+"""What holds for every test: examples in docstrings run in a folder of their own, and a missing browser is told."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.browser import MISSING, browser, is_skipped_for_it
+
+__all__ = ["browser"]
 
 
 @pytest.fixture(autouse=True)
@@ -19,3 +24,16 @@ def _examples_write_elsewhere(
 ) -> None:
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """End with one loud line where pages were not tested, in place of a line for every test."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    untested = [report for report in skipped if is_skipped_for_it(report)]
+    terminalreporter.stats["skipped"] = [report for report in skipped if report not in untested]
+    yield
+    terminalreporter.stats["skipped"] = skipped
+    if untested:
+        line = f"{len(untested)} TESTS OF PAGES DID NOT RUN: {MISSING}"
+        terminalreporter.write_line(line, red=True, bold=True)

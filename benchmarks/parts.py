@@ -45,7 +45,7 @@ def seconds(work: Callable[[], object], runs: int = 3) -> float:
 def cost_of_log(n: int = 10**6) -> dict[str, float]:
     """Seconds of each part of one call on n samples."""
     import uq_tracking as uq
-    from uq_tracking import hooks
+    from uq_tracking import plugins
     from uq_tracking.evaluation.regression import make_statistics, score
     from uq_tracking.settings import Settings
 
@@ -57,7 +57,7 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
     report = score(statistics_, Settings())
 
     def draw() -> None:
-        for spec in hooks.figures().values():
+        for spec in plugins.figures().values():
             if all(curve in report.curves for curve in spec.needs):
                 spec.draw(report)
 

@@ -33,6 +33,7 @@ ROOT3 = math.sqrt(3)
 
 PRIORS = {
     "": lambda mu, s: stats.norm(mu, s),
+    "_gaussian": lambda mu, s: stats.norm(mu, s),
     "_laplace": lambda mu, s: stats.laplace(mu, s / math.sqrt(2)),
     "_uniform": lambda mu, s: stats.uniform(mu - s * ROOT3, 2 * s * ROOT3),
 }
@@ -152,6 +153,7 @@ PEERS: dict[str, dict[str, Callable[[Array, Array, Array], float]]] = {
     "z_mean": {"scipy": lambda y, mu, s: stats.tmean((y - mu) / s)},
     "z_std": {"scipy": lambda y, mu, s: stats.tstd((y - mu) / s, ddof=0)},
 }
+PEERS |= {f"{key}_gaussian": PEERS[key] for key in ("nll", "crps")}
 QUADRATURE = {
     f"{kind}_score{prior}": by_quadrature(kind, prior)
     for kind in ("quadratic", "spherical")
@@ -191,12 +193,18 @@ def difference(ours: float, theirs: float) -> float:
     return abs(ours - theirs) / max(abs(ours), abs(theirs), 1e-3)
 
 
+def _scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
+    """Every score, those of the Gaussian prior beside another family too."""
+    priors = [key for key in registry("regression") if key.endswith("_gaussian")]
+    beside = uq.evaluate(y, mu, s, family="laplace", metrics=priors).scores
+    return {**uq.evaluate(y, mu, s).scores, **beside}
+
+
 def regression_rows() -> list[tuple[str, str, float]]:
     """(key, peer, largest difference) for every metric."""
     worst: dict[tuple[str, str], float] = {}
     for y, mu, s in datasets().values():
-        scores = uq.evaluate(y, mu, s).scores
-        first = uq.evaluate(y[:60], mu[:60], s[:60]).scores
+        scores, first = _scores(y, mu, s), _scores(y[:60], mu[:60], s[:60])
         for key in registry("regression"):
             if key not in scores:
                 continue

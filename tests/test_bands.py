@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.bootstrap.bands import BANDED
 from uq_tracking.figures import reliability, sparsification
+
+BANDED = ("calibration", "coverage", "reliability", "sparsification_rmse")
 
 
 def images(n=40, pixels=250, seed=0):

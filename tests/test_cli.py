@@ -8,7 +8,7 @@ import zarr
 from typer.testing import CliRunner
 
 import uq_tracking as uq
-from uq_tracking import __version__, hooks
+from uq_tracking import __version__, plugins
 from uq_tracking.cli import app
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import every_metric
@@ -59,7 +59,7 @@ def test_an_unknown_metric_is_named():
 
 def test_backends_shows_each_with_its_addresses():
     printed = run("backends")
-    for backend in hooks.backends().values():
+    for backend in plugins.backends().values():
         assert f"{backend.name}:" in printed
     assert "wandb-offline:" in printed
 
@@ -139,3 +139,40 @@ def test_compare_and_rescore_read_what_log_wrote(csv, tmp_path):
     assert "n_merci" in run("compare", where)
     assert "2" in run("rescore", where, "--alpha", "0.9")
     assert {logged.report().settings["alpha"] for logged in logged_runs(where)} == {0.9}
+
+
+VERBS = ("demo", "log", "rescore", "recalibrate", "compare", "pool", "sync", "metrics", "backends")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_every_verb_explains_itself(verb, option):
+    printed = run(verb, option)
+    assert "Usage:" in printed
+    assert "-h" in printed
+
+
+def test_the_program_names_its_verbs_and_exit_codes():
+    printed = run("-h")
+    assert all(verb in printed for verb in VERBS)
+    assert "Exit codes: 0 done; 1 a mistake in the input, or runs that failed; 2" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("cmpare", "dir:x"), "compare"),
+        (("compare", "dir:x", "--basline", "y"), "--baseline"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_closest(words, meant):
+    printed = run(*words, code=2)
+    assert meant in printed
+
+
+def test_a_mistyped_metric_is_answered_with_the_closest(csv, tmp_path):
+    assert "did you mean 'spearman'?" in run("metrics", "spaerman", code=1)
+    where = f"dir:{tmp_path / 'runs'}"
+    run("log", str(csv), "--to", where, "--no-figures")
+    assert "did you mean 'ence'?" in run("compare", where, "--metrics", "ecne", code=1)
+    assert "did you mean 'latex'?" in run("compare", where, "--format", "latx", code=1)

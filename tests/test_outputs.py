@@ -78,7 +78,7 @@ def test_they_stand_side_by_side():
     y, mean, std = boxes()
     std[:, 1] = 0
     found = uq.evaluate(y, mean, std, outputs=NAMES, metrics=["rmse", "nll"])
-    head, rmse, nll = str(found).splitlines()
+    head, _, rmse, nll = str(found).splitlines()
     assert head.split() == ["output", *NAMES]
     assert len(rmse.split()) == 5
     assert nll.split()[2] == "-"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.tracking.backend import Backend
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +22,7 @@ PUBLIC = {
     "uq_tracking",
     "uq_tracking.curves",
     "uq_tracking.errors",
-    "uq_tracking.hooks",
+    "uq_tracking.hookspecs",
     "uq_tracking.testing",
     "uq_tracking.tracking.backend",
 }
@@ -38,7 +38,7 @@ warnings.simplefilter("error", TrackingWarning)
 def test_it_is_a_distribution_of_its_own_and_found_by_its_entry_point():
     (point,) = metadata.distribution("uq-tracking-trackio").entry_points.select(group="uq_tracking")
     assert (point.name, point.value) == ("trackio", "uq_tracking_trackio")
-    backend = hooks.backends()["trackio"]
+    backend = plugins.backends()["trackio"]
     assert isinstance(backend, Backend)
     assert backend.status().usable
     assert backend.status().version == metadata.version("trackio")

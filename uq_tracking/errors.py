@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 
 class UQTrackingError(Exception):
@@ -87,3 +88,13 @@ class PluginError(UQTrackingError):
 
 class TrackingWarning(UserWarning):
     """Something could not be logged; training goes on."""
+
+
+def closest(name: object, known: Iterable[str]) -> str:
+    """The end of an error about an unknown name: the known one that was probably meant, or nothing.
+
+    >>> closest("spaerman", ["nll", "spearman"]), closest("x", ["nll", "spearman"])
+    ("; did you mean 'spearman'?", '')
+    """
+    found = get_close_matches(str(name), list(known), n=1)
+    return f"; did you mean {found[0]!r}?" if found else ""

@@ -1,6 +1,7 @@
 """Location-scale families, standardised to mean 0 and standard deviation 1: everything is a function of z.
 
-With ``z = (y - mu) / s`` the density of a sample is ``pdf(z) / s`` and its CRPS is ``s * crps(z)``.
+With ``z = (y - mu) / s`` the density of a sample is ``pdf(z) / s`` and its CRPS is ``s * crps(z)``. A Student t with
+at most 2 degrees of freedom has no standard deviation: there ``mu`` and ``s`` are its location and scale.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from uq_tracking.settings import Settings
 
 FloatArray = npt.NDArray[np.float64]
 SQRT2, SQRT3, SQRT_PI = math.sqrt(2), math.sqrt(3), math.sqrt(math.pi)
+LOGISTIC_SCALE = SQRT3 / math.pi
 
 
 class Standard(ABC):
-    """A distribution with mean 0 and standard deviation 1."""
+    """A distribution with location 0 and scale 1: mean and standard deviation, where it has a variance."""
 
     name: str
     pdf_square_integral: float
-    """Integral of the squared density; divided by s it is that of the scaled density."""
+    """Integral of the squared density; divided by s it is that of the scaled density. NaN without a density."""
 
     @abstractmethod
     def cdf(self, z: FloatArray) -> FloatArray:
@@ -39,13 +41,10 @@ class Standard(ABC):
     def pdf(self, z: FloatArray) -> FloatArray:
         """Density at z."""
 
-    def central(self, level: npt.ArrayLike) -> FloatArray:
-        """Half width of the central interval that holds the share ``level``."""
-        return self.quantile((1 + np.asarray(level, dtype=float)) / 2)
-
-
-class Proper(Standard):
-    """A family whose proper scores have a closed form."""
+    def log_pdf(self, z: FloatArray) -> FloatArray:
+        """Natural logarithm of the density at z, minus infinity outside the support."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.pdf(z))
 
     @abstractmethod
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
@@ -54,9 +53,23 @@ class Proper(Standard):
         ``density`` is ``pdf(z)`` where it is known already.
         """
 
+    @property
+    def has_variance(self) -> bool:
+        """Whether the distribution has a standard deviation, which is then 1."""
+        return True
+
+    @property
+    def has_crps(self) -> bool:
+        """Whether the integral behind the CRPS is finite."""
+        return True
+
+    def central(self, level: npt.ArrayLike) -> FloatArray:
+        """Half width of the central interval that holds the share ``level``."""
+        return self.quantile((1 + np.asarray(level, dtype=float)) / 2)
+
 
 @dataclass(frozen=True)
-class Gaussian(Proper):
+class Gaussian(Standard):
     """Standard normal distribution."""
 
     name = "gaussian"
@@ -71,6 +84,9 @@ class Gaussian(Proper):
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
 
+    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return -0.5 * np.square(z) - 0.5 * math.log(2 * math.pi)
+
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)``; ``2 Phi(z) - 1`` is erf, which keeps small z exact."""
         density = self.pdf(z) if density is None else density
@@ -78,7 +94,7 @@ class Gaussian(Proper):
 
 
 @dataclass(frozen=True)
-class Laplace(Proper):
+class Laplace(Standard):
     """Laplace distribution with scale ``b = 1 / sqrt 2``."""
 
     name = "laplace"
@@ -96,13 +112,16 @@ class Laplace(Proper):
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return np.exp(-SQRT2 * np.abs(z)) / SQRT2
 
+    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return -SQRT2 * np.abs(z) - 0.5 * math.log(2)
+
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``|z| + b exp(-|z| / b) - 3 b / 4``, the middle term being the density."""
         return np.abs(z) + (self.pdf(z) if density is None else density) - 0.75 / SQRT2
 
 
 @dataclass(frozen=True)
-class Uniform(Proper):
+class Uniform(Standard):
     """Uniform distribution with half width ``sqrt 3``."""
 
     name = "uniform"
@@ -124,15 +143,61 @@ class Uniform(Proper):
 
 
 @dataclass(frozen=True)
+class Logistic(Standard):
+    """Logistic distribution with scale ``b = sqrt 3 / pi``."""
+
+    name = "logistic"
+    pdf_square_integral = math.pi / (6 * SQRT3)
+
+    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return _array(special.expit(np.asarray(z) / LOGISTIC_SCALE))
+
+    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+        return LOGISTIC_SCALE * _array(special.logit(np.asarray(p, dtype=float)))
+
+    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return np.exp(self.log_pdf(z))
+
+    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        x = np.abs(z) / LOGISTIC_SCALE
+        return _array(-x - 2 * np.log1p(np.exp(-x)) - math.log(LOGISTIC_SCALE))
+
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        """``b (x - 2 log F(x) - 1)`` with ``x = z / b``, even in x [1]_.
+
+        References
+        ----------
+        .. [1] Jordan, Krueger and Lerch, 2019, Journal of Statistical Software 90, appendix A.
+        """
+        x = np.abs(z) / LOGISTIC_SCALE
+        return LOGISTIC_SCALE * _array(x + 2 * np.log1p(np.exp(-x)) - 1)
+
+
+@dataclass(frozen=True)
 class StudentT(Standard):
-    """Student t with ``dof`` degrees of freedom, scaled to standard deviation 1."""
+    """Student t with ``dof`` degrees of freedom, scaled to standard deviation 1 where it has one (``dof > 2``)."""
 
     dof: float
     name = "student_t"
 
     @property
     def _scale(self) -> float:
-        return math.sqrt((self.dof - 2) / self.dof)
+        return math.sqrt((self.dof - 2) / self.dof) if self.has_variance else 1.0
+
+    @property
+    def has_variance(self) -> bool:  # noqa: D102
+        return self.dof > 2
+
+    @property
+    def has_crps(self) -> bool:  # noqa: D102
+        return self.dof > 0.5
+
+    @property
+    def pdf_square_integral(self) -> float:  # type: ignore[override]
+        """``c^2 sqrt(pi v) Gamma(v + 1/2) / Gamma(v + 1)`` over the scale, c the constant of the density."""
+        v, log_norm = self.dof, _log_norm_of_t(self.dof)
+        log_ratio = special.gammaln(v + 0.5) - special.gammaln(v + 1)
+        return float(np.exp(2 * log_norm + 0.5 * math.log(math.pi * v) + log_ratio) / self._scale)
 
     def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return _array(special.stdtr(self.dof, np.asarray(z) / self._scale))
@@ -143,12 +208,56 @@ class StudentT(Standard):
         return np.where(p <= 0, -np.inf, np.where(p >= 1, np.inf, inner))
 
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+        return np.exp(self.log_pdf(z))
+
+    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         t, v = np.asarray(z) / self._scale, self.dof
-        log_norm = special.gammaln((v + 1) / 2) - special.gammaln(v / 2) - 0.5 * math.log(v * math.pi)
-        return _array(np.exp(log_norm - (v + 1) / 2 * np.log1p(t * t / v)) / self._scale)
+        return _array(_log_norm_of_t(v) - (v + 1) / 2 * np.log1p(t * t / v) - math.log(self._scale))
+
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        """``t (2 F(t) - 1) + 2 f(t) (v + t^2) / (v - 1) - 2 sqrt(v) B(1/2, v - 1/2) / ((v - 1) B(1/2, v/2)^2)``.
+
+        The formula [1]_ holds for every ``v > 1/2`` but 1, where it is 0/0; near 1 it is interpolated in v
+        from values on both sides, to about 1e-10.
+
+        References
+        ----------
+        .. [1] Jordan, Krueger and Lerch, 2019, Journal of Statistical Software 90, appendix A.
+        """
+        t, v = np.asarray(z, dtype=float) / self._scale, self.dof
+        if abs(v - 1) >= NEAR_CAUCHY:
+            return self._scale * _crps_of_t(t, v)
+        x = (v - 1) / NEAR_CAUCHY
+        below, above = (_crps_of_t(t, 1 + side * NEAR_CAUCHY) for side in (-1, 1))
+        return 0.5 * x * (x - 1) * below + (1 - x * x) * _crps_of_cauchy(t) + 0.5 * x * (x + 1) * above
 
 
-GAUSSIAN, LAPLACE, UNIFORM = Gaussian(), Laplace(), Uniform()
+NEAR_CAUCHY = 1e-3
+"""Distance of the degrees of freedom from 1 below which the CRPS of Student's t is interpolated."""
+
+
+def _log_norm_of_t(v: float) -> float:
+    """Logarithm of Student's density at 0."""
+    return float(special.gammaln((v + 1) / 2) - special.gammaln(v / 2) - 0.5 * math.log(v * math.pi))
+
+
+def _crps_of_t(t: FloatArray, v: float) -> FloatArray:
+    density = np.exp(_log_norm_of_t(v) - (v + 1) / 2 * np.log1p(t * t / v))
+    spread = 2 * math.sqrt(v) * math.exp(special.betaln(0.5, v - 0.5) - 2 * special.betaln(0.5, v / 2))
+    centred = 2 * _array(special.stdtr(v, np.abs(t))) - 1
+    return np.abs(t) * centred + (2 * density * (v + t * t) - spread) / (v - 1)
+
+
+def _crps_of_cauchy(t: FloatArray) -> FloatArray:
+    """``(2/pi) (t atan t - log(1 + t^2) / 2 + log 2)``: its derivative is ``2 F - 1``."""
+    return 2 / math.pi * (t * np.arctan(t) - 0.5 * np.log1p(t * t) + math.log(2))
+
+
+GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC = Gaussian(), Laplace(), Uniform(), Logistic()
+
+
+NAMED: dict[str, Standard] = {family.name: family for family in (GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC)}
+"""The families without a parameter of their own."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +277,7 @@ def family_of(settings: Settings) -> Standard:
         return settings.shape
     if settings.family == "student_t":
         return StudentT(settings.dof)
-    return {"gaussian": GAUSSIAN, "laplace": LAPLACE, "uniform": UNIFORM}[settings.family]
+    return NAMED[settings.family]
 
 
 def _array(values: Any) -> FloatArray:

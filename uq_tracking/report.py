@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uq_tracking.curves import Curve
-from uq_tracking.errors import FileFormatError
+from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, write_arrays
 
 if TYPE_CHECKING:
+    from uq_tracking.inference import Judgement, NoiseFloor, Verdict
     from uq_tracking.statistics.store import Statistics
 
 SCHEMA = 1
@@ -64,6 +67,55 @@ class Report:
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    judgement: Judgement | None = None
+    """Noise floors and verdict as they were stored; made from the statistics where there is none."""
+
+    @property
+    def noise(self) -> Mapping[str, NoiseFloor]:
+        """What a calibrated forecast would score on as much data, for every score that finite data push upwards."""
+        return self._judged.noise
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the model is over- or underconfident and by how much, and whether it knows where it errs."""
+        return self._judged.verdict
+
+    @cached_property
+    def _judged(self) -> Judgement:
+        from uq_tracking.inference.judgement import judge
+
+        if self.judgement is not None:
+            return self.judgement
+        return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
+
+    def scored_methods(self) -> dict[str, Any]:
+        """Entries of the recalibrations that there are scores after, in order."""
+        entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
+        return {name: entry for name, entry in entries.items() if "scores" in entry}
+
+    def after(self, method: str | None = None) -> Report:
+        """The report as it is after a recalibration, by default the first, for drawings and comparisons.
+
+        Raises
+        ------
+        RecalibrationError
+            The report has no such scores.
+        """
+        done = self.scored_methods()
+        if not done or (method is not None and method not in done):
+            raise RecalibrationError(
+                f"the report has scores after {', '.join(done) or 'no recalibration'}; evaluate with calibration="
+            )
+        entry = done[method or next(iter(done))]
+        return replace(
+            self,
+            scores=dict(entry["scores"]),
+            undefined=dict(entry["undefined"]),
+            curves={name: Curve.from_dict(curve) for name, curve in entry["curves"].items()},
+            recalibration=None,
+            statistics=None,
+            intervals={},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""
@@ -79,6 +131,7 @@ class Report:
             "recalibration": None if self.recalibration is None else dict(self.recalibration),
             "intervals": {key: list(interval) for key, interval in self.intervals.items()},
             "verdicts": dict(self.verdicts),
+            **self._judged.to_dict(),
         }
 
     @classmethod
@@ -98,6 +151,7 @@ class Report:
                 recalibration=values.get("recalibration"),
                 intervals={key: (float(a), float(b)) for key, (a, b) in values["intervals"].items()},
                 verdicts=dict(values.get("verdicts", {})),
+                judgement=_stored_judgement(values),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
@@ -141,14 +195,25 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        from uq_tracking.tables import report_text
+        from uq_tracking.tables.report import report_table
+        from uq_tracking.tables.terminal import tables_text
 
-        return report_text(self)
+        return tables_text([report_table(self)], width=1000)
 
     def _repr_html_(self) -> str:
-        from uq_tracking.tables import report_html
+        from uq_tracking.tables.html import tables_html
+        from uq_tracking.tables.report import report_table
 
-        return report_html(self)
+        return tables_html([report_table(self)])
+
+
+def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
+    """Noise floors and verdict of a report's values; None of an older version, which had none."""
+    if "verdict" not in values:
+        return None
+    from uq_tracking.inference.judgement import Judgement
+
+    return Judgement.from_dict(values)
 
 
 def _lines(values: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from uq_tracking.errors import SettingsError
 
-Family = Literal["gaussian", "laplace", "uniform", "student_t"]
+Family = Literal["gaussian", "laplace", "uniform", "logistic", "student_t"]
 Method = Literal["auto", "exact", "sketch"]
 
 EXACT_LIMIT = 10_000_000
@@ -32,11 +32,12 @@ class Settings:
         Share of the samples that ``merci`` and ``n_merci`` cover, in (0, 1].
     n_bins : int
         Equal-count bins of ``ence``, ``uce`` and the reliability curve.
-    family : {"gaussian", "laplace", "uniform", "student_t"}
-        Distribution behind coverage, calibration, PIT, interval and pinball scores. It has the predicted mean
-        and standard deviation; its quantiles and distribution function are used.
+    family : {"gaussian", "laplace", "uniform", "logistic", "student_t"}
+        The predicted distribution, which has the predicted mean and standard deviation: what coverage, calibration,
+        PIT, log score, CRPS, quadratic, spherical, interval and pinball scores and recalibrations are taken of.
     dof : float
-        Degrees of freedom of ``family="student_t"``, above 2.
+        Degrees of freedom of ``family="student_t"``. At 2 and below there is no standard deviation: predictions
+        are then read as location and scale, and whatever needs a variance is undefined.
     unit : str or None
         Unit of the target, for axes and tables.
     """
@@ -59,8 +60,8 @@ class Settings:
         object.__setattr__(self, "n_bins", int(self.n_bins))
         if self.family not in get_args(Family):
             raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")
-        if not self.dof > 2:
-            raise SettingsError(f"dof is {self.dof}; a Student t with a standard deviation has more than 2")
+        if not self.dof > 0:
+            raise SettingsError(f"dof is {self.dof}; degrees of freedom are above 0")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

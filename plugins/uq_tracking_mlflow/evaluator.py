@@ -106,7 +106,8 @@ class UncertaintyEvaluator(ModelEvaluator):
             table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
         else:
             table, mean = _of_model(model, dataset, evaluator_config, predictions)
-        run = _RecordedRun(run_id)
+        digest = getattr(dataset, "digest", None)  # since MLflow 3
+        run = _RecordedRun(run_id, (dataset.name, digest) if digest else None)
         uq.log(
             dataset.labels_data,
             _pick(table, mean, "the predictive mean"),
@@ -126,8 +127,8 @@ class UncertaintyEvaluator(ModelEvaluator):
 class _RecordedRun(MLflowRun):
     """Remembers what arrived, as MLflow's result wants it."""
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(run_id)
+    def __init__(self, run_id: str, dataset: tuple[str, str] | None) -> None:
+        super().__init__(run_id, dataset=dataset)
         self.scalars: dict[str, float] = {}
         self.artifacts: dict[str, EvaluationArtifact] = {}
 
@@ -139,7 +140,7 @@ class _RecordedRun(MLflowRun):
         super().log_file(path, name)
         kind = _ARTIFACTS.get(path.suffix)
         if kind is not None:
-            artifact = kind(uri=get_artifact_uri(self.run_id, name))
+            artifact = kind(uri=get_artifact_uri(self.run_id, name))  # type: ignore[no-untyped-call]
             artifact._load(
                 path
             )  # the only way in; without it the content would be downloaded when first asked for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 import threading
@@ -17,6 +18,7 @@ import numpy as np
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.connection import Connection, place_of
 from uq_tracking_mlflow.links import run_link
@@ -55,17 +57,23 @@ class MLflowRun(Run):
 
     Points of a curve carry the run's start as their time, so that an identical curve logged again is the same
     rows. MLflow cannot delete or replace points: a curve with other values becomes ``<name>-2``, or the chart
-    would draw a zig-zag through both.
+    would draw a zig-zag through both. Scores name the active model (MLflow 3) and ``dataset``, a name and a digest,
+    if there is one; points of curves name neither, for the page of a model lists every metric that does.
     """
 
     def __init__(
-        self, run_id: str, client: MlflowClient | None = None, experiment_id: str | None = None
+        self,
+        run_id: str,
+        client: MlflowClient | None = None,
+        experiment_id: str | None = None,
+        dataset: tuple[str, str] | None = None,
     ) -> None:
         self.run_id = run_id
         self.uri = f"mlflow:{experiment_id}/{run_id}" if experiment_id else f"mlflow:{run_id}"
         self._client = client
         self._connection: Connection | None = None
         self._experiment_id = experiment_id
+        self._dataset = dataset
         self._open = _Open()
         self._is_writable = False
         self._model = _active_model()
@@ -212,32 +220,32 @@ class MLflowRun(Run):
         metrics = [*self._new_scalars(batch, stored), *self._new_points(batch, stored)]
         tags = [RunTag(k, v) for k, v in batch.tags.items() if stored.data.tags.get(k) != v]
         if metrics or tags:
+            # In a thread of its own, because MLflow adds the active model of the calling one to every metric.
             self._call(
                 "logging",
-                lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True),
+                lambda: LeftBehind().call(
+                    lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True),
+                    math.inf,
+                    math.inf,
+                ),
             )
 
     def _new_scalars(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+        from mlflow.entities import Metric
+
         latest = {metric.key: metric for metric in stored.data.to_proto().metrics}
         now = int(called_at() * 1000)
+        belongs = _belongs_to(self._model, self._dataset)
         for (step, key), value in batch.scalars.items():
             last = latest.get(key)
             if last is None:
-                yield self._metric(key, value, now, step or 0)
+                yield Metric(key, value, now, step or 0, **belongs)
                 continue
             place = last.step if step is None else step
             known = last.value if place == last.step else self._value_at(key, place, last.step)
             if known != value:  # a later time wins at the same step
                 after = now if known is None else last.timestamp + 1
-                yield self._metric(key, value, max(now, after), place)
-
-    def _metric(self, key: str, value: float, timestamp: int, step: int) -> Metric:
-        """Make a metric that belongs to the active model, if one is set (MLflow 3)."""
-        from mlflow.entities import Metric
-
-        if self._model is None:
-            return Metric(key, value, timestamp, step)
-        return Metric(key, value, timestamp, step, model_id=self._model)
+                yield Metric(key, value, max(now, after), place, **belongs)
 
     def _value_at(self, key: str, step: int, last_step: int) -> float | None:
         """Look up what was logged last at another step than the last one."""
@@ -247,6 +255,8 @@ class MLflowRun(Run):
         return max(points, key=lambda metric: metric.timestamp).value if points else None
 
     def _new_points(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+        from mlflow.entities import Metric
+
         for name, points in batch.curves.items():
             series = (name if version == 1 else f"{name}-{version}" for version in count(1))
             for key in series:
@@ -254,7 +264,7 @@ class MLflowRun(Run):
                 if known.items() <= points.items():
                     break
             for step in points.keys() - known.keys():
-                yield self._metric(key, points[step], stored.info.start_time, step)
+                yield Metric(key, points[step], stored.info.start_time, step)
 
     def _points(self, key: str) -> Points:
         return {metric.step: metric.value for metric in self._history(key)}
@@ -280,3 +290,13 @@ class MLflowRun(Run):
 def _active_model() -> str | None:
     """The model (MLflow 3) that is set as active in the thread of the caller: another one sends."""
     return getattr(sys.modules.get("mlflow"), "get_active_model_id", lambda: None)()
+
+
+def _belongs_to(model: str | None, dataset: tuple[str, str] | None) -> dict[str, str]:
+    """Name the active model and the dataset of a metric, as far as there are any, for MLflow 3."""
+    import mlflow
+
+    if not hasattr(mlflow, "get_active_model_id"):  # MLflow 2 has neither
+        return {}
+    named = {"dataset_name": dataset[0], "dataset_digest": dataset[1]} if dataset else {}
+    return ({"model_id": model} if model else {}) | named

@@ -5,7 +5,7 @@ Importing this package does not import ``tensorboard``; that happens when a run 
 
 from __future__ import annotations
 
-from uq_tracking.hooks import hookimpl
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend
 
 

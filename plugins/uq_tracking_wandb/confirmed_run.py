@@ -98,9 +98,11 @@ class OnlineRun(OwnedRun):
         return run
 
     def _is_complete(self, run: ApiRun) -> bool:
-        scalars, tags = numbers(run.summary_metrics), tags_in(run.config)
+        summary, tags = run.summary_metrics, tags_in(run.config)
+        scalars = numbers(summary)
         shown = all(
-            math.isclose(scalars.get(key, math.nan), value, rel_tol=1e-9)
+            isinstance(summary.get(key), Mapping)  # an aggregate that the user has defined
+            or math.isclose(scalars.get(key, math.nan), value, rel_tol=1e-9)
             for key, value in self._scalars.items()
         )
         return shown and all(tags.get(name) == value for name, value in self._tags.items())

@@ -71,13 +71,18 @@ class History:
         if (
             self._recall is not None and row.step is None
         ):  # a killed writer may have left a row, and no summary
-            new |= {key: value for key, value in row.scalars.items() if summary.get(key) != value}
+            shown = self._summary(row.scalars)
+            new |= {
+                key: value
+                for key, value in row.scalars.items()
+                if not isinstance(shown[key], Mapping) and shown[key] != value
+            }
         if not new:
             return
         self._define_axis(new)
         self._keep_earlier(step)
         self._run.log({**new, STEP: step}, commit=False)
-        summary.update({**new, STEP: step})  # at once; the row is sent when the loop writes its next one
+        self._summarize({**new, STEP: step})
         self._written.update({(key, step): value for key, value in new.items()})
         self._open_row = (self._run.step, step)
 
@@ -107,9 +112,36 @@ class History:
             for pattern in ("uq/*", "uq_recalibrated/*"):
                 self._run.define_metric(pattern, step_metric=STEP)
         new = {key for key in keys if "." not in key} - self._with_axis
-        for key in sorted(new):
-            self._run.define_metric(key, step_metric=STEP)
+        self._define(sorted(new))
         self._with_axis |= {STEP, *new}
+
+    def _summarize(self, values: Mapping[str, float]) -> None:
+        """Put the values into the summary at once; the row is sent when the loop writes its next one.
+
+        A user may have asked for another summary than the last value (``define_metric(key, summary="min")``), which
+        the client does not tell. A value set in the summary replaces such a definition, until the metric is defined
+        again: then the summary no longer holds the bare value, and the key is left to W&B.
+        """
+        summary: Any = self._run.summary
+        before = self._summary(values)
+        set_now = {key: value for key, value in values.items() if not isinstance(before[key], Mapping)}
+        summary.update(set_now)
+        first = [key for key in set_now if before[key] is None and key in self._with_axis and key != STEP]
+        self._define(first)
+        after = self._summary(first)
+        others = [key for key in first if after[key] != set_now[key]]
+        for key in others:
+            del summary[key]  # what is there aggregates no row yet, and reads 0
+        self._define(others)
+
+    def _summary(self, keys: Iterable[str]) -> dict[str, Any]:
+        """Entries of the summary, None where there is none, asked for once: every item costs a request."""
+        found = self._run.summary._as_dict()  # type: ignore[no-untyped-call]
+        return {key: found.get(key) for key in keys}
+
+    def _define(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._run.define_metric(key, step_metric=STEP)
 
     def _keep_earlier(self, step: int) -> None:
         """Close the row if it holds scalars of another ``uq/step``, which would be overwritten in it.

@@ -7,7 +7,6 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
-from uq_tracking.evaluation.recalibrated import after_report
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.recalibration.temperature import fit_temperature
 
@@ -279,7 +278,7 @@ class TestTemperature:
         assert used == pytest.approx(fits, rel=1e-6)  # the search ends within 1e-8
         assert [half["n"] for half in entry["halves"]] == [1500, 1500]
         unseen = np.where(second[:, None], z / used[0], z / used[1])
-        same(uq.evaluate_classification(labels, unseen, logits=True), after_report(report), rtol=1e-11)
+        same(uq.evaluate_classification(labels, unseen, logits=True), report.after(), rtol=1e-11)
         whole = fit_temperature(labels, z).temperature
         assert entry["scalars"]["temperature"] == pytest.approx(whole, rel=1e-6)
         assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
@@ -297,7 +296,7 @@ class TestTemperature:
         keep = marked.reshape(-1) != 9
         flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "method": method}
         again = uq.evaluate_classification(**flat, calibration="temperature")
-        same(after_report(report), after_report(again), rtol=1e-9, atol=1e-12)
+        same(report.after(), again.after(), rtol=1e-9, atol=1e-12)
         assert Recalibration.from_dict(entry["recalibration"]).fitted_on.n == report.counts["n"]
 
     def test_one_group_cannot_be_cross_fitted(self):

@@ -5,7 +5,6 @@ from matplotlib.colors import to_rgb
 import uq_tracking as uq
 from tests.figures import seen
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.evaluation.recalibrated import after_report
 from uq_tracking.figures import (
     class_before_after,
     class_map,
@@ -77,7 +76,7 @@ def test_titles_state_the_scores(report):
 
 
 def test_before_and_after(report):
-    text = seen.texts(class_before_after(report, after_report(report)))
+    text = seen.texts(class_before_after(report, report.after()))
     after = report.recalibration["methods"]["temperature"]["scores"]
     assert f"before: ECE {report.scores['ece']:#.3g}, NLL {report.scores['nll']:#.3g}" in text
     assert f"after: ECE {after['ece']:#.3g}, NLL {after['nll']:#.3g}" in text

@@ -127,7 +127,7 @@ def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
     def broken(report):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("uq_tracking.figures.class_reliability", broken)
+    monkeypatch.setattr("uq_tracking.figures.classification.class_reliability", broken)
     assert classification
     with pytest.warns(
         TrackingWarning, match="uq_reliability.png could not be made: RuntimeError: no ink"

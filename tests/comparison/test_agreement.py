@@ -9,7 +9,7 @@ from scipy.stats import kendalltau
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
 from tests.comparison.test_ranks import KEYS, MERCI_TABLE_2
-from uq_tracking.comparison import wording
+from uq_tracking.comparison.table import disagreement
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_merci_disagrees_with_all_others(table_2):
 
 
 def test_the_disagreement_is_put_into_words(table_2):
-    line = wording.disagreement(table_2, table_2.shown())
+    line = disagreement(table_2, table_2.shown())
     assert line.startswith("metrics that rank the methods differently")
     assert "merci" in line
 

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
-from playwright.sync_api import sync_playwright
 
 import uq_tracking as uq
 from tests.comparison.conftest import N, samples
 
 NASTY = "<script>alert(1)</script>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
-        pytest.fail("the page is tested in Chromium; install it (apt-get install chromium)")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

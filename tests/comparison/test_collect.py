@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
-from uq_tracking.comparison.collect import PAGE_FILE
+from uq_tracking.comparison.runs import PAGE_FILE
 from uq_tracking.errors import (
     BackendError,
     InputTypeError,
@@ -74,7 +75,46 @@ def test_splits_are_read_apart_and_named_when_missing(store):
     assert found.methods == ("b",)
     assert reason(found, "a") == "it has no uq/test/report.json; it has one for split 'val'"
     with pytest.raises(BackendError, match=r"none of 2 runs can be compared.*it has one for split 'val'"):
-        uq.compare(f"dir:{store.path}")
+        uq.compare(f"dir:{store.path}", split="other")
+
+
+def test_a_run_with_one_split_is_compared_by_it(store):
+    for name in ("a", "b"):
+        logged(store, name, split="test")
+    found = uq.compare(f"dir:{store.path}")
+    assert found.methods == ("a", "b")
+    assert {run.split for run in found.runs} == {"test"}
+    assert found.warnings == ()
+
+
+def test_only_splits_that_differ_are_a_warning(store):
+    logged(store, "a", split="val")
+    logged(store, "b", split="test")
+    found = uq.compare(f"dir:{store.path}")
+    assert set(found.methods) == {"a", "b"}
+    assert "Splits or outputs differ (choose one with split=). val: a; test: b." in found.warnings
+
+
+@pytest.mark.parametrize("split", [None, "test"])
+def test_every_output_of_a_run_is_a_method_of_its_own_unless_one_is_chosen(store, split):
+    truth = np.arange(20.0).reshape(10, 2)
+    for method in ("a", "b"):
+        uq.log(
+            truth,
+            truth + 1,
+            np.ones_like(truth),
+            outputs=["tx", "ty"],
+            run=f"dir:{store.path}",
+            method=method,
+            split=split,
+            **QUICK,
+        )
+    below = "" if split is None else f"{split}/"
+    found = uq.compare(f"dir:{store.path}", split=split)
+    assert set(found.methods) == {f"{m} [{below}{output}]" for m in "ab" for output in ("tx", "ty")}
+    assert any(text.startswith("Splits or outputs differ") for text in found.warnings)
+    if split is None:
+        assert set(uq.compare(f"dir:{store.path}", split="ty").methods) == {"a", "b"}
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ class TestOverRuns:
     def test_runs_that_do_not_vary_differ_by_exactly_their_difference(self):
         assert welch([1.0, 1.0], [3.0, 3.0], 0.95) == (-2.0, -2.0)
 
-    def test_methods_closer_than_their_seeds_are_not_told_apart(self, seeds):
+    def test_methods_closer_than_their_seeds_are_not_distinguishable(self, seeds):
         found = uq.compare(seeds, baseline="good", metrics=["crps"])
-        assert found.difference("as good", "crps").verdict == "not told apart"
+        assert found.difference("as good", "crps").verdict == "indistinguishable"
         assert found.difference("bad", "crps").verdict == "worse"
         assert {d.how for d in found.differences} == {"over runs"}
 
-    def test_what_is_not_told_apart_from_the_best_is_marked(self, seeds):
+    def test_what_is_not_distinguishable_from_the_best_is_marked(self, seeds):
         found = uq.compare(seeds, metrics=["crps"])
         best = next(name for name in found.methods if found.table[name]["crps"].best)
         assert found.tied_with_best["crps"] == {"good", "as good"} - {best}
@@ -58,10 +58,10 @@ class TestFromIntervals:
         [
             ("nll", (1.0, (0.9, 1.1)), (2.0, (1.9, 2.1)), "better"),
             ("nll", (2.0, (1.9, 2.1)), (1.0, (0.9, 1.1)), "worse"),
-            ("nll", (1.0, (0.5, 1.5)), (1.2, (0.7, 1.7)), "not told apart"),
+            ("nll", (1.0, (0.5, 1.5)), (1.2, (0.7, 1.7)), "indistinguishable"),
             ("spearman", (0.8, (0.75, 0.85)), (0.2, (0.15, 0.25)), "better"),
             ("coverage_95", (0.95, (0.94, 0.96)), (0.7, (0.69, 0.71)), "better"),
-            ("coverage_95", (0.99, (0.985, 0.995)), (0.91, (0.905, 0.915)), "not told apart"),
+            ("coverage_95", (0.99, (0.985, 0.995)), (0.91, (0.905, 0.915)), "indistinguishable"),
         ],
     )
     def test_the_verdict_knows_the_direction(self, key, mine, theirs, verdict):

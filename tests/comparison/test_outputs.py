@@ -52,7 +52,7 @@ class TestText:
     def test_seeds_are_mean_and_spread(self, seeds):
         text = uq.compare(seeds, metrics=["crps"]).to_text()
         assert re.search(r"good \(4 runs\) +[\d.]+ ± [\d.]+ \(\d\)[*=]", text)
-        assert "= not told apart from the best at 95%" in text
+        assert "= not distinguishable from the best at 95%" in text
 
     def test_skipped_runs_and_warnings_are_listed(self, reports):
         other = report_of({"accuracy": 1.0}, task="classification")

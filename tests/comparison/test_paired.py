@@ -52,7 +52,7 @@ def test_pairing_tells_apart_what_single_intervals_cannot(made):
     low, high = made["one"].intervals["rmse"]
     assert low < made["worse"].scores["rmse"] < high
     assert found.difference("worse", "rmse").verdict == "worse"
-    assert found.difference("alike", "rmse").verdict == "not told apart"
+    assert found.difference("alike", "rmse").verdict == "indistinguishable"
     assert "worse" not in found.tied_with_best["rmse"]
 
 
@@ -115,7 +115,7 @@ def test_several_runs_on_both_sides_are_compared_over_runs(made):
     several = {name: [made["one"], made["alike"]] for name in ("a", "b")}
     found = uq.compare(several, baseline="a").difference("b", "rmse")
     assert found.how == "over runs"
-    assert found.verdict == "not told apart"
+    assert found.verdict == "indistinguishable"
 
 
 def test_intervals_stand_in_the_table(made):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
-from uq_tracking.comparison.ranks import ranks
+from uq_tracking.comparison.table import ranks
 from uq_tracking.errors import UnknownMetricError
 
 MERCI_TABLE_2 = {  # quadratic, logarithmic and spherical score (higher is better), CRPS and MeRCI (lower)

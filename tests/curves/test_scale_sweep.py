@@ -100,11 +100,12 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
 
 
 def test_without_a_score_it_is_undefined(monkeypatch):
-    monkeypatch.setattr("uq_tracking.curves.scale.swept_metrics", list)
+    monkeypatch.setattr("uq_tracking.curves.scale.swept_metrics", lambda settings: [])
     with pytest.raises(Undefined, match="no proper score"):
         scale_sweep(exact_statistics(*data(20)), SETTINGS)
 
 
 def test_what_is_swept_is_registered():
-    assert {metric.key for metric in swept_metrics()} <= registry().keys()
-    assert len(swept_metrics()) == 14
+    assert {metric.key for metric in swept_metrics(SETTINGS)} <= registry().keys()
+    assert len(swept_metrics(SETTINGS)) == 14
+    assert len(swept_metrics(Settings(family="laplace"))) == 18

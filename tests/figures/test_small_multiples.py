@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking import figures, hooks
+from uq_tracking import figures, plugins
 from uq_tracking.figures import style
 
 from . import made, seen
@@ -28,11 +28,7 @@ def report():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_figure_is_drawn_when_its_curves_are_there(name, report):
-    spec = (
-        hooks.figures()[f"regression/{name}"]
-        if f"regression/{name}" in hooks.figures()
-        else hooks.figures()[name]
-    )
+    spec = plugins.figures()[name]
     assert spec.has_curves(report.curves)
     assert not spec.has_curves({"reliability"})
     figure = spec.draw(report)

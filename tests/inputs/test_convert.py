@@ -3,6 +3,7 @@
 import array
 import subprocess
 import sys
+from collections import UserList, deque
 from decimal import Decimal
 
 import dask.array
@@ -208,6 +209,29 @@ def test_anything_with_array_protocol():
 def test_what_is_no_array_of_real_numbers_is_refused(value, message):
     with pytest.raises(InputTypeError, match=message):
         _floats(value)
+
+
+def test_what_numpy_would_read_item_by_item_is_refused_unread():
+    """As a Darts ``TimeSeries``, which has no array protocol and logs an error for every item it cannot give."""
+    read = []
+
+    class Series:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, place):
+            read.append(place)
+            raise IndexError(place)
+
+    message = r"y_true is a \w+.Series, not an array; .* y_true\.values\(\) of a Darts series"
+    with pytest.raises(InputTypeError, match=message):
+        _floats(Series())
+    assert read == []
+
+
+@pytest.mark.parametrize("kind", [deque, UserList, lambda values: range(len(values))])
+def test_sequences_of_the_standard_library_are_read(kind):
+    assert len(_floats(kind(VALUES))) == 4
 
 
 def test_refusals_name_the_argument():

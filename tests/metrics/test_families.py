@@ -1,13 +1,17 @@
-"""The distribution that ``family=`` puts behind coverage, calibration, PIT, interval and pinball scores."""
+"""The distribution that ``family=`` declares: every score of it against scipy, scoringrules and quadrature."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+import scoringrules
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import uq_tracking as uq
+from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import family_of
 from uq_tracking.settings import Settings
 
@@ -15,6 +19,7 @@ S = {
     "gaussian": stats.norm(),
     "laplace": stats.laplace(scale=np.sqrt(0.5)),
     "uniform": stats.uniform(-np.sqrt(3), 2 * np.sqrt(3)),
+    "logistic": stats.logistic(scale=np.sqrt(3) / np.pi),
     "student_t": stats.t(4, scale=np.sqrt(0.5)),
 }
 FAMILIES = sorted(S)
@@ -45,8 +50,116 @@ class TestDensity:
         z, p = np.linspace(-1.7, 1.7, 35), np.linspace(0.01, 0.99, 25)
         standard = family(name)
         assert_allclose(standard.pdf(z), S[name].pdf(z), rtol=1e-10)
+        assert_allclose(standard.log_pdf(z), S[name].logpdf(z), rtol=1e-10, atol=1e-12)
         assert_allclose(standard.cdf(z), S[name].cdf(z), rtol=1e-10)
         assert_allclose(standard.quantile(p), S[name].ppf(p), rtol=1e-9, atol=1e-12)
+
+
+def integrals_of(f):
+    """A function of a density over its support, in pieces that quad resolves."""
+    edges = [-np.inf, -np.sqrt(3), -0.5, 0, 0.5, np.sqrt(3), np.inf]
+    return sum(integrate.quad(f, a, b, epsabs=1e-12, limit=200)[0] for a, b in pairwise(edges))
+
+
+def crps_by_quadrature(dist, z):
+    edges = sorted({-np.inf, -50.0, -np.sqrt(3), 0.0, z, np.sqrt(3), 50.0, np.inf})
+    total = 0.0
+    for a, b in pairwise(edges):
+        side = dist.cdf if b <= z else dist.sf
+        total += integrate.quad(lambda x, side=side: side(x) ** 2, a, b, epsabs=1e-12, limit=500)[0]
+    return total
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+class TestProperScores:
+    def test_the_integral_of_the_squared_density(self, name):
+        area = integrals_of(lambda x: S[name].pdf(x) ** 2)
+        assert_allclose(family(name).pdf_square_integral, area, rtol=1e-8)
+
+    def test_the_crps_is_its_integral(self, name):
+        z = np.asarray([-30.0, -2.2, -0.4, 0.0, 1e-3, 0.9, 4.0])
+        expected = [crps_by_quadrature(S[name], float(at)) for at in z]
+        assert_allclose(family(name).crps(z), expected, rtol=1e-8)
+
+    def test_reports_hold_the_scores_of_the_family(self, name):
+        rng = np.random.default_rng(4)
+        std, mean = rng.gamma(3, 0.5, 80), rng.normal(size=80)
+        y = mean + std * rng.uniform(-1.7, 1.7, 80)
+        z, dist = (y - mean) / std, S[name]
+        square = integrals_of(lambda x: dist.pdf(x) ** 2)
+        for kind, rtol in (("exact", 1e-9), ("sketch", 1e-5)):
+            if kind == "sketch" and name == "uniform":
+                rtol = 1e-3  # the density jumps within a bucket
+            scores = uq.evaluate(y, mean, std, family=name, dof=4, method=kind).scores
+            assert_allclose(scores["nll"], np.mean(np.log(std) - dist.logpdf(z)), rtol=rtol)
+            assert_allclose(scores["quadratic_score"], np.mean((2 * dist.pdf(z) - square) / std), rtol=rtol)
+            spherical = np.mean(dist.pdf(z) / np.sqrt(square * std))
+            assert_allclose(scores["spherical_score"], spherical, rtol=rtol)
+            crps = [s * crps_by_quadrature(dist, float(at)) for s, at in zip(std, z, strict=True)]
+            assert_allclose(scores["crps"], np.mean(crps), rtol=max(rtol, 1e-8))
+
+
+@pytest.mark.parametrize("dof", [0.6, 0.9, 0.9995, 1.0, 1.0005, 1.2, 1.7, 2.0, 2.5, 30.0])
+def test_student_t_at_any_degrees_of_freedom(dof):
+    standard = family_of(Settings(family="student_t", dof=dof))
+    dist = stats.t(dof, scale=np.sqrt((dof - 2) / dof) if dof > 2 else 1)
+    z = np.asarray([-3.0, -0.2, 0.0, 0.5, 8.0])
+    assert_allclose(standard.cdf(z), dist.cdf(z), rtol=1e-10)
+    assert_allclose(standard.crps(z), [crps_by_quadrature(dist, float(at)) for at in z], rtol=2e-6)
+    if dof > 1.1:
+        assert_allclose(
+            standard.crps(z), scoringrules.crps_t(z, dof, 0.0, dist.kwds.get("scale", 1)), rtol=1e-9
+        )
+    assert_allclose(standard.pdf_square_integral, integrals_of(lambda x: dist.pdf(x) ** 2), rtol=1e-7)
+
+
+def test_the_crps_of_a_cauchy_distribution():
+    cauchy = family_of(Settings(family="student_t", dof=1))
+    assert_allclose(cauchy.crps(np.asarray([0.5])), 0.5178, atol=5e-5)
+    rng = np.random.default_rng(1)
+    y, scale = rng.standard_cauchy(50_000), np.full(50_000, 2.0)
+    report = uq.evaluate(2 * y, 0 * y, scale, family="student_t", dof=1)
+    assert_allclose(report.scores["coverage_90"], 0.9, atol=4 * np.sqrt(0.09 / 50_000))
+    assert_allclose(report.scores["nll"], np.log(8 * np.pi), atol=4 * 1.9 / np.sqrt(50_000))
+    for key in ("z_std", "ence", "uce", "sharpness", "mean_std", "nll_laplace", "crps_uniform"):
+        assert "dof=1" in report.undefined[key]
+    assert "reliability" not in report.curves
+    assert "infinite" in uq.evaluate(y, 0 * y, scale, family="student_t", dof=0.4).undefined["crps"]
+
+
+def test_without_a_variance_only_the_scale_is_recalibrated():
+    rng = np.random.default_rng(1)
+    y = 3 * rng.standard_cauchy(20_000)
+    data = (y, 0 * y, np.full(20_000, 2.0))
+    scale = uq.recalibrate(data, "std_scaling", family="student_t", dof=1)
+    assert_allclose(scale.factor, 1.5, rtol=0.05)
+    for method in ("std_isotonic", "std_binning"):
+        with pytest.raises(RecalibrationError, match="use std_scaling"):
+            uq.recalibrate((y, 0 * y, np.abs(y)), method, family="student_t", dof=1)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_family_is_recalibrated_and_swept_as_itself(name):
+    rng = np.random.default_rng(7)
+    std, mean = rng.gamma(3, 0.5, 4000), rng.normal(size=4000)
+    y = mean + 1.4 * std * S[name].rvs(4000, random_state=rng)
+    factor = uq.recalibrate((y, mean, std), "std_scaling", family=name, dof=4).factor
+    assert_allclose(factor, 1.4, rtol=0.05)
+    curve = uq.evaluate(y, mean, std, family=name, dof=4, curves="scale_sweep").curves["scale_sweep"]
+    expected = uq.evaluate(y, mean, curve.columns["factor"][26] * std, family=name, dof=4).scores
+    for key in ("crps", "quadratic_score", "pinball"):
+        assert_allclose(curve.columns[key][26], expected[key], rtol=1e-9, err_msg=key)
+
+
+def test_the_gaussian_prior_stands_beside_another_family():
+    rng = np.random.default_rng(3)
+    y, mean, std = rng.normal(size=300), np.zeros(300), rng.gamma(3, 0.5, 300)
+    keys = ["nll", "crps", "quadratic_score", "spherical_score"]
+    plain = uq.evaluate(y, mean, std, metrics=keys).scores
+    beside = [f"{key}_gaussian" for key in keys]
+    assert "nll_gaussian" not in uq.evaluate(y, mean, std).scores
+    found = uq.evaluate(y, mean, std, family="laplace", metrics=beside).scores
+    assert found == {f"{key}_gaussian": value for key, value in plain.items()}
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -88,4 +201,10 @@ def test_figures_name_a_distribution_other_than_the_gaussian():
 
     y = np.random.default_rng(0).normal(size=50)
     texts = [family_text(uq.evaluate(y, 0 * y, 0 * y + 1, family=name, dof=4)) for name in FAMILIES]
-    assert texts == ["", "Laplace distribution", "Student t distribution, 4 dof", "Uniform distribution"]
+    assert texts == [
+        "",
+        "Laplace distribution",
+        "Logistic distribution",
+        "Student t distribution, 4 dof",
+        "Uniform distribution",
+    ]

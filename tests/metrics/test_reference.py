@@ -16,7 +16,7 @@ import uq_tracking as uq
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.reference import group_calibration
-from uq_tracking.metrics.registry import Extra, registry, select
+from uq_tracking.metrics.registry import MetricInputs, registry, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import exact_statistics
 
@@ -142,7 +142,7 @@ class TestAdversarialGroups:
     def test_agrees_with_uncertainty_toolbox_within_the_error_of_its_trials(self, monkeypatch):
         y, mean, std = self.data()
         statistics = exact_statistics(y, mean, std)
-        share, found, error = group_calibration(Extra(statistics, seed=1), Settings())
+        share, found, error = group_calibration(MetricInputs(statistics, seed=1), Settings())
         monkeypatch.setattr(np.random, "choice", np.random.default_rng(0).choice)  # the peer takes no seed
         peer = toolbox.adversarial_group_calibration(mean, std, y, cali_type="mean_abs", num_trials=10)
         assert_allclose(share, peer.group_size, rtol=1e-12)
@@ -152,7 +152,7 @@ class TestAdversarialGroups:
     def test_the_whole_set_is_one_group(self):
         y, mean, std = self.data()
         report = uq.evaluate(y, mean, std, metrics=["mace", "adversarial_group_calibration"])
-        _, found, error = group_calibration(Extra(report.statistics), Settings())
+        _, found, error = group_calibration(MetricInputs(report.statistics), Settings())
         assert_allclose(found[-1], report.scores["mace"], rtol=1e-12)
         assert error[-1] < 1e-12
         assert report.scores["adversarial_group_calibration"] > report.scores["mace"]

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.crossfit import Bench, rows_of
-from uq_tracking.evaluation.recalibrated import add_recalibration, after_report
+from uq_tracking.evaluation.recalibrated import add_recalibration
 from uq_tracking.evaluation.regression import score
 from uq_tracking.settings import Settings
 
@@ -42,7 +42,7 @@ def test_after_scores_are_the_scores_of_recalibrated_predictions(method):
     expected = uq.evaluate(Y, *one.apply(MU, S)).scores
     found = entry(report, method)
     assert found["how"] == "fitted object"
-    free = ("nll", "crps", "ence", "rmse", "ause_rmse", "n_merci", "spearman", "z_std", "r2")
+    free = ("crps_laplace", "ence", "rmse", "ause_rmse", "n_merci", "spearman", "z_std", "r2")
     for key in expected if method != "cdf_isotonic" else free:
         assert_allclose(found["scores"][key], expected[key], rtol=1e-9, err_msg=key)
     assert found["scores"].keys() | found["undefined"].keys() >= expected.keys()
@@ -59,6 +59,13 @@ def test_scores_of_corrected_quantiles_are_of_the_corrected_quantiles():
     scores = entry(report, "cdf_isotonic")["scores"]
     assert_allclose(scores["calibration_error"], np.mean((shares - levels) ** 2), rtol=1e-6)
     assert_allclose(scores["pinball"], loss.mean(), rtol=1e-9)
+    fine = (np.arange(4000) + 0.5) / 4000
+    quantiles = one.quantile(MU[:200], S[:200], fine)
+    gap = Y[:200] - quantiles
+    crps = 2 * np.maximum(fine[:, None] * gap, (fine[:, None] - 1) * gap).mean()
+    first = uq.evaluate(Y[:200], MU[:200], S[:200], calibration=one)
+    assert_allclose(entry(first, "cdf_isotonic")["scores"]["crps"], crps, rtol=2e-4)
+    assert "no density" in entry(first, "cdf_isotonic")["undefined"]["nll"]
     observed = entry(report, "cdf_isotonic")["curves"]["calibration"]["columns"]["observed"]
     assert_allclose(observed, shares, atol=1e-12)
 
@@ -108,7 +115,7 @@ def test_halves_with_distributions_of_their_own_are_averaged():
     mean, std = (np.concatenate(column) for column in zip(*moved, strict=True))
     truth = np.concatenate([part[0] for part in parts])
     pooled = uq.evaluate(truth, mean, std).scores
-    for key in ("nll", "rmse", "ence"):
+    for key in ("rmse", "ence"):
         assert_allclose(found["scores"][key], pooled[key], rtol=1e-9)
     observed = [half["curves"]["calibration"]["columns"]["observed"] for half in own]
     assert_allclose(
@@ -133,15 +140,15 @@ def test_several_methods_keep_their_order_and_the_first_is_drawn():
         Y, MU, S, calibration=FIT, recalibration=["cdf_isotonic", "std_scaling"], metrics=LIGHT
     )
     assert list(report.recalibration["methods"]) == ["cdf_isotonic", "std_scaling"]
-    after = after_report(report)
+    after = report.after()
     assert after.scores == entry(report, "cdf_isotonic")["scores"]
-    assert after_report(report, "std_scaling").scores == entry(report)["scores"]
+    assert report.after("std_scaling").scores == entry(report)["scores"]
     assert_allclose(
         report.curves["calibration_recalibrated"].columns["observed"],
         after.curves["calibration"].columns["observed"],
     )
     with pytest.raises(RecalibrationError, match="has scores after cdf_isotonic, std_scaling; evaluate with"):
-        after_report(report, "std_binning")
+        report.after("std_binning")
 
 
 def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
@@ -150,7 +157,7 @@ def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
     report.to_npz(tmp_path / "report.npz")
     for read in (uq.Report.from_json(report.to_json()), uq.Report.from_npz(tmp_path / "report.npz")):
         assert read == report
-        assert after_report(read).scores == after_report(report).scores
+        assert read.after().scores == report.after().scores
 
 
 def test_exact_statistics_are_enough():
@@ -167,7 +174,7 @@ def test_exact_statistics_are_enough():
                 for key, value in other.items():
                     assert_allclose(one[key], value, rtol=1e-9, err_msg=key)
             else:
-                assert_allclose(one["nll"], other["nll"], rtol=0.02)  # other halves
+                assert_allclose(one["crps"], other["crps"], rtol=0.02)  # other halves
     sketch = uq.evaluate(Y, MU, S, method="sketch")
     with pytest.raises(RecalibrationError, match=r"are a sketch.*pass the predictions"):
         add_recalibration(sketch, FIT, **options)
@@ -194,7 +201,7 @@ def test_what_cannot_be_fitted_is_an_entry_with_the_reason_and_a_warning():
         report = uq.evaluate(Y, MU, constant, calibration=["std_isotonic", "std_scaling"], metrics=LIGHT)
     assert entry(report, "std_isotonic").keys() == {"how", "refused"}
     assert entry(report)["scores"]["nll"] < report.scores["nll"]
-    assert after_report(report).scores == entry(report)["scores"]
+    assert report.after().scores == entry(report)["scores"]
     with pytest.warns(TrackingWarning, match="needs two groups at least"):
         uq.evaluate(Y, MU, S, groups=np.zeros(3000), calibration=True, metrics=LIGHT)
 
@@ -222,4 +229,4 @@ def test_nothing_is_added_unasked():
         assert report.recalibration is None
         assert not any("recalibrated" in name for name in report.curves)
     with pytest.raises(RecalibrationError, match="scores after no recalibration"):
-        after_report(report)
+        report.after()

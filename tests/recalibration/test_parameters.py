@@ -9,6 +9,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.errors import (
     FileFormatError,
     InvalidValueError,
@@ -22,7 +23,6 @@ from uq_tracking.recalibration import (
     StdBinning,
     StdIsotonic,
     StdScaling,
-    recalibrators,
 )
 
 from .samples import METHODS, overconfident
@@ -57,7 +57,7 @@ def test_parameters_survive_json(fitted, method, tmp_path):
 def test_parameters_are_frozen_and_name_themselves(fitted, method):
     one = fitted[method]
     assert one.method == method
-    assert isinstance(one, recalibrators()[method].kind)
+    assert isinstance(one, plugins.recalibrators()[method].kind)
     assert all(np.isfinite(value) for value in one.scalars().values())
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.fitted_on = HERE

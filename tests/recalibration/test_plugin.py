@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.errors import PluginError
 
 from .samples import overconfident
@@ -24,10 +24,10 @@ def plugin():
     code = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[-1]
     module = types.ModuleType("added_noise_plugin")
     exec(compile(code, str(GUIDE), "exec", dont_inherit=True), module.__dict__)
-    hooks.reload()
-    hooks.manager().register(module, "noise")
+    plugins.reload()
+    plugins.manager().register(module, "noise")
     yield module
-    hooks.reload()
+    plugins.reload()
 
 
 def test_a_method_of_ones_own_is_like_the_others(plugin):
@@ -44,6 +44,6 @@ def test_a_method_of_ones_own_is_like_the_others(plugin):
 def test_a_name_that_is_taken_is_refused(plugin):
     other = types.ModuleType("other")
     other.uq_recalibrators = plugin.uq_recalibrators
-    hooks.manager().register(other, "other")
+    plugins.manager().register(other, "other")
     with pytest.raises(PluginError, match="'added_noise' is claimed by plugins 'noise' and 'other'"):
         uq.recalibrate(overconfident(50), "std_scaling")

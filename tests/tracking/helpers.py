@@ -6,7 +6,8 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from uq_tracking import hooks
+from uq_tracking import plugins
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus
 from uq_tracking.tracking.directory import DirectoryStore
 
@@ -35,16 +36,11 @@ def plugin(name: str, **functions) -> Iterator[None]:
     """A plugin with these hooks, for a while."""
     module = types.ModuleType(name)
     for hook, result in functions.items():
-        setattr(module, hook, hooks.hookimpl(lambda result=result: result))
-    hooks.manager().register(module, name)
-    _forget()
+        setattr(module, hook, hookimpl(lambda result=result: result))
+    plugins.manager().register(module, name)
+    plugins.forget()
     try:
         yield
     finally:
-        hooks.manager().unregister(module)
-        _forget()
-
-
-def _forget():
-    for cached in (hooks.figures, hooks.maps, hooks.backends):
-        cached.cache_clear()
+        plugins.manager().unregister(module)
+        plugins.forget()

@@ -22,7 +22,7 @@ def loaded_by(code, tmp_path):
     "code",
     [
         "import uq_tracking",
-        "from uq_tracking import hooks; hooks.backends(); [b.status() for b in hooks.backends().values()]",
+        "from uq_tracking import plugins; plugins.backends(); [b.status() for b in plugins.backends().values()]",
         "import uq_tracking as uq; uq.log([1., 2.], [1., 2.5], [.1, .2], figures=False)",
         "from uq_tracking.tracking.resolve import targets_of; targets_of('0' * 32, 'mlflow', name='x')",
     ],

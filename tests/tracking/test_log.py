@@ -12,6 +12,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
+from uq_tracking.drawings import FigureSpec
 from uq_tracking.errors import (
     BackendError,
     InputError,
@@ -20,7 +21,6 @@ from uq_tracking.errors import (
     TrackingWarning,
     UnknownBackendError,
 )
-from uq_tracking.hooks import FigureSpec
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.directory import DirectoryStore
@@ -115,6 +115,7 @@ class TestWhat:
         assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= files
         assert {"uq_map_0.png", "uq_map_1.png"} <= files
         assert len(stored.tags.pop("uq.scores")) == 16
+        assert stored.tags.pop("uq.verdict") == report.verdict.text
         assert stored.tags == {"uq.method": "m", "uq.schema": "1", "uq.version": uq.__version__}
 
     def test_a_split_stands_in_every_name(self, in_folder, tmp_path):

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from uq_tracking import plugins
 from uq_tracking.bootstrap.resampling import FEWEST_GROUPS, FloatArray, deviation_range
-from uq_tracking.curves import BUILDERS, Curve
+from uq_tracking.curves import Curve, CurveSpec
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.regression import RegressionStatistics
-
-BANDED = {"calibration": 1.0, "coverage": 1.0, "reliability": np.inf, "sparsification_rmse": np.inf}
-"""Curves that get a band, and the largest value of their points; none is negative."""
 
 MOST_RESAMPLES = 200
 """A band is read by eye: more resamples would not be seen."""
@@ -28,13 +26,14 @@ def banded(
     n_boot: int = MOST_RESAMPLES,
     seed: int = 0,
 ) -> dict[str, Curve]:
-    """The curves, those in ``BANDED`` with the columns ``low`` and ``high`` of pointwise confidence intervals.
+    """The curves, those that are declared with a ceiling with ``low`` and ``high`` of pointwise intervals.
 
     Samples of one image are not independent, so a band over images replaces the band of independent samples that
     calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
     """
     size, n_boot = len(tables), min(n_boot, MOST_RESAMPLES)
-    wanted = [name for name in BANDED if name in curves]
+    specs = plugins.curves("regression")
+    wanted = [name for name in curves if name in specs and specs[name].ceiling is not None]
     if size < FEWEST_GROUPS or not wanted:
         return curves
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)
@@ -43,28 +42,29 @@ def banded(
     with np.errstate(all="ignore"):
         for one in tables.resampled(weights, like):
             for name in wanted:
-                _add_points(drawn[name], curves[name], one, settings)
-    made = {name: _with_band(curves[name], drawn[name], level, size) for name in wanted}
+                _add_points(drawn[name], specs[name], one, settings)
+    made = {name: _with_band(curves[name], drawn[name], level, size, specs[name].ceiling) for name in wanted}
     return {**curves, **made}
 
 
 def _add_points(
-    points: list[FloatArray], curve: Curve, statistics: RegressionStatistics, settings: Settings
+    points: list[FloatArray], spec: CurveSpec, statistics: RegressionStatistics, settings: Settings
 ) -> None:
     try:
-        built = next(c for c in BUILDERS[curve.name](statistics, settings) if c.name == curve.name)
+        points.append(spec.function(statistics, settings)[spec.y])
     except Undefined:
         return  # a resample in which the curve has no points says nothing of their spread
-    column = built.columns[curve.main]
-    if len(column) == len(curve.columns[curve.main]):
-        points.append(column)
 
 
-def _with_band(curve: Curve, drawn: list[FloatArray], level: float, n_groups: int) -> Curve:
+def _with_band(
+    curve: Curve, drawn: list[FloatArray], level: float, n_groups: int, ceiling: float | None
+) -> Curve:
+    main = curve.columns[curve.main]
+    drawn = [points for points in drawn if len(points) == len(main)]
     if len(drawn) < 2:
         return curve
-    main, deviations = curve.columns[curve.main], np.asarray(drawn)
+    deviations = np.asarray(drawn)
     ranges = np.asarray([deviation_range(column, level, n_groups) for column in deviations.T])
     low = np.clip(main + ranges[:, 0], 0, main)
-    high = np.clip(main + ranges[:, 1], main, np.maximum(main, BANDED[curve.name]))
+    high = np.clip(main + ranges[:, 1], main, np.maximum(main, np.inf if ceiling is None else ceiling))
     return replace(curve, columns={**curve.columns, "low": low, "high": high})

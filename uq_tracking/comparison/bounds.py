@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.metrics.registry import Metric
 
 Scores = Mapping[str, float]

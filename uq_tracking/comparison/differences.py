@@ -1,4 +1,4 @@
-"""Differences between methods with intervals: which methods the data can tell apart.
+"""Differences between methods with intervals: which methods the data distinguish.
 
 Three ways, the first that the runs allow:
 
@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.metrics.registry import Metric
 
 How = Literal["paired bootstrap", "over runs", "from the intervals", "none"]
-Verdict = Literal["better", "worse", "not told apart", "unknown"]
+Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 Range = tuple[float, float]
 
 
@@ -41,7 +41,7 @@ class Difference:
         Confidence interval; None where the runs allow none.
     how : str
         Where the interval comes from.
-    verdict : {"better", "worse", "not told apart", "unknown"}
+    verdict : {"better", "worse", "indistinguishable", "unknown"}
         What the interval says of the method; "unknown" without one.
     """
 
@@ -106,8 +106,8 @@ def _verdict(interval: Range | None) -> Verdict:
         return "unknown"
     low, high = interval
     if low == high == 0:
-        return "not told apart"
-    return "better" if high < 0 else "worse" if low > 0 else "not told apart"
+        return "indistinguishable"
+    return "better" if high < 0 else "worse" if low > 0 else "indistinguishable"
 
 
 def _interval(

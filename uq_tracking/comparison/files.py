@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking.comparison import columns
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
-from uq_tracking.comparison.rows import ScoredRun, Skipped
+from uq_tracking.comparison.metrics import metric_from_dict, metric_to_dict
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun
 from uq_tracking.errors import FileFormatError
+from uq_tracking.tables.model import Cell
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -36,7 +37,7 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
         "level": comparison.level,
         "baseline": comparison.baseline,
         "headline": list(comparison.headline),
-        "metrics": [columns.metric_to_dict(metric) for metric in comparison.metrics],
+        "metrics": [metric_to_dict(metric) for metric in comparison.metrics],
         "runs": [run.to_dict() for run in comparison.runs],
         "differences": [item.to_dict() for item in comparison.differences],
         "ties": [item.to_dict() for item in comparison.ties],
@@ -49,7 +50,8 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
 
 def _derived(comparison: Comparison) -> dict[str, Any]:
     table = {
-        name: {key: vars(cell) for key, cell in cells.items()} for name, cells in comparison.table.items()
+        name: {key: _cell_dict(cell) for key, cell in comparison.table[name].cells.items()}
+        for name in comparison.methods
     }
     bounds = {
         name: {key: vars(bound) for key, bound in found.items()} for name, found in comparison.bounds.items()
@@ -65,8 +67,13 @@ def _derived(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_from_json(source: str | Path) -> Comparison:
-    """Read the text, or the file of that path; FileFormatError for anything else."""
+def _cell_dict(cell: Cell) -> dict[str, Any]:
+    names = ("value", "spread", "runs", "of", "interval", "rank", "worst_rank", "mark", "reason")
+    return {name: getattr(cell, name) for name in names}
+
+
+def comparison_fields(source: str | Path) -> dict[str, Any]:
+    """The arguments of the comparison in a text, or in the file of a path; FileFormatError for anything else."""
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     name = str(source) if is_path else "the text"
     try:
@@ -80,25 +87,24 @@ def comparison_from_json(source: str | Path) -> Comparison:
             f"{name} has schema {values.get('schema')}, this version reads up to {SCHEMA}; upgrade uq-tracking"
         )
     try:
-        return _from_dict(values)
+        return _fields(values)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FileFormatError(f"{name} is a damaged comparison ({error!r})") from error
 
 
-def _from_dict(values: Mapping[str, Any]) -> Comparison:
-    from uq_tracking.comparison.result import Comparison
-
-    return Comparison(
-        task=str(values["task"]),
-        runs=tuple(ScoredRun.from_dict(run) for run in values["runs"]),
-        metrics=tuple(columns.metric_from_dict(metric) for metric in values["metrics"]),
-        headline=tuple(map(str, values["headline"])),
-        level=float(values["level"]),
-        baseline=values["baseline"],
-        differences=tuple(Difference.from_dict(item) for item in values["differences"]),
-        ties=tuple(Difference.from_dict(item) for item in values["ties"]),
-        maps=tuple(MapCase.from_dict(case) for case in values["maps"]),
-        warnings=tuple(map(str, values["warnings"])),
-        skipped=tuple(Skipped(**run) for run in values["skipped"]),
-        sources=tuple(map(str, values["sources"])),
-    )
+def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``Comparison``."""
+    return {
+        "task": str(values["task"]),
+        "runs": tuple(ScoredRun.from_dict(run) for run in values["runs"]),
+        "metrics": tuple(metric_from_dict(metric) for metric in values["metrics"]),
+        "headline": tuple(map(str, values["headline"])),
+        "level": float(values["level"]),
+        "baseline": values["baseline"],
+        "differences": tuple(Difference.from_dict(item) for item in values["differences"]),
+        "ties": tuple(Difference.from_dict(item) for item in values["ties"]),
+        "maps": tuple(MapCase.from_dict(case) for case in values["maps"]),
+        "warnings": tuple(map(str, values["warnings"])),
+        "skipped": tuple(SkippedRun(**run) for run in values["skipped"]),
+        "sources": tuple(map(str, values["sources"])),
+    }

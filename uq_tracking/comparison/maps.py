@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.comparison.rows import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.tracking.cases import Case, Maps, cases, choose_cases

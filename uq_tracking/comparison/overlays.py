@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.comparison.rows import NOT_OVERLAID, ScoredRun
+from uq_tracking import plugins
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.curves import Curve
+from uq_tracking.curves.spec import CurveSpec, is_overlaid, spec_of
 
 FloatArray = npt.NDArray[np.float64]
-
-ORDER = (
-    "sparsification_error_rmse",
-    "sparsification_rmse",
-    "calibration",
-    "coverage_error",
-    "reliability",
-    "n_merci_by_alpha",
-    "coverage",
-    "pit_histogram",
-    "sparsification_error_mae",
-    "sparsification_mae",
-)
-"""The curves that tell most come first; curves that are not named here come last."""
-
-DIAGONAL = frozenset({"calibration", "coverage", "reliability"})
-LEVELS = {
-    "sparsification_error_rmse": (0.0,),
-    "sparsification_error_mae": (0.0,),
-    "coverage_error": (0.0,),
-    "pit_histogram": (1.0,),
-    "n_merci_by_alpha": (0.0, 1.0),
-}
-"""Values at which a reference line helps: a perfect model, or MeRCI's oracle and constant."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,27 +57,40 @@ def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
     found: dict[str, list[tuple[ScoredRun, Curve]]] = {}
     for run in runs:
         for name, curve in run.report.curves.items():
-            if name not in NOT_OVERLAID and {curve.x, curve.main} <= curve.columns.keys():
+            if is_overlaid(name, run.report.task) and {curve.x, curve.main} <= curve.columns.keys():
                 found.setdefault(name, []).append((run, curve))
-    order = [name for name in ORDER if name in found] + [name for name in found if name not in ORDER]
-    made = {name: _overlay(name, found[name]) for name in order}
+    made = {name: _overlay(name, found[name]) for name in _in_order(found)}
     return {name: overlay for name, overlay in made.items() if overlay.lines}
+
+
+def _in_order(found: Mapping[str, Sequence[tuple[ScoredRun, Curve]]]) -> list[str]:
+    """Curves in the order of their declarations, those that have none last."""
+    task = next((curves[0][0].report.task for curves in found.values()), "regression")
+    declared = [name for name in plugins.curves(task) if name in found]
+    return declared + [name for name in found if name not in declared]
 
 
 def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
     lines = tuple(line for run, curve in curves if (line := _line(run, curve)) is not None)
-    first = curves[0][1]
-    limits = _n_merci_limits(lines) if name == "n_merci_by_alpha" and lines else None
+    run, first = curves[0]
+    spec = spec_of(name, run.report.task)
+    reference = () if spec is None else spec.reference
     return Overlay(
         name,
         first.title,
         first.x_label,
         first.y_label,
         lines,
-        diagonal=name in DIAGONAL,
-        levels=LEVELS.get(name, ()),
-        y_limits=limits,
+        diagonal=reference == "diagonal",
+        levels=() if reference == "diagonal" else reference,
+        y_limits=_limits(spec, lines),
     )
+
+
+def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float] | None:
+    if spec is None or spec.limits is None or not lines:
+        return None
+    return spec.limits(np.concatenate([one.x for one in lines]), np.concatenate([one.y for one in lines]))
 
 
 def _line(run: ScoredRun, curve: Curve) -> Line | None:
@@ -109,11 +100,3 @@ def _line(run: ScoredRun, curve: Curve) -> Line | None:
         return None
     finite = np.isfinite(x) & np.isfinite(y)
     return Line(run.label, run.method, x[finite], y[finite]) if finite.any() else None
-
-
-def _n_merci_limits(lines: Sequence[Line]) -> tuple[float, float]:
-    """Limits from the shares used in practice: the definition has a pole where the percentile meets the MAE."""
-    seen = np.concatenate([line.y[line.x >= 0.9] for line in lines])
-    if not len(seen):
-        seen = np.concatenate([line.y for line in lines])
-    return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))

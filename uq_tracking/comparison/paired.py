@@ -17,8 +17,8 @@ from uq_tracking.bootstrap import (
     deviation_range,
     resample,
 )
-from uq_tracking.comparison.rows import ScoredRun, by_method
-from uq_tracking.comparison.sameness import same_targets
+from uq_tracking.comparison.comparability import same_targets
+from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.settings import Settings

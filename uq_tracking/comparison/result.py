@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,19 +12,20 @@ from uq_tracking.comparison.agreement import Agreement, agreement
 from uq_tracking.comparison.bounds import Bound, bounds
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.overlays import Overlay, overlays
-from uq_tracking.comparison.ranks import Cell, column, mean_loss
-from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
-from uq_tracking.errors import UnknownMetricError
+from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
+from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
+from uq_tracking.errors import UnknownMetricError, closest
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.tables.model import Table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from uq_tracking.comparison.maps import MapCase
-    from uq_tracking.comparison.text import View
     from uq_tracking.report import Report
+    from uq_tracking.tables.terminal import View
 
-Shown = Iterable[str] | Literal["all"] | None
+MetricKeys = Iterable[str] | Literal["all"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class Comparison:
         The same cases as every method sees them.
     warnings : tuple of str
         In what the runs were not scored alike.
-    skipped : tuple of Skipped
+    skipped : tuple of SkippedRun
         Runs that are not compared, with the reason.
     sources : tuple of str
         What was compared, as it was named.
@@ -71,7 +72,7 @@ class Comparison:
     ties: tuple[Difference, ...] = ()
     maps: tuple[MapCase, ...] = ()
     warnings: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedRun, ...] = ()
     sources: tuple[str, ...] = ()
 
     @cached_property
@@ -91,7 +92,7 @@ class Comparison:
         """Names of the methods, the best by the first metric that judges first."""
         return tuple(self.groups)
 
-    def shown(self, keys: Shown = None) -> list[Metric]:
+    def shown(self, keys: MetricKeys = None) -> list[Metric]:
         """The metrics to show: the headline, those named, or ``"all"``; UnknownMetricError for others."""
         known = {metric.key: metric for metric in self.metrics}
         if keys == "all":
@@ -100,7 +101,8 @@ class Comparison:
         lacking = [key for key in wanted if key not in known]
         if lacking:
             raise UnknownMetricError(
-                f"the comparison has no metric called {', '.join(lacking)}; it has {', '.join(known)}"
+                f"the comparison has no metric called {', '.join(lacking)}{closest(lacking[0], known)}; "
+                f"it has {', '.join(known)}"
             )
         return [known[key] for key in wanted]
 
@@ -111,10 +113,26 @@ class Comparison:
         return (*first, *(metric for metric in self.metrics if metric not in first))
 
     @cached_property
-    def table(self) -> dict[str, dict[str, Cell]]:
-        """The cell of every method and metric: ``table[method][key]``."""
-        by_metric = {metric.key: column(self.groups, metric) for metric in self.metrics}
-        return {name: {key: cells[name] for key, cells in by_metric.items()} for name in self.groups}
+    def table(self) -> Table:
+        """Methods by metrics: ``table[method][key]`` is a cell; rows of bounds and single runs besides."""
+        return score_table(self)
+
+    @cached_property
+    def difference_table(self) -> Table:
+        """Every method minus the baseline; no rows without a baseline."""
+        return difference_table(self)
+
+    def tables(self, metrics: MetricKeys = None) -> list[Table]:
+        """The tables that are printed: scores, and differences where there is a baseline."""
+        shown = self.shown(metrics)
+        scores = self._chosen(metrics)
+        line = disagreement(self, shown)
+        remarks = ([line] if line else []) + list(scores.remarks)
+        if not self.differences:
+            return [replace(scores, remarks=tuple(remarks))]
+        judged = [metric.key for metric in shown if metric.direction is not None]
+        differences = replace(self.difference_table.select(judged), remarks=tuple(remarks))
+        return [replace(scores, remarks=()), differences]
 
     @cached_property
     def bounds(self) -> dict[str, dict[str, Bound]]:
@@ -126,7 +144,7 @@ class Comparison:
         """How far the metrics rank the methods alike."""
         ranks = {
             metric.key: {
-                name: rank for name in self.groups if (rank := self.table[name][metric.key].rank) is not None
+                name: rank for name in self.methods if (rank := self.table[name][metric.key].rank) is not None
             }
             for metric in self.ordered_metrics
         }
@@ -139,10 +157,10 @@ class Comparison:
 
     @cached_property
     def tied_with_best(self) -> Mapping[str, frozenset[str]]:
-        """Methods that cannot be told apart from the best one, by metric."""
+        """Methods that are not distinguishable from the best one, by metric."""
         found: dict[str, set[str]] = {}
         for tie in self.ties:
-            if tie.verdict == "not told apart":
+            if tie.verdict == "indistinguishable":
                 found.setdefault(tie.metric, set()).add(tie.method)
         return {key: frozenset(names) for key, names in found.items()}
 
@@ -161,35 +179,40 @@ class Comparison:
         unit = units.pop() if len(units) == 1 else None
         return None if unit is None else str(unit)
 
-    def to_text(self, metrics: Shown = None, *, width: int = 100) -> str:
-        """Aligned plain text; tables wider than ``width`` are cut into several."""
-        from uq_tracking.comparison.text import comparison_text
+    def to_text(self, metrics: MetricKeys = None, *, width: int = 100) -> str:
+        """Aligned plain text; tables wider than ``width`` are cut into several, and long names shortened."""
+        from uq_tracking.tables.terminal import tables_text
 
-        return comparison_text(self, self.shown(metrics), width)
+        return tables_text(self.tables(metrics), width)
 
-    def to_rich(self, metrics: Shown = None) -> View:
+    def to_rich(self, metrics: MetricKeys = None) -> View:
         """The text with rank colours, for ``rich``'s ``console.print``; as wide as the console."""
-        from uq_tracking.comparison.text import View
+        from uq_tracking.tables.terminal import View
 
-        return View(self, self.shown(metrics))
+        return View(self.tables(metrics))
 
-    def to_markdown(self, metrics: Shown = None) -> str:
+    def to_markdown(self, metrics: MetricKeys = None) -> str:
         """A Markdown table: bold is best, italic is worst, the rank in brackets."""
-        from uq_tracking.comparison.markup import comparison_markdown
+        from uq_tracking.tables.markup import table_markdown
 
-        return comparison_markdown(self, self.shown(metrics))
+        return table_markdown(self._chosen(metrics))
 
-    def to_latex(self, metrics: Shown = None) -> str:
+    def to_latex(self, metrics: MetricKeys = None) -> str:
         r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colours from best to worst."""
-        from uq_tracking.comparison.markup import comparison_latex
+        from uq_tracking.tables.markup import table_latex
 
-        return comparison_latex(self, self.shown(metrics))
+        return table_latex(self._chosen(metrics))
 
-    def to_csv(self, metrics: Shown = "all") -> str:
+    def to_csv(self, metrics: MetricKeys = "all") -> str:
         """One line per method and metric, with full digits."""
-        from uq_tracking.comparison.markup import comparison_csv
+        from uq_tracking.tables.markup import table_csv
 
-        return comparison_csv(self, self.shown(metrics))
+        return table_csv(self._chosen(metrics), self.difference_table, self.baseline)
+
+    def _chosen(self, metrics: MetricKeys) -> Table:
+        """Bounds and methods, for the metrics to show."""
+        keys = [metric.key for metric in self.shown(metrics)]
+        return self.table.of_kinds("bound", "method").select(keys)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Strict JSON text that ``from_json`` reads back, also written to ``path`` if given."""
@@ -203,9 +226,9 @@ class Comparison:
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
         """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
-        from uq_tracking.comparison.files import comparison_from_json
+        from uq_tracking.comparison.files import comparison_fields
 
-        return comparison_from_json(source)
+        return cls(**comparison_fields(source))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One self-contained page that works without a network, also written to ``path`` if given."""
@@ -230,7 +253,7 @@ class Comparison:
         BackendError
             No run is given or active, or a tracker did not take the page.
         """
-        from uq_tracking.comparison.tracker import log_page
+        from uq_tracking.comparison.page import log_page
 
         log_page(self, run)
 
@@ -248,6 +271,6 @@ class Comparison:
         yield self.to_rich()
 
     def _repr_html_(self) -> str:
-        from uq_tracking.comparison.page import comparison_fragment
+        from uq_tracking.tables.html import tables_html
 
-        return comparison_fragment(self)
+        return tables_html(self.tables())

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uq_tracking.comparison import sameness
-from uq_tracking.comparison.collect import Source, collect
-from uq_tracking.comparison.columns import headline, metrics_of
+from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.metrics import headline, metrics_of
 from uq_tracking.comparison.paired import PairedBootstrap, paired_bootstrap
-from uq_tracking.comparison.ranks import mean_loss
 from uq_tracking.comparison.result import Comparison
-from uq_tracking.comparison.rows import ScoredRun, Skipped, by_method
-from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.comparison.runs import RunSource, ScoredRun, SkippedRun, by_method, collect
+from uq_tracking.comparison.table import mean_loss
+from uq_tracking.errors import BackendError, SettingsError, closest
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tracking.cases import Maps
@@ -22,7 +21,7 @@ from uq_tracking.tracking.names import check_split
 
 
 def compare(
-    *sources: Source,
+    *sources: RunSource,
     where: str | None = None,
     split: str | None = None,
     baseline: str | None = None,
@@ -30,6 +29,7 @@ def compare(
     level: float = 0.95,
     seed: int = 0,
     maps: Maps = "auto",
+    progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Set uncertainty methods beside each other: ranks, bounds, differences, agreement, curves and maps.
 
@@ -45,7 +45,8 @@ def compare(
     where : str, optional
         The tracker's own filter expression.
     split : str, optional
-        Which of the runs' splits to compare.
+        Which of the runs' splits, or outputs, to compare. By default what a run holds without a split; where it
+        holds splits or outputs only, its only one, or each of them as a method of its own.
     baseline : str, optional
         The method that the others are compared to, with intervals of the differences.
     metrics : iterable of str, optional
@@ -58,6 +59,8 @@ def compare(
     maps : "auto", bool, int or list of int
         Cases of spatial predictions that are drawn; "auto" draws up to two. Reading them downloads the
         predictions of one run per method; False reads reports only.
+    progress : callable, optional
+        Called with the name of each run that has been read, and how many these are.
 
     Returns
     -------
@@ -88,14 +91,16 @@ def compare(
         raise SettingsError(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
         )
-    found, skipped = collect(sources, where, split)
+    found, skipped = collect(sources, where, split, progress)
     runs, others = _of_one_task(found)
     skipped += others
     if not runs:
         raise BackendError(_nothing(sources, skipped))
     groups = by_method(runs)
     if baseline is not None and baseline not in groups:
-        raise SettingsError(f"the baseline {baseline!r} is no method here; there are {', '.join(groups)}")
+        raise SettingsError(
+            f"the baseline {baseline!r} is no method here; there are {', '.join(groups)}{closest(baseline, groups)}"
+        )
     task = runs[0].report.task
     chosen = metrics_of(runs, task, metrics)
     bootstrap, unpaired = paired_bootstrap(runs, chosen, seed)
@@ -111,24 +116,24 @@ def compare(
         differences=_against(groups, chosen, baseline, pairs),
         ties=_ties(groups, chosen, pairs),
         maps=drawn,
-        warnings=(*sameness.differences(runs), *unpaired, *problems),
+        warnings=(*comparability.warnings(runs), *unpaired, *problems),
         skipped=tuple(skipped),
         sources=tuple(_named(source) for source in sources),
     )
 
 
-def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[Skipped]]:
+def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
     """Runs of the first run's task; the others cannot be compared with them."""
     task = runs[0].report.task if runs else None
     others = [
-        Skipped(run.label, run.uri or "", f"it scores {run.report.task}, the first run {task}")
+        SkippedRun(run.label, run.uri or "", f"it scores {run.report.task}, the first run {task}")
         for run in runs
         if run.report.task != task
     ]
     return [run for run in runs if run.report.task == task], others
 
 
-def _nothing(sources: Sequence[Source], skipped: Sequence[Skipped]) -> str:
+def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:
     names = ", ".join(_named(source) for source in sources)
     if not skipped:
         return f"{names}: there is no run to compare"

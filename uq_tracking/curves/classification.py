@@ -1,97 +1,111 @@
-"""The numbers behind every plot of a classification."""
+"""The curves of every classification report: pure functions of the statistics.
+
+They stand in the order in which comparisons show them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
+import numpy.typing as npt
 
-from uq_tracking.curves.curve import Curve, FloatArray
+from uq_tracking.curves.spec import Columns, curve, percent
 from uq_tracking.metrics.classification import equal_width_bins, sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS
-from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import ClassificationStatistics
 
 COVERAGES = np.arange(1, 101) / 100
 """Share of the samples that are decided, the most confident first."""
 
-PER_CENT = np.arange(100, dtype=np.int64)
+REMOVED = "Fraction of samples of highest entropy removed"
 
 
-def _reliability(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
+def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
+    """Which of the bins of equal width each row is; empty ones have no row."""
+    return np.rint(columns["low"] / (columns["high"] - columns["low"]))
+
+
+@curve(
+    "reliability",
+    task="classification",
+    x="confidence",
+    y="accuracy",
+    x_label="Confidence: mean top probability of the bin",
+    y_label="Accuracy of the bin",
+    title="Reliability",
+    score="ece",
+    steps=bin_number,
+    reference="diagonal",
+    recalibrated=True,
+    settings=("n_bins",),
+    draw="uq_tracking.figures.classification.class_reliability",
+    figure="reliability",
+)
+def reliability(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+    """Accuracy against confidence in the bins that hold samples."""
     bins = equal_width_bins(statistics, settings.n_bins)
-    filled = np.flatnonzero(bins.count > 0)
-    columns: dict[str, FloatArray] = {
-        name: getattr(bins, name)[filled] for name in ("low", "high", "confidence", "accuracy", "count")
-    }
-    labels = ("Confidence: mean top probability of the bin", "Accuracy of the bin")
-    return [Curve("reliability", columns, "confidence", "accuracy", *labels, "Reliability", "ece", filled)]
+    filled = bins.count > 0
+    return {name: getattr(bins, name)[filled] for name in ("low", "high", "confidence", "accuracy", "count")}
 
 
-def _sparsification(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
+@curve(
+    "sparsification_brier",
+    task="classification",
+    x="fraction",
+    y="model",
+    x_label=REMOVED,
+    y_label="Brier score of the rest / of all",
+    title="Sparsification",
+    score="ause_brier",
+    steps=percent("fraction"),
+    draw="uq_tracking.figures.classification.class_sparsification",
+    figure="sparsification",
+)
+def brier_of_the_rest(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+    """Brier score of the samples that remain, for the entropy, the oracle and a random order."""
     numbers = sparsification_brier(statistics)
-    label = "Fraction of samples of highest entropy removed"
-    columns = {
+    return {
         "fraction": FRACTIONS,
         "model": numbers.model,
         "oracle": numbers.oracle,
         "random": np.ones_like(FRACTIONS),
     }
-    gap = {"fraction": FRACTIONS, "error": numbers.model - numbers.oracle}
-    ratio, key = "Brier score of the rest / of all", "ause_brier"
-    return [
-        Curve(
-            "sparsification_brier",
-            columns,
-            "fraction",
-            "model",
-            label,
-            ratio,
-            "Sparsification",
-            key,
-            PER_CENT,
-        ),
-        Curve(
-            "sparsification_error_brier",
-            gap,
-            "fraction",
-            "error",
-            label,
-            "Sparsification error (Brier)",
-            "Sparsification error",
-            key,
-            PER_CENT,
-        ),
-    ]
 
 
-def _risk_coverage(statistics: ClassificationStatistics, settings: Settings) -> list[Curve]:
-    n = statistics.n
-    kept = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
-    right = statistics.by_doubt.cumulative("correct", kept) / kept
-    columns = {"coverage": COVERAGES, "risk": np.maximum(1 - right, 0.0)}
-    labels = ("Coverage: share of samples decided, most confident first", "Risk: error rate of the decided")
-    return [
-        Curve(
-            "risk_coverage", columns, "coverage", "risk", *labels, "Risk and coverage", "aurc", PER_CENT + 1
-        )
-    ]
-
-
-BUILDERS: tuple[Callable[[ClassificationStatistics, Settings], list[Curve]], ...] = (
-    _reliability,
-    _sparsification,
-    _risk_coverage,
+@curve(
+    "sparsification_error_brier",
+    task="classification",
+    x="fraction",
+    y="error",
+    x_label=REMOVED,
+    y_label="Sparsification error (Brier)",
+    title="Sparsification error",
+    score="ause_brier",
+    steps=percent("fraction"),
+    reference=(0.0,),
 )
+def sparsification_error_brier(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+    """How far the Brier score of the samples of least entropy lies above that of the oracle."""
+    numbers = sparsification_brier(statistics)
+    return {"fraction": FRACTIONS, "error": numbers.model - numbers.oracle}
 
 
-def classification_curves(statistics: ClassificationStatistics, settings: Settings) -> dict[str, Curve]:
-    """Every curve of the statistics that is defined, by name."""
-    made: dict[str, Curve] = {}
-    for build in BUILDERS:
-        try:
-            made.update({curve.name: curve for curve in build(statistics, settings)})
-        except Undefined:
-            continue  # the score that summarises the curve is undefined too and carries the reason
-    return made
+@curve(
+    "risk_coverage",
+    task="classification",
+    x="coverage",
+    y="risk",
+    x_label="Coverage: share of samples decided, most confident first",
+    y_label="Risk: error rate of the decided",
+    title="Risk and coverage",
+    score="aurc",
+    steps=percent("coverage"),
+    draw="uq_tracking.figures.classification.risk_coverage",
+    figure="risk_coverage",
+)
+def risk_coverage(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+    """Error rate of the most confident samples, by how many of them are decided."""
+    n = statistics.n
+    decided = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
+    correct = statistics.by_doubt.cumulative("correct", decided) / decided
+    return {"coverage": COVERAGES, "risk": np.maximum(1 - correct, 0.0)}

@@ -13,7 +13,7 @@ from uq_tracking.curves.stability import stability
 from uq_tracking.curves.strata import by_group, by_target, strata_of, target_strata
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.metrics.registry import Extra, Undefined, compute, find
+from uq_tracking.metrics.registry import MetricInputs, Undefined, compute, find
 from uq_tracking.settings import Method, Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -71,7 +71,7 @@ def extra_curves(
     wanted: Wanted,
     statistics: RegressionStatistics,
     settings: Settings,
-    extra: Extra,
+    extra: MetricInputs,
     *,
     tables: GroupTables | None = None,
     method: Method = "auto",
@@ -83,7 +83,7 @@ def extra_curves(
     wanted : Wanted
     statistics, settings
         Of all samples, and how they are scored.
-    extra : Extra
+    extra : MetricInputs
         The predictions, and the seed.
     tables : GroupTables, optional
         Statistics of the groups, for ``stability``.

@@ -1,18 +1,19 @@
-"""The curves of every regression report: pure functions of the statistics."""
+"""The curves of every regression report: pure functions of the statistics.
+
+They stand in the order in which comparisons show them: what tells most comes first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.curves.curve import Curve, FloatArray, finite
+from uq_tracking.curves.curve import FloatArray
+from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
-from uq_tracking.metrics.ranking import FRACTIONS, n_merci_at, sparsification
+from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -21,40 +22,80 @@ ALPHAS = np.arange(50, 101) / 100
 HISTOGRAM_CELLS = 128
 """Cells of the error-against-std histogram along its longer axis, at most."""
 
+REMOVED = "Fraction of most uncertain samples removed"
+NOMINAL = "Nominal coverage of the central interval"
 
-def _percent(values: FloatArray) -> npt.NDArray[np.int64]:
-    return np.rint(100 * values).astype(np.int64)
+
+@curve(
+    "sparsification_error_rmse",
+    x="fraction",
+    y="error",
+    x_label=REMOVED,
+    y_label="Sparsification error (RMSE)",
+    title="Sparsification error",
+    score="ause_rmse",
+    steps=percent("fraction"),
+    reference=(0.0,),
+)
+def sparsification_error_rmse(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """How far the RMSE of the least uncertain samples lies above that of the oracle."""
+    return _gap(statistics, "sq_error")
 
 
-def _sparsification(statistics: RegressionStatistics, payload: str, error: str) -> list[Curve]:
+@curve(
+    "sparsification_rmse",
+    x="fraction",
+    y="model",
+    x_label=REMOVED,
+    y_label="RMSE of the rest / RMSE of all",
+    title="Sparsification",
+    score="ause_rmse",
+    steps=percent("fraction"),
+    ceiling=np.inf,
+    draw="uq_tracking.figures.ranking.sparsification",
+    figure="sparsification",
+)
+def sparsification_rmse(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """RMSE of the samples that remain, for the uncertainty, the oracle and a random order."""
+    return _remaining(statistics, "sq_error")
+
+
+def _remaining(statistics: RegressionStatistics, payload: str) -> Columns:
     numbers = sparsification(statistics, payload)
-    label, steps = "Fraction of most uncertain samples removed", _percent(FRACTIONS)
-    name, key = error.lower(), f"ause_{error.lower()}"
-    ones = np.ones_like(numbers.fraction)
-    return [
-        Curve(
-            f"sparsification_{name}",
-            {"fraction": numbers.fraction, "model": numbers.model, "oracle": numbers.oracle, "random": ones},
-            "fraction",
-            "model",
-            label,
-            f"{error} of the rest / {error} of all",
-            "Sparsification",
-            key,
-            steps,
-        ),
-        Curve(
-            f"sparsification_error_{name}",
-            {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle},
-            "fraction",
-            "error",
-            label,
-            f"Sparsification error ({error})",
-            "Sparsification error",
-            key,
-            steps,
-        ),
-    ]
+    return {
+        "fraction": numbers.fraction,
+        "model": numbers.model,
+        "oracle": numbers.oracle,
+        "random": np.ones_like(numbers.fraction),
+    }
+
+
+def _gap(statistics: RegressionStatistics, payload: str) -> Columns:
+    numbers = sparsification(statistics, payload)
+    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
+
+
+@curve(
+    "calibration",
+    x="expected",
+    y="observed",
+    x_label="Predicted quantile level",
+    y_label="Observed share at or below",
+    title="Calibration",
+    score="calibration_error",
+    steps=percent("expected"),
+    reference="diagonal",
+    ceiling=1.0,
+    recalibrated=True,
+    settings=("family",),
+    draw="uq_tracking.figures.curves.calibration",
+    figure="calibration",
+)
+def calibration(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """Share of the targets below each predicted quantile, with the band of independent samples."""
+    observed = quantile_shares(statistics, settings, LEVELS)
+    low, high = wilson_band(observed, statistics.n)
+    return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
 
 
 def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
@@ -64,72 +105,73 @@ def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tupl
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
 
 
-def _calibration(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
-    columns = {"expected": LEVELS, "observed": observed, "low": low, "high": high}
-    labels = ("Predicted quantile level", "Observed share at or below")
-    steps = _percent(LEVELS)
-    return [
-        Curve(
-            "calibration", columns, "expected", "observed", *labels, "Calibration", "calibration_error", steps
-        )
-    ]
+@curve(
+    "coverage_error",
+    x="nominal",
+    y="error",
+    x_label=NOMINAL,
+    y_label="Observed - nominal",
+    title="Coverage error",
+    score="auce",
+    steps=percent("nominal"),
+    reference=(0.0,),
+    settings=("family",),
+)
+def coverage_error(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """By how much the central intervals cover more than they promise."""
+    return {"nominal": LEVELS, "error": coverage_at(statistics, settings, LEVELS) - LEVELS}
 
 
-def _coverage(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
-    columns = {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
-    x, steps = "Nominal coverage of the central interval", _percent(LEVELS)
-    gap = {"nominal": LEVELS, "error": observed - LEVELS}
-    return [
-        Curve("coverage", columns, "nominal", "observed", x, "Observed coverage", "Coverage", "auce", steps),
-        Curve(
-            "coverage_error",
-            gap,
-            "nominal",
-            "error",
-            x,
-            "Observed - nominal",
-            "Coverage error",
-            "auce",
-            steps,
-        ),
-    ]
-
-
-def _reliability(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+@curve(
+    "reliability",
+    x="rmv",
+    y="rmse",
+    x_label="Predicted: root mean variance of the bin",
+    y_label="Observed: RMSE of the bin",
+    title="Reliability",
+    score="ence",
+    steps=row_number,
+    reference="diagonal",
+    ceiling=np.inf,
+    recalibrated=True,
+    settings=("n_bins",),
+    draw="uq_tracking.figures.curves.reliability",
+    figure="reliability",
+)
+def reliability(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """RMSE against the standard deviation that is claimed, in bins of equal count."""
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
-    columns = {
+    return {
         "rmv": np.sqrt(bins.mean_variance),
         "rmse": np.sqrt(bins.mean_squared_error),
         "count": bins.count,
         "std_low": bins.std_low,
         "std_high": bins.std_high,
     }
-    steps = np.arange(len(bins.count))
-    labels = ("Predicted: root mean variance of the bin", "Observed: RMSE of the bin")
-    return [Curve("reliability", columns, "rmv", "rmse", *labels, "Reliability", "ence", steps)]
 
 
-def _pit_histogram(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
-    edges = np.linspace(0, 1, PIT_BINS + 1)
-    quantiles = family_of(settings).quantile(edges[1:-1])
-    inner = statistics.by_z.position(quantiles, side="left") / statistics.n  # bins closed below, as numpy's
-    share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
-    columns = {
-        "center": (edges[1:] + edges[:-1]) / 2,
-        "density": share * PIT_BINS,
-        "count": share * statistics.n,
-    }
-    labels = ("Probability integral transform F(y)", "Density")
-    return [
-        Curve("pit_histogram", columns, "center", "density", *labels, "PIT", "pit_ks", np.arange(PIT_BINS))
-    ]
+def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, float]:
+    """Heights at the shares used in practice: n-MeRCI has a pole where the error's percentile meets the MAE."""
+    seen = n_merci[alpha >= 0.9] if np.any(alpha >= 0.9) else n_merci
+    return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 
 
-def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+@curve(
+    "n_merci_by_alpha",
+    x="alpha",
+    y="n_merci",
+    x_label="Share of errors covered, alpha",
+    y_label="n-MeRCI (0 oracle, 1 constant)",
+    title="n-MeRCI",
+    score="n_merci",
+    steps=percent("alpha"),
+    reference=(0.0, 1.0),
+    limits=practical_limits,
+    draw="uq_tracking.figures.ranking.n_merci_by_alpha",
+)
+def n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """n-MeRCI at each share of the errors to cover, where it is defined."""
     values = []
     for alpha in ALPHAS.tolist():
         try:
@@ -138,42 +180,102 @@ def _n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> l
             continue  # left out of the curve; the score at the chosen alpha says why
     if not values:
         raise Undefined("n_merci is undefined at every alpha")
-    alpha_column, score = np.asarray(values).T
-    columns = {"alpha": alpha_column, "n_merci": score}
-    labels = ("Share of errors covered, alpha", "n-MeRCI (0 oracle, 1 constant)")
-    steps = _percent(alpha_column)
-    return [Curve("n_merci_by_alpha", columns, "alpha", "n_merci", *labels, "n-MeRCI", "n_merci", steps)]
+    alphas, scores = np.asarray(values).T
+    return {"alpha": alphas, "n_merci": scores}
 
 
-def _error_vs_std(statistics: RegressionStatistics, settings: Settings) -> list[Curve]:
+@curve(
+    "coverage",
+    x="nominal",
+    y="observed",
+    x_label=NOMINAL,
+    y_label="Observed coverage",
+    title="Coverage",
+    score="auce",
+    steps=percent("nominal"),
+    reference="diagonal",
+    ceiling=1.0,
+    settings=("family",),
+    draw="uq_tracking.figures.curves.coverage",
+)
+def coverage(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """Share of the targets inside each central interval, with the band of independent samples."""
+    observed = coverage_at(statistics, settings, LEVELS)
+    low, high = wilson_band(observed, statistics.n)
+    return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
+
+
+@curve(
+    "pit_histogram",
+    x="center",
+    y="density",
+    x_label="Probability integral transform F(y)",
+    y_label="Density",
+    title="PIT",
+    score="pit_ks",
+    steps=row_number,
+    reference=(1.0,),
+    settings=("family",),
+    draw="uq_tracking.figures.curves.pit_histogram",
+)
+def pit_histogram(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
+    edges = np.linspace(0, 1, PIT_BINS + 1)
+    quantiles = family_of(settings).quantile(edges[1:-1])
+    inner = statistics.by_z.position(quantiles, side="left") / statistics.n
+    share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
+    return {
+        "center": (edges[1:] + edges[:-1]) / 2,
+        "density": share * PIT_BINS,
+        "count": share * statistics.n,
+    }
+
+
+@curve(
+    "sparsification_error_mae",
+    x="fraction",
+    y="error",
+    x_label=REMOVED,
+    y_label="Sparsification error (MAE)",
+    title="Sparsification error",
+    score="ause_mae",
+    steps=percent("fraction"),
+    reference=(0.0,),
+)
+def sparsification_error_mae(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """How far the MAE of the least uncertain samples lies above that of the oracle."""
+    return _gap(statistics, "abs_error")
+
+
+@curve(
+    "sparsification_mae",
+    x="fraction",
+    y="model",
+    x_label=REMOVED,
+    y_label="MAE of the rest / MAE of all",
+    title="Sparsification",
+    score="ause_mae",
+    steps=percent("fraction"),
+)
+def sparsification_mae(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """MAE of the samples that remain, for the uncertainty, the oracle and a random order."""
+    return _remaining(statistics, "abs_error")
+
+
+@curve(
+    "error_vs_std",
+    x="std_low",
+    y="count",
+    x_label="Predicted standard deviation",
+    y_label="Absolute error",
+    title="Error against uncertainty",
+    score="spearman",
+    overlaid=False,
+    draw="uq_tracking.figures.density.error_vs_std",
+    figure="error_vs_std",
+)
+def error_vs_std(statistics: RegressionStatistics, settings: Settings) -> Columns:
+    """Number of samples in each cell of std and absolute error; no function of one variable."""
     cells = statistics.joint_within(HISTOGRAM_CELLS)
-    names = ("std_low", "std_high", "error_low", "error_high")
-    columns = dict(zip(names, cells.edges(), strict=True))
-    columns["count"] = cells.count.astype(float)
-    labels = ("Predicted standard deviation", "Absolute error")
-    return [
-        Curve("error_vs_std", columns, "std_low", "count", *labels, "Error against uncertainty", "spearman")
-    ]
-
-
-BUILDERS: dict[str, Callable[[RegressionStatistics, Settings], list[Curve]]] = {
-    "sparsification_rmse": lambda statistics, settings: _sparsification(statistics, "sq_error", "RMSE"),
-    "sparsification_mae": lambda statistics, settings: _sparsification(statistics, "abs_error", "MAE"),
-    "calibration": _calibration,
-    "coverage": _coverage,
-    "reliability": _reliability,
-    "pit_histogram": _pit_histogram,
-    "n_merci_by_alpha": _n_merci_by_alpha,
-    "error_vs_std": _error_vs_std,
-}
-
-
-def regression_curves(statistics: RegressionStatistics, settings: Settings) -> dict[str, Curve]:
-    """Every curve of the statistics that is defined, by name."""
-    made: dict[str, Curve] = {}
-    for build in BUILDERS.values():
-        try:
-            made.update({curve.name: finite(curve) for curve in build(statistics, settings)})
-        except Undefined:
-            continue  # the score that summarises the curve is undefined too and carries the reason
-    return {name: curve for name, curve in made.items() if len(curve.columns[curve.x])}
+    columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
+    return {**columns, "count": cells.count.astype(float)}

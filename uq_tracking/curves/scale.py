@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from uq_tracking.curves.curve import Curve, FloatArray
+from uq_tracking.families import GAUSSIAN, family_of
 from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
+from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 from uq_tracking.statistics.scaling import coarsened, scaled
 
 SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
-"""Proper scores that are swept, also under the Laplace and uniform distributions where these are there."""
+"""Proper scores that are swept, under the declared family and under the priors."""
 FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
 EXACT_UP_TO = 5000
 BITS = 8
@@ -40,7 +42,7 @@ def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:
     .. [1] MeRCI, 2018, fig. 2.
     """
     base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
-    metrics = swept_metrics()
+    metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
     kept = [m.key for m in metrics if all(m.key in row for row in rows)]
@@ -53,10 +55,11 @@ def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:
     return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
 
 
-def swept_metrics() -> list[Metric]:
-    """The proper scores that are registered."""
+def swept_metrics(settings: Settings) -> list[Metric]:
+    """The proper scores that are registered; those of a Gaussian prior only beside another family."""
     known = registry()
-    names = [score + family for score in SCORES for family in ("", "_laplace", "_uniform")]
+    priors = ("", "_laplace", "_uniform") if family_of(settings) is GAUSSIAN else ("", *PRIORS)
+    names = [score + family for score in SCORES for family in priors]
     return [known[name] for name in names if name in known]
 
 

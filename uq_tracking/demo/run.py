@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import uq_tracking as uq
-from uq_tracking.comparison.collect import PAGE_FILE
+from uq_tracking.comparison.runs import PAGE_FILE
 from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
 from uq_tracking.demo.terrain import Terrain, load_terrain
 from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named

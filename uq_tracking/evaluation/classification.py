@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
-from uq_tracking.curves.classification import classification_curves
+from uq_tracking.curves import build_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.regression import compute, provenance
 from uq_tracking.inputs.classification import ClassPredictions
@@ -190,7 +190,7 @@ def score_classification(
         task="classification",
         scores=scores,
         undefined=undefined,
-        curves=classification_curves(statistics, settings),
+        curves=build_curves(statistics, settings, "classification"),
         counts=statistics.counts,
         settings={"n_bins": settings.n_bins, **(facts or {})},
         provenance={

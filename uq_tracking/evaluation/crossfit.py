@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.curves import Curve, wilson_band
+from uq_tracking.curves import Curve
+from uq_tracking.curves.regression import wilson_band
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError
 from uq_tracking.families import FloatArray, ShapedSettings, Standard
 from uq_tracking.inputs import Predictions
@@ -215,6 +216,9 @@ class _PerHalf(Standard):
         raise Undefined(_PER_HALF)
 
     def pdf(self, z: FloatArray) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         raise Undefined(_PER_HALF)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from uq_tracking.errors import SettingsError, ShapeError
@@ -12,7 +11,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import split_outputs
 from uq_tracking.report import Report
-from uq_tracking.tables import format_number
+from uq_tracking.tables.report import outputs_table
 
 INPUT = ("mask", "groups", "by", "std_floor", "on_invalid", "unit")
 
@@ -30,7 +29,8 @@ class Reports(Mapping[str, Report]):
     0.75
     >>> print(boxes)
     output       x       y
-    mae       0.15    0.75
+    ----------------------
+    mae     0.1500  0.7500
     rmse    0.1581  0.7906
     """
 
@@ -45,30 +45,15 @@ class Reports(Mapping[str, Report]):
     def __len__(self) -> int:
         return len(self.reports)
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """A heading and one row per score: the key and its value for every output, "-" where undefined."""
-        keys = list(dict.fromkeys(key for report in self.values() for key in report.scores))
-        found = [("output", *self)]
-        for key in keys:
-            values = [report.scores.get(key) for report in self.values()]
-            found.append((key, *("-" if value is None else format_number(value) for value in values)))
-        return found
-
     def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = []
-        for key, *cells in rows:
-            numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-            lines.append("  ".join([key.ljust(widths[0]), *numbers]))
-        return "\n".join(lines)
+        from uq_tracking.tables.terminal import tables_text
+
+        return tables_text([outputs_table(self)], width=1000)
 
     def _repr_html_(self) -> str:
-        def line(cells: Sequence[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        from uq_tracking.tables.html import tables_html
 
-        head, *rows = self.rows()
-        return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
+        return tables_html([outputs_table(self)])
 
 
 def split_all(

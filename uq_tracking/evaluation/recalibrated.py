@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking import plugins
 from uq_tracking.curves import Curve
+from uq_tracking.curves.spec import RECALIBRATED
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.crossfit import Bench, Outcome, Score, regression, rows_of
 from uq_tracking.inputs import Predictions
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     from uq_tracking.report import Report
 
 SCHEMA = 1
-CURVES = ("reliability", "calibration")
-SUFFIX = "_recalibrated"
-"""Ending of the curves after recalibration in a report."""
 
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
@@ -120,7 +119,7 @@ def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
         "scalars": outcome.fitted.scalars(),
         "scores": dict(after.scores),
         "undefined": dict(after.undefined),
-        "curves": {name: after.curves[name].to_dict() for name in CURVES if name in after.curves},
+        "curves": {name: curve.to_dict() for name, curve in _shown_again(after).items()},
         "recalibration": outcome.fitted.to_dict(),
     }
     if outcome.halves:
@@ -130,41 +129,15 @@ def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
 
 def curves_after(after: Report) -> dict[str, Curve]:
     """The curves after recalibration, under the names that a report has them by."""
-    found = {name: after.curves[name] for name in CURVES if name in after.curves}
     return {
-        name + SUFFIX: replace(
-            curve, name=name + SUFFIX, title=f"{curve.title} after recalibration", score=None
+        name + RECALIBRATED: replace(
+            curve, name=name + RECALIBRATED, title=f"{curve.title} after recalibration", score=None
         )
-        for name, curve in found.items()
+        for name, curve in _shown_again(after).items()
     }
 
 
-def scored_methods(report: Report) -> dict[str, Any]:
-    """Entries of the methods that the report has scores after, in order."""
-    entries: Mapping[str, Any] = (report.recalibration or {}).get("methods", {})
-    return {name: entry for name, entry in entries.items() if "scores" in entry}
-
-
-def after_report(report: Report, method: str | None = None) -> Report:
-    """The report as it is after recalibration, for drawings and comparisons; the first method by default.
-
-    Raises
-    ------
-    RecalibrationError
-        The report has no such scores.
-    """
-    done = scored_methods(report)
-    if not done or (method is not None and method not in done):
-        raise RecalibrationError(
-            f"the report has scores after {', '.join(done) or 'no recalibration'}; evaluate with calibration="
-        )
-    entry = done[method or next(iter(done))]
-    return replace(
-        report,
-        scores=dict(entry["scores"]),
-        undefined=dict(entry["undefined"]),
-        curves={name: Curve.from_dict(curve) for name, curve in entry["curves"].items()},
-        recalibration=None,
-        statistics=None,
-        intervals={},
-    )
+def _shown_again(after: Report) -> dict[str, Curve]:
+    """Curves that are declared to be of interest after a recalibration too."""
+    specs = plugins.curves(after.task)
+    return {name: c for name, c in after.curves.items() if name in specs and specs[name].recalibrated}

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 import numpy as np
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.bootstrap import RESAMPLES, check_level, group_tables, with_intervals
-from uq_tracking.curves import regression_curves
+from uq_tracking.curves import build_curves
 from uq_tracking.curves.extra import Wanted, extra_curves
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.outputs import Reports, split_all
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.metrics.reference import as_reference
-from uq_tracking.metrics.registry import Extra, Metric, select
+from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.metrics.registry import compute as compute
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Family, Method, Settings
@@ -214,7 +214,7 @@ class _Plan:
         if settings.unit is None and predictions.unit is not None:
             settings = replace(settings, unit=predictions.unit)
         check_level(self.level, self.n_boot)
-        extra = Extra(None, predictions, as_reference(self.reference, predictions), self.seed)
+        extra = MetricInputs(None, predictions, as_reference(self.reference, predictions), self.seed)
         chosen = select("regression", self.metrics, given=extra.given)
         digest = begin(predictions.digest)
         statistics = make_statistics(predictions, self.method)
@@ -300,7 +300,7 @@ def score(
     metrics: Iterable[Metric] | None = None,
     *,
     digest: Any = None,
-    extra: Extra | None = None,
+    extra: MetricInputs | None = None,
 ) -> Report:
     """Every score and curve of statistics: the pure function behind ``evaluate``, rescoring and pooling."""
     settings = settings or Settings()
@@ -309,7 +309,7 @@ def score(
         scores, undefined = compute(
             statistics, settings, chosen, extra and replace(extra, statistics=statistics)
         )
-        curves = regression_curves(statistics, settings)
+        curves = build_curves(statistics, settings)
     return Report(
         task="regression",
         scores=scores,

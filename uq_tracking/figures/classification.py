@@ -189,18 +189,19 @@ def risk_coverage(report: Report) -> Figure:
     return figure
 
 
-def class_before_after(before: Report, after: Report) -> Figure:
+def class_before_after(before: Report, after: Report | None = None) -> Figure:
     """Draw the reliability before and after a recalibration, beside each other.
 
     Parameters
     ----------
     before, after : Report
-        Both with the curve ``reliability``.
+        Both with the curve ``reliability``. By default ``after`` is what ``before`` holds after its recalibration.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
+    after = before.after() if after is None else after
     name = heading(before, "Before and after temperature scaling")
     try:
         tables = [columns(report, "reliability", NAMES, score="ece") for report in (before, after)]

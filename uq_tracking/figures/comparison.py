@@ -14,9 +14,9 @@ from uq_tracking.figures.curves import (
     reliability_axes,
     reliability_columns,
 )
-from uq_tracking.figures.source import NothingToDrawError, heading, score_text, unit_of
+from uq_tracking.figures.source import NothingToDrawError, heading, unit_of
 from uq_tracking.figures.style import finished, legend, line, new_figure, undefined_figure
-from uq_tracking.figures.text import one_line
+from uq_tracking.figures.text import one_line, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -28,13 +28,14 @@ LOOKS = (
 )
 
 
-def before_after(before: Report, after: Report, method: str | None = None) -> Figure:
+def before_after(before: Report, after: Report | None = None, method: str | None = None) -> Figure:
     """Draw reliability and calibration before and after a recalibration, on common axes.
 
     Parameters
     ----------
     before, after : Report
-        Both with the curves ``reliability`` and ``calibration``.
+        Both with the curves ``reliability`` and ``calibration``. By default ``after`` is what ``before`` holds after
+        its first recalibration.
     method : str, optional
         Name of the recalibration, for the title.
 
@@ -42,6 +43,8 @@ def before_after(before: Report, after: Report, method: str | None = None) -> Fi
     -------
     matplotlib.figure.Figure
     """
+    if after is None:
+        after, method = before.after(), next(iter(before.scored_methods()))
     name = heading(before, f"Before and after {one_line(method) if method else 'recalibration'}")
     try:
         figure = _before_after(before, after)
@@ -69,8 +72,9 @@ def _before_after(before: Report, after: Report) -> Figure:
 
 
 def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> None:
-    """Title a panel with its score before and after."""
-    values = [score_text(report, key, "").strip() or "undefined" for report in (before, after)]
+    """Title a panel with its score before and after; there is no room for intervals."""
+    found = [report.scores.get(key) for report in (before, after)]
+    values = ["undefined" if score is None else readable(score, padded=True) for score in found]
     ax.set_title(
         f"{label} {values[0]} → {values[1]}", fontsize=style.TEXT, color="black", fontweight="normal"
     )

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from uq_tracking import plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.source import Columns, NothingToDrawError, columns, drawn, heading, unit_of
 from uq_tracking.figures.style import decades, dress, legend, line, new_figure, points, reference
@@ -129,9 +130,7 @@ def _sweep_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
 
 
 def _best(report: Report, key: str, values: FloatArray) -> int:
-    from uq_tracking.metrics.registry import registry
-
-    metric = registry(report.task).get(key)
+    metric = plugins.metrics(report.task).get(key)
     losses = values if metric is None else [metric.loss(value) for value in values.tolist()]
     return int(np.argmin(losses))
 

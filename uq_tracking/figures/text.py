@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
+from uq_tracking.formatting import format_number, typographic
+
 FAMILY = "DejaVu Sans"
 """Ships with matplotlib, so every machine has it."""
-MINUS = "\N{MINUS SIGN}"
 
 
 def clipped(text: str, letters: int) -> str:
@@ -33,9 +33,7 @@ def one_line(text: object) -> str:
 
 
 def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
-    """Format a number for a person.
-
-    ``padded`` keeps trailing zeros; ``compact`` writes large round numbers with an exponent.
+    """Format a number for a figure; see `uq_tracking.formatting.format_number`.
 
     Examples
     --------
@@ -44,19 +42,7 @@ def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bo
     >>> readable(0.7, padded=True)
     '0.700'
     """
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    size = abs(value)
-    if compact and size >= 1e5:
-        text = f"{value:.{digits - 1}e}"
-        mantissa, _, exponent = text.partition("e")
-        mantissa = mantissa.rstrip("0").rstrip(".")
-        return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
-    if 10.0 ** (digits - 1) <= size < 1e8:
-        return f"{value:,.0f}".replace("-", MINUS)
-    text = f"{value:{'#' * padded},.{digits}g}"
-    mantissa, _, exponent = text.partition("e")
-    return f"{mantissa}e{int(exponent)}".replace("-", MINUS) if exponent else text.replace("-", MINUS)
+    return typographic(format_number(value, digits, padded=padded, compact=compact))
 
 
 def counted(value: float) -> str:

@@ -137,7 +137,25 @@ def _read_known(value: Any, name: str) -> Source:
         return _read_sequence(value, name)
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
         return Source(name, np.asarray(value.get()))  # CuPy refuses __array__ and copies to the host by get()
+    if _is_read_item_by_item(value):
+        raise InputTypeError(
+            f"{name} is a {_type_name(value)}, not an array; pass its numbers as a numpy array, for example "
+            f"{name}.values() of a Darts series"
+        )
     return Source(name, np.asarray(value))
+
+
+def _is_read_item_by_item(value: Any) -> bool:
+    """Whether numpy would index the object thousands of times to see what it is; a Darts series logs each time."""
+    if isinstance(value, Sequence) or not hasattr(value, "__getitem__"):
+        return False
+    if any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
+        return False
+    try:
+        memoryview(value)
+    except TypeError:
+        return True
+    return False
 
 
 def is_a(value: Any, module: str, *names: str) -> bool:

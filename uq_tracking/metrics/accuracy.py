@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares
+from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
 
+@metric(
+    "mae",
+    family="accuracy",
+    direction="lower",
+    unit="target",
+    summary="Mean absolute error",
+    formula="mean |y - mu|",
+    source="Standard definition",
+    bounds=(0, math.inf),
+)
 def mae(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean absolute error.
 
@@ -21,6 +31,17 @@ def mae(statistics: RegressionStatistics, settings: Settings) -> float:
     return statistics.by_abs_error.sum("abs_error") / statistics.n
 
 
+@metric(
+    "rmse",
+    family="accuracy",
+    direction="lower",
+    unit="target",
+    summary="Root mean squared error",
+    formula="sqrt(mean (y - mu)^2)",
+    source="Standard definition",
+    bounds=(0, math.inf),
+    headline=True,
+)
 def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     """Root mean squared error.
 
@@ -35,6 +56,16 @@ def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
 
 
+@metric(
+    "medae",
+    family="accuracy",
+    direction="lower",
+    unit="target",
+    summary="Median absolute error",
+    formula="median |y - mu|",
+    source="Standard definition",
+    bounds=(0, math.inf),
+)
 def medae(statistics: RegressionStatistics, settings: Settings) -> float:
     """Median absolute error; the mean of the two middle ones for an even count.
 
@@ -49,6 +80,15 @@ def medae(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(middle.mean())
 
 
+@metric(
+    "bias",
+    family="accuracy",
+    direction=0.0,
+    unit="target",
+    summary="Mean of prediction minus target",
+    formula="mean(mu - y)",
+    source="Standard definition",
+)
 def bias(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean of prediction minus target.
 
@@ -61,6 +101,15 @@ def bias(statistics: RegressionStatistics, settings: Settings) -> float:
     return -statistics.moments["error"].mean
 
 
+@metric(
+    "r2",
+    family="accuracy",
+    direction="higher",
+    summary="Share of the target's variance explained",
+    formula="1 - sum (y - mu)^2 / sum (y - mean y)^2",
+    source="Standard definition",
+    bounds=(-math.inf, 1),
+)
 def r2(statistics: RegressionStatistics, settings: Settings) -> float:
     """Share of the target's variance that the means explain.
 
@@ -76,50 +125,3 @@ def r2(statistics: RegressionStatistics, settings: Settings) -> float:
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
     return 1 - statistics.by_abs_error.sum("sq_error") / total
-
-
-METRICS = [
-    Metric(
-        "mae",
-        mae,
-        "lower",
-        "target",
-        "Mean absolute error",
-        "mean |y - mu|",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "rmse",
-        rmse,
-        "lower",
-        "target",
-        "Root mean squared error",
-        "sqrt(mean (y - mu)^2)",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "medae",
-        medae,
-        "lower",
-        "target",
-        "Median absolute error",
-        "median |y - mu|",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "bias", bias, 0.0, "target", "Mean of prediction minus target", "mean(mu - y)", "Standard definition"
-    ),
-    Metric(
-        "r2",
-        r2,
-        "higher",
-        "",
-        "Share of the target's variance explained",
-        "1 - sum (y - mu)^2 / sum (y - mean y)^2",
-        "Standard definition",
-        bounds=(-math.inf, 1),
-    ),
-]

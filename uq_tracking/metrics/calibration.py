@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares, shared
-from uq_tracking.metrics.scoring import LEVELS, require_density
+from uq_tracking.metrics.intermediate import intermediate
+from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -34,21 +35,42 @@ def quantile_shares(statistics: RegressionStatistics, settings: Settings, levels
     return statistics.by_z.position(family_of(settings).quantile(levels)) / statistics.n
 
 
-def _coverage(level: float) -> Callable[[RegressionStatistics, Settings], float]:
-    def coverage(statistics: RegressionStatistics, settings: Settings) -> float:
-        """Share of the targets inside the central interval.
+def coverage(statistics: RegressionStatistics, settings: Settings, level: float) -> float:
+    """Share of the targets inside the central interval.
 
-        Examples
-        --------
-        >>> from uq_tracking.testing.examples import example_score
-        >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
-        [0.416667, 1.0, 1.0]
-        """
-        return float(coverage_at(statistics, settings, np.asarray([level]))[0])
-
-    return coverage
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
+    [0.416667, 1.0, 1.0]
+    """
+    return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
 
+for percent in (50, 90, 95):
+    metric(
+        f"coverage_{percent}",
+        family="calibration",
+        direction=percent / 100,
+        summary=f"Share of the targets inside the central {percent} % interval",
+        formula=f"share of |z| <= Q({(1 + percent / 100) / 2:g})",
+        source="MeRCI 2018 eq. 2",
+        bounds=(0, 1),
+        headline=percent == 95,
+        arguments={"level": percent / 100},
+    )(coverage)
+
+
+@metric(
+    "interval_width_95",
+    family="calibration",
+    direction=None,
+    unit="target",
+    summary="Mean width of the central 95 % interval",
+    formula="mean 2 Q(.975) s",
+    source="Gustafsson 2020, released scripts (length)",
+    bounds=(0, math.inf),
+)
 def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean width of the central 95 % interval.
 
@@ -66,6 +88,16 @@ def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> Float
     return coverage_at(statistics, settings, LEVELS) - LEVELS
 
 
+@metric(
+    "auce",
+    family="calibration",
+    direction="lower",
+    summary="Area under the coverage error",
+    formula="trapezoid of |coverage(p) - p| over p = .01 ... .99",
+    source="Gustafsson 2020 section 4.2",
+    bounds=(0, 1),
+    floor=True,
+)
 def auce(statistics: RegressionStatistics, settings: Settings) -> float:
     """Area under the absolute coverage error.
 
@@ -78,6 +110,16 @@ def auce(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.abs(coverage_gaps(statistics, settings)), LEVELS))
 
 
+@metric(
+    "auce_over",
+    family="calibration",
+    direction="lower",
+    summary="Part of AUCE from intervals that cover too little (overconfident)",
+    formula="trapezoid of (p - coverage(p))+",
+    source="Gustafsson 2020, released scripts (negative error)",
+    bounds=(0, 1),
+    floor=True,
+)
 def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too little.
 
@@ -90,6 +132,16 @@ def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.maximum(-coverage_gaps(statistics, settings), 0), LEVELS))
 
 
+@metric(
+    "auce_under",
+    family="calibration",
+    direction="lower",
+    summary="Part of AUCE from intervals that cover too much (underconfident)",
+    formula="trapezoid of (coverage(p) - p)+",
+    source="Gustafsson 2020, released scripts (positive error)",
+    bounds=(0, 1),
+    floor=True,
+)
 def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too much.
 
@@ -102,6 +154,17 @@ def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.trapezoid(np.maximum(coverage_gaps(statistics, settings), 0), LEVELS))
 
 
+@metric(
+    "calibration_error",
+    family="calibration",
+    direction="lower",
+    summary="Mean squared gap of quantile calibration",
+    formula="mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
+    source="Xiong 2024 eq. 7; Kuleshov 2018",
+    bounds=(0, 1),
+    headline=True,
+    floor=True,
+)
 def calibration_error(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean squared gap between quantile levels and the shares observed below them.
 
@@ -118,6 +181,16 @@ def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> Floa
     return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 
 
+@metric(
+    "mace",
+    family="calibration",
+    direction="lower",
+    summary="Mean absolute calibration error of intervals",
+    formula="mean over linspace(0, 1, 100) of |coverage(p) - p|",
+    source="uncertainty-toolbox, interval proportions",
+    bounds=(0, 1),
+    floor=True,
+)
 def mace(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean absolute gap between interval levels and coverage.
 
@@ -130,6 +203,16 @@ def mace(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.abs(_interval_gaps(statistics, settings)).mean())
 
 
+@metric(
+    "rmsce",
+    family="calibration",
+    direction="lower",
+    summary="Root mean squared calibration error of intervals",
+    formula="sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
+    source="uncertainty-toolbox, interval proportions",
+    bounds=(0, 1),
+    floor=True,
+)
 def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
     """Root mean squared gap between interval levels and coverage.
 
@@ -142,6 +225,16 @@ def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.sqrt(np.square(_interval_gaps(statistics, settings)).mean()))
 
 
+@metric(
+    "miscalibration_area",
+    family="calibration",
+    direction="lower",
+    summary="Area between coverage and the diagonal",
+    formula="integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
+    source="uncertainty-toolbox, interval proportions",
+    bounds=(0, 1),
+    floor=True,
+)
 def miscalibration_area(statistics: RegressionStatistics, settings: Settings) -> float:
     """Area between the coverage polygon and the diagonal; crossings are cut where they lie.
 
@@ -159,6 +252,16 @@ def miscalibration_area(statistics: RegressionStatistics, settings: Settings) ->
     return float(np.dot(mean_height, np.diff(PROPORTIONS)))
 
 
+@metric(
+    "pit_ks",
+    family="calibration",
+    direction="lower",
+    summary="Kolmogorov-Smirnov distance of the PIT from uniform",
+    formula="sup over u of |share of F(y) <= u - u|",
+    source="Dawid 1984; Kolmogorov-Smirnov statistic",
+    bounds=(0, 1),
+    floor=True,
+)
 def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
 
@@ -204,14 +307,11 @@ class Bins:
     std_high: FloatArray
 
 
+@intermediate
 def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
     if statistics.n < n_bins:
         raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
-    return shared(statistics, f"bins/{n_bins}", lambda: _bins(statistics, n_bins))
-
-
-def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     n, std = statistics.n, statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
     size, larger = divmod(n, n_bins)
@@ -226,6 +326,17 @@ def _bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     )
 
 
+@metric(
+    "ence",
+    family="calibration",
+    direction="lower",
+    summary="Expected normalised calibration error",
+    formula="mean over equal-count bins by s of |RMV - RMSE| / RMV",
+    source="Levi 2019 eq. 6-8",
+    bounds=(0, math.inf),
+    headline=True,
+    floor=True,
+)
 def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     """Expected normalised calibration error.
 
@@ -235,6 +346,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("ence")
     0.216953
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
@@ -244,6 +356,17 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     return float(np.mean(np.abs(rmv - rmse) / rmv))
 
 
+@metric(
+    "uce",
+    family="calibration",
+    direction="lower",
+    unit="target^2",
+    summary="Uncertainty calibration error",
+    formula="sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
+    source="Laves 2020 eq. 10",
+    bounds=(0, math.inf),
+    floor=True,
+)
 def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     """Uncertainty calibration error: mean gap between squared error and variance over the bins.
 
@@ -253,11 +376,20 @@ def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("uce")
     0.0575
     """
+    require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
     return float(np.dot(bins.count, gap) / statistics.n)
 
 
+@metric(
+    "z_mean",
+    family="calibration",
+    direction=0.0,
+    summary="Mean of the standardised errors",
+    formula="mean z",
+    source="Standard definition",
+)
 def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean of the standardised errors.
 
@@ -271,6 +403,16 @@ def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
     return statistics.moments["z"].mean
 
 
+@metric(
+    "z_std",
+    family="calibration",
+    direction=1.0,
+    summary="Spread of the standardised errors",
+    formula="population std of z",
+    source="Standard definition",
+    bounds=(0, math.inf),
+    headline=True,
+)
 def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
     """Population standard deviation of the standardised errors.
 
@@ -280,143 +422,6 @@ def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("z_std")
     0.962968
     """
+    require_variance(settings)
     require_density(statistics)
     return math.sqrt(statistics.moments["z"].variance())
-
-
-METRICS = [
-    *(
-        Metric(
-            f"coverage_{level}",
-            _coverage(level / 100),
-            level / 100,
-            "",
-            f"Share of the targets inside the central {level} % interval",
-            f"share of |z| <= Q({(1 + level / 100) / 2:g})",
-            "MeRCI 2018 eq. 2",
-            bounds=(0, 1),
-        )
-        for level in (50, 90, 95)
-    ),
-    Metric(
-        "interval_width_95",
-        interval_width_95,
-        None,
-        "target",
-        "Mean width of the central 95 % interval",
-        "mean 2 Q(.975) s",
-        "Gustafsson 2020, released scripts (length)",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "auce",
-        auce,
-        "lower",
-        "",
-        "Area under the coverage error",
-        "trapezoid of |coverage(p) - p| over p = .01 ... .99",
-        "Gustafsson 2020 section 4.2",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "auce_over",
-        auce_over,
-        "lower",
-        "",
-        "Part of AUCE from intervals that cover too little (overconfident)",
-        "trapezoid of (p - coverage(p))+",
-        "Gustafsson 2020, released scripts (negative error)",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "auce_under",
-        auce_under,
-        "lower",
-        "",
-        "Part of AUCE from intervals that cover too much (underconfident)",
-        "trapezoid of (coverage(p) - p)+",
-        "Gustafsson 2020, released scripts (positive error)",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "calibration_error",
-        calibration_error,
-        "lower",
-        "",
-        "Mean squared gap of quantile calibration",
-        "mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
-        "Xiong 2024 eq. 7; Kuleshov 2018",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "mace",
-        mace,
-        "lower",
-        "",
-        "Mean absolute calibration error of intervals",
-        "mean over linspace(0, 1, 100) of |coverage(p) - p|",
-        "uncertainty-toolbox, interval proportions",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "rmsce",
-        rmsce,
-        "lower",
-        "",
-        "Root mean squared calibration error of intervals",
-        "sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
-        "uncertainty-toolbox, interval proportions",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "miscalibration_area",
-        miscalibration_area,
-        "lower",
-        "",
-        "Area between coverage and the diagonal",
-        "integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
-        "uncertainty-toolbox, interval proportions",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "pit_ks",
-        pit_ks,
-        "lower",
-        "",
-        "Kolmogorov-Smirnov distance of the PIT from uniform",
-        "sup over u of |share of F(y) <= u - u|",
-        "Dawid 1984; Kolmogorov-Smirnov statistic",
-        bounds=(0, 1),
-    ),
-    Metric(
-        "ence",
-        ence,
-        "lower",
-        "",
-        "Expected normalised calibration error",
-        "mean over equal-count bins by s of |RMV - RMSE| / RMV",
-        "Levi 2019 eq. 6-8",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "uce",
-        uce,
-        "lower",
-        "target^2",
-        "Uncertainty calibration error",
-        "sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
-        "Laves 2020 eq. 10",
-        bounds=(0, math.inf),
-    ),
-    Metric("z_mean", z_mean, 0.0, "", "Mean of the standardised errors", "mean z", "Standard definition"),
-    Metric(
-        "z_std",
-        z_std,
-        1.0,
-        "",
-        "Spread of the standardised errors",
-        "population std of z",
-        "Standard definition",
-        bounds=(0, math.inf),
-    ),
-]

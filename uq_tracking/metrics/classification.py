@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from uq_tracking.families import FloatArray
+from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, kept_counts, sum_of_prefix_means
-from uq_tracking.metrics.registry import Direction, Metric, Undefined, Unit
+from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.grouped import Groups
 
 
+@metric(
+    "accuracy",
+    family="accuracy",
+    direction="higher",
+    summary="Share of samples classified right",
+    formula="mean 1[argmax p = y]",
+    source="Standard definition",
+    task="classification",
+    bounds=(0.0, 1.0),
+    headline=True,
+)
 def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Share of the samples whose most probable class is the true one.
 
@@ -28,6 +39,18 @@ def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
     return float(np.trace(statistics.confusion)) / statistics.n
 
 
+@metric(
+    "nll",
+    family="scoring",
+    direction="lower",
+    unit="nats",
+    summary="Negative log likelihood of the true class",
+    formula="mean -log p_y",
+    source="Gneiting and Raftery 2007",
+    task="classification",
+    bounds=(0.0, math.inf),
+    headline=True,
+)
 def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Mean negative log probability of the true class.
 
@@ -45,6 +68,17 @@ def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
     return statistics.log_loss / statistics.n
 
 
+@metric(
+    "brier",
+    family="scoring",
+    direction="lower",
+    summary="Brier score over all classes",
+    formula="mean sum_c (p_c - 1[y = c])^2",
+    source="Brier 1950",
+    task="classification",
+    bounds=(0.0, 2.0),
+    headline=True,
+)
 def brier(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Squared distance of the probabilities from the truth, summed over classes.
 
@@ -103,6 +137,18 @@ def _gaps(bins: ConfidenceBins) -> FloatArray:
     return np.where(bins.count > 0, np.abs(bins.accuracy - bins.confidence), 0.0)
 
 
+@metric(
+    "ece",
+    family="calibration",
+    direction="lower",
+    summary="Expected calibration error of the top label",
+    formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
+    source="Guo 2017; Gustafsson 2020 section 4.3",
+    task="classification",
+    bounds=(0.0, 1.0),
+    headline=True,
+    floor=True,
+)
 def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Expected calibration error of the top label.
 
@@ -116,6 +162,17 @@ def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
     return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
 
 
+@metric(
+    "mce",
+    family="calibration",
+    direction="lower",
+    summary="Largest calibration error of the top label",
+    formula="max over the bins of ECE of |accuracy - confidence|",
+    source="Guo 2017",
+    task="classification",
+    bounds=(0.0, 1.0),
+    floor=True,
+)
 def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Largest gap between confidence and accuracy over the bins of ``ece``.
 
@@ -128,6 +185,17 @@ def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
     return float(_gaps(equal_width_bins(statistics, settings.n_bins)).max())
 
 
+@metric(
+    "ace",
+    family="calibration",
+    direction="lower",
+    summary="Calibration error over bins of equal count",
+    formula="mean over equal-count bins of |accuracy - confidence|",
+    source="Nixon 2019, top label",
+    task="classification",
+    bounds=(0.0, 1.0),
+    floor=True,
+)
 def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Mean gap between confidence and accuracy over bins of equal count.
 
@@ -140,6 +208,7 @@ def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
     return float(_gaps(equal_count_bins(statistics, settings.n_bins)).mean())
 
 
+@intermediate
 def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification:
     """Brier score of the samples of least entropy, over that of all."""
     total = statistics.by_brier.sum("brier") / statistics.n
@@ -153,6 +222,17 @@ def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification
     return Sparsification(FRACTIONS, curve(statistics.by_entropy), curve(statistics.by_brier))
 
 
+@metric(
+    "ause_brier",
+    family="ranking",
+    direction="lower",
+    summary="Area under the sparsification error, Brier score by entropy",
+    formula="trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
+    source="Gustafsson 2020 section 4.3",
+    task="classification",
+    bounds=(0.0, math.inf),
+    headline=True,
+)
 def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Area between the Brier sparsification curve, ordered by entropy, and the oracle's.
 
@@ -166,6 +246,17 @@ def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> floa
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
+@metric(
+    "miou",
+    family="accuracy",
+    direction="higher",
+    summary="Mean intersection over union of the classes that occur",
+    formula="mean over classes of TP / (TP + FP + FN)",
+    source="Standard definition",
+    task="classification",
+    bounds=(0.0, 1.0),
+    headline=True,
+)
 def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Mean intersection over union of the classes that occur among labels or predictions.
 
@@ -181,6 +272,17 @@ def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
     return float(np.mean(np.diag(confusion)[occurs] / either[occurs]))
 
 
+@metric(
+    "entropy_mean",
+    family="spread",
+    direction=None,
+    unit="nats",
+    summary="Mean predictive entropy",
+    formula="mean -sum_c p_c log p_c",
+    source="Shannon 1948",
+    task="classification",
+    bounds=(0.0, math.inf),
+)
 def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Mean predictive entropy.
 
@@ -193,6 +295,17 @@ def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> fl
     return statistics.by_entropy.sum("entropy") / statistics.n
 
 
+@metric(
+    "aurc",
+    family="ranking",
+    direction="lower",
+    summary="Area under the risk-coverage curve",
+    formula="mean over k of the error rate of the k most confident",
+    source="Geifman 2018",
+    task="classification",
+    bounds=(0.0, 1.0),
+    headline=True,
+)
 def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
     """Mean over k of the error rate of the k most confident samples.
 
@@ -203,103 +316,3 @@ def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
     0.0382155
     """
     return 1 - sum_of_prefix_means(statistics.by_doubt, "correct") / statistics.n
-
-
-def _metric(
-    function: Callable[[ClassificationStatistics, Settings], float],
-    direction: Direction | None,
-    summary: str,
-    formula: str,
-    source: str,
-    unit: Unit = "",
-    *,
-    most: float = 1.0,
-) -> Metric:
-    """A metric of values from 0 to ``most``."""
-    return Metric(
-        function.__name__,
-        function,
-        direction,
-        unit,
-        summary,
-        formula,
-        source,
-        "classification",
-        bounds=(0.0, most),
-    )
-
-
-METRICS = [
-    _metric(
-        accuracy, "higher", "Share of samples classified right", "mean 1[argmax p = y]", "Standard definition"
-    ),
-    _metric(
-        nll,
-        "lower",
-        "Negative log likelihood of the true class",
-        "mean -log p_y",
-        "Gneiting and Raftery 2007",
-        "nats",
-        most=math.inf,
-    ),
-    _metric(
-        brier,
-        "lower",
-        "Brier score over all classes",
-        "mean sum_c (p_c - 1[y = c])^2",
-        "Brier 1950",
-        most=2.0,
-    ),
-    _metric(
-        ece,
-        "lower",
-        "Expected calibration error of the top label",
-        "sum over equal-width bins of N_b/N |accuracy - confidence|",
-        "Guo 2017; Gustafsson 2020 section 4.3",
-    ),
-    _metric(
-        mce,
-        "lower",
-        "Largest calibration error of the top label",
-        "max over the bins of ECE of |accuracy - confidence|",
-        "Guo 2017",
-    ),
-    _metric(
-        ace,
-        "lower",
-        "Calibration error over bins of equal count",
-        "mean over equal-count bins of |accuracy - confidence|",
-        "Nixon 2019, top label",
-    ),
-    _metric(
-        ause_brier,
-        "lower",
-        "Area under the sparsification error, Brier score by entropy",
-        "trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
-        "Gustafsson 2020 section 4.3",
-        most=math.inf,
-    ),
-    _metric(
-        miou,
-        "higher",
-        "Mean intersection over union of the classes that occur",
-        "mean over classes of TP / (TP + FP + FN)",
-        "Standard definition",
-    ),
-    _metric(
-        entropy_mean,
-        None,
-        "Mean predictive entropy",
-        "mean -sum_c p_c log p_c",
-        "Shannon 1948",
-        "nats",
-        most=math.inf,
-    ),
-    _metric(
-        aurc,
-        "lower",
-        "Area under the risk-coverage curve",
-        "mean over k of the error rate of the k most confident",
-        "Geifman 2018",
-    ),
-]

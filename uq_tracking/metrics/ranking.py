@@ -12,7 +12,8 @@ from scipy import special
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
-from uq_tracking.metrics.registry import Metric, Undefined, require_squares, shared
+from uq_tracking.metrics.intermediate import intermediate
+from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.joint import JOINT_BITS
@@ -41,12 +42,9 @@ def kept_counts(n: int) -> FloatArray:
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
 
+@intermediate
 def sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
-    return shared(statistics, f"sparsification/{payload}", lambda: _sparsification(statistics, payload))
-
-
-def _sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
     if payload == "sq_error":
         require_squares(0, float(statistics.by_abs_error.value([statistics.n])[0]), "errors")
     total = statistics.by_abs_error.sum(payload)
@@ -62,6 +60,16 @@ def _sparsification(statistics: RegressionStatistics | RankingStatistics, payloa
     return Sparsification(FRACTIONS, curve(statistics.by_std), curve(statistics.by_abs_error))
 
 
+@metric(
+    "ause_rmse",
+    family="ranking",
+    direction="lower",
+    summary="Area under the sparsification error, RMSE",
+    formula="trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
+    source="Ilg 2018; Gustafsson 2020 section 4.1",
+    bounds=(0, math.inf),
+    headline=True,
+)
 def ause_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
 
@@ -75,6 +83,15 @@ def ause_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Se
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
+@metric(
+    "aurg_rmse",
+    family="ranking",
+    direction="higher",
+    summary="Area under the random gain, RMSE",
+    formula="trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
+    source="Poggi 2020",
+    bounds=(-math.inf, 1),
+)
 def aurg_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
     """Area between random removal and the RMSE sparsification curve.
 
@@ -88,6 +105,15 @@ def aurg_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Se
     return float(np.trapezoid(1 - curve.model, FRACTIONS))
 
 
+@metric(
+    "ause_mae",
+    family="ranking",
+    direction="lower",
+    summary="Area under the sparsification error, MAE",
+    formula="(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
+    source="Xiong 2024 eq. 4",
+    bounds=(0, math.inf),
+)
 def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
     """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors.
 
@@ -177,6 +203,16 @@ def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
 
 
+@metric(
+    "merci",
+    family="ranking",
+    direction="lower",
+    unit="target",
+    summary="Mean uncertainty once scaled to cover alpha of the errors",
+    formula="lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
+    source="MeRCI 2018 eq. 8",
+    bounds=(0, math.inf),
+)
 def merci(statistics: RegressionStatistics, settings: Settings) -> float:
     """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors.
 
@@ -189,6 +225,15 @@ def merci(statistics: RegressionStatistics, settings: Settings) -> float:
     return merci_at(statistics, settings.alpha)
 
 
+@metric(
+    "n_merci",
+    family="ranking",
+    direction="lower",
+    summary="MeRCI between oracle (0) and constant uncertainty (1)",
+    formula="(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
+    source="n-MeRCI 2019 eq. 2",
+    headline=True,
+)
 def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
     """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
 
@@ -201,6 +246,15 @@ def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
     return n_merci_at(statistics, settings.alpha)
 
 
+@metric(
+    "spearman",
+    family="ranking",
+    direction="higher",
+    summary="Rank correlation of uncertainty and absolute error",
+    formula="Pearson correlation of the average ranks of s and |e|",
+    source="Xiong 2024 eq. 10",
+    bounds=(-1, 1),
+)
 def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
     """Rank correlation of uncertainty and absolute error.
 
@@ -218,66 +272,3 @@ def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
             f"all {constant} are equal (or closer than the statistics resolve), so they have no ranks"
         )
     return statistics.rank_correlation
-
-
-METRICS = [
-    Metric(
-        "ause_rmse",
-        ause_rmse,
-        "lower",
-        "",
-        "Area under the sparsification error, RMSE",
-        "trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
-        "Ilg 2018; Gustafsson 2020 section 4.1",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "ause_mae",
-        ause_mae,
-        "lower",
-        "",
-        "Area under the sparsification error, MAE",
-        "(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
-        "Xiong 2024 eq. 4",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "aurg_rmse",
-        aurg_rmse,
-        "higher",
-        "",
-        "Area under the random gain, RMSE",
-        "trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
-        "Poggi 2020",
-        bounds=(-math.inf, 1),
-    ),
-    Metric(
-        "merci",
-        merci,
-        "lower",
-        "target",
-        "Mean uncertainty once scaled to cover alpha of the errors",
-        "lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
-        "MeRCI 2018 eq. 8",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "n_merci",
-        n_merci,
-        "lower",
-        "",
-        "MeRCI between oracle (0) and constant uncertainty (1)",
-        "(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
-        "n-MeRCI 2019 eq. 2",
-    ),
-    Metric(
-        "spearman",
-        spearman,
-        "higher",
-        "",
-        "Rank correlation of uncertainty and absolute error",
-        "Pearson correlation of the average ranks of s and |e|",
-        "Xiong 2024 eq. 10",
-        bounds=(-1, 1),
-    ),
-]

@@ -13,7 +13,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
-from uq_tracking.metrics.registry import Extra, Metric, Undefined
+from uq_tracking.metrics.registry import MetricInputs, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.parallel import BLOCK
@@ -49,7 +49,18 @@ def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
     return mean.values, std.values
 
 
-def kl_to_reference(given: Extra, settings: Settings) -> float:
+@metric(
+    "kl_to_reference",
+    family="scoring",
+    direction="lower",
+    unit="nats",
+    summary="Divergence of the predictions from a reference distribution",
+    formula="mean of log(s_r/s) + (s^2 + (mu - mu_r)^2)/(2 s_r^2) - 1/2",
+    source="Gustafsson 2020 section 4.1",
+    bounds=(0, math.inf),
+    needs=("predictions", "reference"),
+)
+def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     """Mean Kullback-Leibler divergence of N(mu, s^2) from a Gaussian reference.
 
     ``log(s_r / s) + (s^2 + (mu - mu_r)^2) / (2 s_r^2) - 1/2``, zero where both are equal.
@@ -79,7 +90,18 @@ def kl_to_reference(given: Extra, settings: Settings) -> float:
     return total / len(std)
 
 
-def crps_ensemble(given: Extra, settings: Settings) -> float:
+@metric(
+    "crps_ensemble",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Continuous ranked probability score of the samples' empirical distribution",
+    formula="mean over i of |x_i - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|, averaged",
+    source="Hersbach 2000; Zamo and Naveau 2018",
+    bounds=(0, math.inf),
+    needs=("predictions", "samples"),
+)
+def crps_ensemble(given: MetricInputs, settings: Settings) -> float:
     """Mean CRPS of the empirical distribution of M samples.
 
     ``mean |x - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|``: the double sum is
@@ -95,7 +117,17 @@ def crps_ensemble(given: Extra, settings: Settings) -> float:
     return distance - spread / members**2
 
 
-def crps_ensemble_fair(given: Extra, settings: Settings) -> float:
+@metric(
+    "crps_ensemble_fair",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="The same without the bias of a finite number of samples",
+    formula="mean over i of |x_i - y| - 1/(2 M (M - 1)) sum over i, j of |x_i - x_j|, averaged",
+    source="Ferro 2014; Zamo and Naveau 2018",
+    needs=("predictions", "samples"),
+)
+def crps_ensemble_fair(given: MetricInputs, settings: Settings) -> float:
     """Mean CRPS of the distribution that M samples were drawn from, estimated without bias.
 
     As ``crps_ensemble``, with ``1/(2 M (M - 1))``: it does not depend on M but for noise, and ensembles of
@@ -133,7 +165,7 @@ def _ensemble_sums(predictions: Predictions) -> tuple[float, float, int]:
     return distance / members / predictions.n, spread / predictions.n, members
 
 
-def group_calibration(given: Extra, settings: Settings) -> tuple[FloatArray, FloatArray, FloatArray]:
+def group_calibration(given: MetricInputs, settings: Settings) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Calibration error of the worst of ten random groups, by the share of the samples that a group holds.
 
     Only the numbers of samples between the levels' intervals matter, so a group drawn without replacement is a draw
@@ -161,7 +193,18 @@ def _worst(cells: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
     return np.asarray(error.max(axis=1))
 
 
-def adversarial_group_calibration(given: Extra, settings: Settings) -> float:
+@metric(
+    "adversarial_group_calibration",
+    family="calibration",
+    direction="lower",
+    summary="Calibration error of the worst of random groups",
+    formula="mean over group sizes linspace(0, 1, 10) N and 10 trials of the largest mace of 10 random groups",
+    source="Zhao 2020; grid as uncertainty-toolbox",
+    bounds=(0, 1),
+    needs=("seed",),
+    default=False,
+)
+def adversarial_group_calibration(given: MetricInputs, settings: Settings) -> float:
     """Mean over group sizes of the worst random group's calibration error.
 
     Examples
@@ -171,51 +214,3 @@ def adversarial_group_calibration(given: Extra, settings: Settings) -> float:
     0.225054
     """
     return float(group_calibration(given, settings)[1].mean())
-
-
-METRICS = [
-    Metric(
-        "kl_to_reference",
-        kl_to_reference,
-        "lower",
-        "nats",
-        "Divergence of the predictions from a reference distribution",
-        "mean of log(s_r/s) + (s^2 + (mu - mu_r)^2)/(2 s_r^2) - 1/2",
-        "Gustafsson 2020 section 4.1",
-        needs=("predictions", "reference"),
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "crps_ensemble",
-        crps_ensemble,
-        "lower",
-        "target",
-        "Continuous ranked probability score of the samples' empirical distribution",
-        "mean over i of |x_i - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|, averaged",
-        "Hersbach 2000; Zamo and Naveau 2018",
-        needs=("predictions", "samples"),
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "crps_ensemble_fair",
-        crps_ensemble_fair,
-        "lower",
-        "target",
-        "The same without the bias of a finite number of samples",
-        "mean over i of |x_i - y| - 1/(2 M (M - 1)) sum over i, j of |x_i - x_j|, averaged",
-        "Ferro 2014; Zamo and Naveau 2018",
-        needs=("predictions", "samples"),
-    ),
-    Metric(
-        "adversarial_group_calibration",
-        adversarial_group_calibration,
-        "lower",
-        "",
-        "Calibration error of the worst of random groups",
-        "mean over group sizes linspace(0, 1, 10) N and 10 trials of the largest mace of 10 random groups",
-        "Zhao 2020; grid as uncertainty-toolbox",
-        needs=("seed",),
-        default=False,
-        bounds=(0, 1),
-    ),
-]

@@ -1,37 +1,48 @@
-"""What a metric is, and all that are installed."""
+"""What a metric is, how one is declared, and how metrics are computed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial, update_wrapper
 from typing import Any, Literal, TypeVar
 
-from uq_tracking.errors import UnknownMetricError
+from uq_tracking import plugins
+from uq_tracking.errors import UnknownMetricError, closest
 from uq_tracking.settings import Settings
 
 Direction = Literal["lower", "higher"]
+Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
 Task = Literal["regression", "classification"]
+
+FAMILIES: dict[str, str] = {
+    "accuracy": "Accuracy",
+    "scoring": "Scoring rules",
+    "calibration": "Calibration",
+    "ranking": "Ranking of errors",
+    "spread": "Spread",
+}
+"""What metrics judge, in the order of reports, and its heading."""
 
 
 class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the caller)
     """Raised by a metric that has no value for this input; its text is the reason, one sentence."""
 
 
-WANTED = {
+NEEDS = {
     "predictions": "the predictions themselves, not their statistics alone",
     "samples": "raw samples of the predictive distribution (Predictions.from_samples without member_std)",
     "reference": "the mean and std to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
-"""What a metric may need beyond statistics, and how it is called in a reason."""
+"""What a metric may need besides statistics, and how a reason names it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Extra:
-    """What metrics with ``needs`` get in place of statistics alone.
+class MetricInputs:
+    """What a metric with ``needs`` gets in place of statistics alone.
 
     Attributes
     ----------
@@ -62,30 +73,6 @@ class Extra:
         return frozenset(name for name, is_there in there.items() if is_there)
 
 
-T = TypeVar("T")
-
-
-def shared(statistics: Any, key: str, make: Callable[[], T]) -> T:
-    """What several metrics of the same statistics read, made when first asked for."""
-    memo: dict[str, T] = statistics.memo
-    if key not in memo:
-        memo[key] = make()
-    return memo[key]
-
-
-SMALLEST = 1e-150
-"""Values below this have squares that float64 cannot hold."""
-
-
-def require_squares(low: float, high: float, what: str) -> None:
-    """Raise ``Undefined`` where values between ``low`` and ``high`` are all too small to be squared."""
-    largest = max(abs(low), abs(high))
-    if 0 < largest < SMALLEST:
-        raise Undefined(
-            f"all {what} are below {SMALLEST:g}, whose squares are 0 in float64; choose a smaller unit"
-        )
-
-
 @dataclass(frozen=True)
 class Metric:
     """A number as a pure function of statistics.
@@ -102,13 +89,20 @@ class Metric:
         Unit in terms of the target's; "" is none.
     summary, formula, source : str
         One line for people, the definition, and where it comes from.
+    task : {"regression", "classification"}
+    family : {"accuracy", "scoring", "calibration", "ranking", "spread"}
+        What it judges; reports and comparisons are ordered by family.
     needs : tuple of str
-        Input beyond the statistics: ``predictions``, ``samples``, ``reference``, ``seed``; empty for most. A
-        function that needs any gets an `Extra` in place of the statistics.
+        Input besides the statistics: ``predictions``, ``samples``, ``reference``, ``seed``; empty for most. A
+        function that needs any gets `MetricInputs` in place of the statistics.
     default : bool
         Whether it is computed without being asked for.
     bounds : (float, float)
         Least and greatest value there can be; confidence intervals end there.
+    headline : bool
+        Whether it is among the few that are shown first.
+    floor : bool
+        Whether finite data push it above zero even where the forecast is perfectly calibrated.
     """
 
     key: str
@@ -119,9 +113,17 @@ class Metric:
     formula: str
     source: str
     task: Task = "regression"
+    family: Family = "accuracy"
     needs: tuple[str, ...] = ()
     default: bool = True
     bounds: tuple[float, float] = (-math.inf, math.inf)
+    headline: bool = False
+    floor: bool = False
+
+    @property
+    def family_place(self) -> int:
+        """Place of the family in the order of reports."""
+        return list(FAMILIES).index(self.family) if self.family in FAMILIES else len(FAMILIES)
 
     def better(self, one: float, other: float) -> bool:
         """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
@@ -136,28 +138,72 @@ class Metric:
         return value
 
 
-@lru_cache(maxsize=1)
-def every_metric() -> tuple[Metric, ...]:
-    """Every metric that an installed distribution registers; a key is unique within its task."""
-    from uq_tracking.hooks import collect
+F = TypeVar("F", bound=Callable[..., float])
 
-    found: dict[str, Metric] = collect("uq_metrics", lambda metric: f"{metric.task}/{metric.key}")
-    return tuple(found.values())
+
+def metric(
+    key: str,
+    *,
+    family: Family,
+    direction: Direction | float | None,
+    summary: str,
+    formula: str,
+    source: str,
+    unit: Unit = "",
+    task: Task = "regression",
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    needs: tuple[str, ...] = (),
+    default: bool = True,
+    headline: bool = False,
+    floor: bool = False,
+    arguments: dict[str, Any] | None = None,
+) -> Callable[[F], F]:
+    """Declare a metric of the function below, which stays what it is.
+
+    Parameters
+    ----------
+    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor
+        As for `Metric`.
+    arguments : dict, optional
+        Further arguments of the function, where one function makes several metrics.
+
+    Examples
+    --------
+    >>> @metric("range", family="spread", direction=None, summary="Range of std", formula="max s - min s", source="-")
+    ... def std_range(statistics, settings):
+    ...     return statistics.moments["std"].high - statistics.moments["std"].low
+    """
+
+    def declare(function: F) -> F:
+        bound = update_wrapper(partial(function, **arguments), function) if arguments else function
+        made = Metric(
+            key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
+            floor,
+        )  # fmt: skip
+        return plugins.declare("uq_metrics", made, function)
+
+    return declare
 
 
 def registry(task: str = "regression") -> dict[str, Metric]:
     """The metrics of one task, by key."""
-    return {metric.key: metric for metric in every_metric() if metric.task == task}
+    return plugins.metrics(task)
+
+
+def every_metric() -> tuple[Metric, ...]:
+    """Every metric of every task."""
+    return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())
 
 
 def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
     """The metrics with these keys; UnknownMetricError names those that do not exist."""
-    known = registry(task)
+    known = plugins.metrics(task)
     wanted = [keys] if isinstance(keys, str) else list(keys)
     unknown = [str(key) for key in wanted if key not in known]
     if unknown:
         raise UnknownMetricError(
-            f"no {task} metric is called {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+            f"no {task} metric is called {', '.join(unknown)}{closest(unknown[0], known)}; "
+            f"known are {', '.join(sorted(known))}"
         )
     return [known[key] for key in wanted]
 
@@ -167,36 +213,49 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
     if keys is not None:
         return find(keys, task)
     have = set(given)
-    return [m for m in registry(task).values() if m.default and have.issuperset(m.needs)]
+    return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
 
 
 def compute(
-    statistics: Any, settings: Settings, metrics: Iterable[Metric], extra: Extra | None = None
+    statistics: Any, settings: Settings, metrics: Iterable[Metric], inputs: MetricInputs | None = None
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores, and the reasons of those that are undefined.
 
-    Metrics that need more than statistics get ``extra``, which holds these too.
+    Metrics that need more than statistics get ``inputs``, which holds these too.
     """
     scores: dict[str, float] = {}
     undefined: dict[str, str] = {}
-    for metric in metrics:
+    for each in metrics:
         try:
-            value = float(metric.function(_input(metric, statistics, extra), settings))
+            value = float(each.function(_input(each, statistics, inputs), settings))
         except Undefined as reason:
-            undefined[metric.key] = str(reason)
+            undefined[each.key] = str(reason)
             continue
         if math.isfinite(value):
-            scores[metric.key] = value
+            scores[each.key] = value
         else:
-            undefined[metric.key] = "the value overflows the range of 64-bit numbers"
+            undefined[each.key] = "the value overflows the range of 64-bit numbers"
     return scores, undefined
 
 
-def _input(metric: Metric, statistics: Any, extra: Extra | None) -> Any:
-    if not metric.needs:
+def _input(each: Metric, statistics: Any, inputs: MetricInputs | None) -> Any:
+    if not each.needs:
         return statistics
-    have = frozenset() if extra is None else extra.given
-    lacking = [name for name in metric.needs if name not in have]
+    have = frozenset() if inputs is None else inputs.given
+    lacking = [name for name in each.needs if name not in have]
     if lacking:
-        raise Undefined(f"it needs {' and '.join(WANTED.get(name, name) for name in lacking)}")
-    return extra
+        raise Undefined(f"it needs {' and '.join(NEEDS.get(name, name) for name in lacking)}")
+    return inputs
+
+
+SMALLEST = 1e-150
+"""Values below this have squares that float64 cannot hold."""
+
+
+def require_squares(low: float, high: float, what: str) -> None:
+    """Raise ``Undefined`` where values between ``low`` and ``high`` are all too small to be squared."""
+    largest = max(abs(low), abs(high))
+    if 0 < largest < SMALLEST:
+        raise Undefined(
+            f"all {what} are below {SMALLEST:g}, whose squares are 0 in float64; choose a smaller unit"
+        )

@@ -1,16 +1,16 @@
-"""Scores of the whole predictive distribution: proper scoring rules under three families."""
+"""Scores of the whole predictive distribution: proper scoring rules under the declared family and under priors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Proper, family_of
-from uq_tracking.metrics.registry import Metric, Undefined, shared
+from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
+from uq_tracking.metrics.intermediate import intermediate
+from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.parallel import inner
@@ -19,7 +19,8 @@ from uq_tracking.statistics.regression import RegressionStatistics
 LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
 
-FAMILIES: dict[str, Proper] = {"": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
+PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
+"""What-if distributions of the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""
 
 
 FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
@@ -34,7 +35,7 @@ def require_density(statistics: RegressionStatistics) -> None:
 
 @dataclass(frozen=True)
 class FamilySums:
-    """Sums over samples of what the scores of one family are made of; the densities are NaN beside a zero std."""
+    """Sums over samples that the scores under one family need; the densities are NaN beside a zero std."""
 
     crps: float
     density: float
@@ -45,22 +46,57 @@ class FamilySums:
     """Of |z|."""
 
 
-def family_sums(statistics: RegressionStatistics, family: Proper) -> FamilySums:
-    """Sums of one family; one pass over the z groups makes those of all."""
-    return shared(statistics, "family_sums", lambda: _sums_of_families(statistics))[family.name]
+def family_behind(settings: Settings, suffix: str) -> Standard:
+    """The declared family, or with a suffix the prior it names."""
+    declared = family_of(settings)
+    if not suffix:
+        return declared
+    if not declared.has_variance:
+        raise Undefined(
+            f"a Student t with dof={settings.dof:g} has no standard deviation that another distribution could share"
+        )
+    return PRIORS[suffix]
 
 
-def _sums_of_families(statistics: RegressionStatistics) -> dict[str, FamilySums]:
-    passes = statistics.by_z.map_blocks(_block_sums, FAMILY_PAYLOADS, ties=False)
+def require_variance(settings: Settings) -> None:
+    """Raise ``Undefined`` where the declared family has no variance, so that predictions hold scales."""
+    if not family_of(settings).has_variance:
+        raise Undefined(
+            f"a Student t with dof={settings.dof:g} has no variance; its predictions hold a scale"
+        )
+
+
+def density_behind(statistics: RegressionStatistics, settings: Settings, suffix: str) -> Standard:
+    """The same where it has a density: Undefined for a table of shares, or beside a standard deviation of zero."""
+    family = family_behind(settings, suffix)
+    if math.isnan(family.pdf_square_integral):
+        raise Undefined(
+            "the recalibrated distribution is a table of shares, which has no density; crps scores it"
+        )
+    require_density(statistics)
+    return family
+
+
+def family_sums(statistics: RegressionStatistics, family: Standard) -> FamilySums:
+    """Sums of one family; one pass over the z groups makes those of all priors."""
+    together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
+    return _sums_of(statistics, together)[family]
+
+
+@intermediate
+def _sums_of(statistics: RegressionStatistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
+    passes = statistics.by_z.map_blocks(
+        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, ties=False
+    )
     totals = np.sum(passes, axis=0)
     missed = _missed_point_masses(statistics)
     return {
-        one.name: FamilySums(crps + missed, *rest)
-        for one, (crps, *rest) in zip(FAMILIES.values(), totals.tolist(), strict=True)
+        one: FamilySums(crps + missed, *rest)
+        for one, (crps, *rest) in zip(families, totals.tolist(), strict=True)
     }
 
 
-def _block_sums(block: Block) -> list[list[float]]:
+def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
     """``FamilySums`` of the groups of a block, for each family.
 
     A function of z is taken at the group's mean z, weighted as the sum is where the statistics know that mean
@@ -75,7 +111,7 @@ def _block_sums(block: Block) -> list[list[float]]:
             centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
     distance = inner(block.count, np.abs(plain))
     made = []
-    for family in FAMILIES.values():
+    for family in families:
         density = family.pdf(plain)
         with np.errstate(invalid="ignore"):
             sums = [inner(weight, density) for weight in (inverse, root)]
@@ -118,10 +154,67 @@ def _nll_uniform(statistics: RegressionStatistics) -> float:
     return math.log(2 * SQRT3)
 
 
-_NLL = {"": _nll_gaussian, "_laplace": _nll_laplace, "_uniform": _nll_uniform}
+_NLL: dict[Standard, Callable[[RegressionStatistics], float]] = {
+    GAUSSIAN: _nll_gaussian,
+    LAPLACE: _nll_laplace,
+    UNIFORM: _nll_uniform,
+}
 
 
-def nll(statistics: RegressionStatistics, suffix: str) -> float:
+def _nll_of(family: Standard, statistics: RegressionStatistics) -> float:
+    def total(block: Block) -> float:
+        return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
+
+    return -math.fsum(statistics.by_z.map_blocks(total, ("z",), ties=False)) / statistics.n
+
+
+Score = Callable[[RegressionStatistics, Settings, str], float]
+
+
+def proper_score(
+    key: str,
+    *,
+    direction: Direction,
+    unit: Unit,
+    summary: str,
+    formula: str,
+    source: str,
+    least: float = -math.inf,
+    headline: bool = False,
+) -> Callable[[Score], Score]:
+    """Declare the score of the predicted distribution, and what it would be under each prior."""
+    names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
+
+    def declare(score: Score) -> Score:
+        for suffix, name in names.items():
+            metric(
+                key + suffix,
+                family="scoring",
+                direction=direction,
+                unit=unit,
+                summary=f"{summary} under {name} distribution",
+                formula=formula,
+                source=source,
+                default=suffix != "_gaussian",
+                bounds=(least, math.inf),
+                headline=headline and not suffix,
+                arguments={"suffix": suffix},
+            )(score)
+        return score
+
+    return declare
+
+
+@proper_score(
+    "nll",
+    direction="lower",
+    unit="nats",
+    summary="Negative log likelihood",
+    formula="mean -log p(y)",
+    source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
+    headline=True,
+)
+def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean negative log density.
 
     Examples
@@ -130,11 +223,22 @@ def nll(statistics: RegressionStatistics, suffix: str) -> float:
     >>> [example_score("nll" + family) for family in ("", "_laplace", "_uniform")]
     [0.222825, 0.475533, 0.0789789]
     """
-    require_density(statistics)
-    return _NLL[suffix](statistics) + statistics.log_std / statistics.n
+    family = density_behind(statistics, settings, suffix)
+    standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
+    return standardised + statistics.log_std / statistics.n
 
 
-def crps(statistics: RegressionStatistics, suffix: str) -> float:
+@proper_score(
+    "crps",
+    direction="lower",
+    unit="target",
+    summary="Continuous ranked probability score",
+    formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
+    source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
+    least=0,
+    headline=True,
+)
+def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean continuous ranked probability score; of a point mass it is the absolute error.
 
     Examples
@@ -143,10 +247,21 @@ def crps(statistics: RegressionStatistics, suffix: str) -> float:
     >>> [example_score("crps" + family) for family in ("", "_laplace", "_uniform")]
     [0.214086, 0.224836, 0.207686]
     """
-    return family_sums(statistics, FAMILIES[suffix]).crps / statistics.n
+    family = family_behind(settings, suffix)
+    if not family.has_crps:
+        raise Undefined(f"the CRPS of a Student t with dof={settings.dof:g} is infinite")
+    return family_sums(statistics, family).crps / statistics.n
 
 
-def quadratic_score(statistics: RegressionStatistics, suffix: str) -> float:
+@proper_score(
+    "quadratic_score",
+    direction="higher",
+    unit="1/target",
+    summary="Quadratic score",
+    formula="mean 2 p(y) - integral p^2",
+    source="MeRCI 2018 eq. 4",
+)
+def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
 
     Examples
@@ -155,13 +270,21 @@ def quadratic_score(statistics: RegressionStatistics, suffix: str) -> float:
     >>> [example_score("quadratic_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.961267, 0.348853, 1.06649]
     """
-    require_density(statistics)
-    family = FAMILIES[suffix]
+    family = density_behind(statistics, settings, suffix)
     square = family.pdf_square_integral * statistics.by_z.sum("inv_std")
     return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
-def spherical_score(statistics: RegressionStatistics, suffix: str) -> float:
+@proper_score(
+    "spherical_score",
+    direction="higher",
+    unit="1/sqrt(target)",
+    summary="Spherical score",
+    formula="mean p(y) / sqrt(integral p^2)",
+    source="MeRCI 2018 eq. 6",
+    least=0,
+)
+def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
 
     Examples
@@ -170,11 +293,20 @@ def spherical_score(statistics: RegressionStatistics, suffix: str) -> float:
     >>> [example_score("spherical_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.931098, 0.685576, 0.994778]
     """
-    require_density(statistics)
-    family = FAMILIES[suffix]
+    family = density_behind(statistics, settings, suffix)
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
+@metric(
+    "interval_score",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Winkler score of the central intervals .01 ... .99",
+    formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
+    source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
+    bounds=(0, math.inf),
+)
 def interval_score(statistics: RegressionStatistics, settings: Settings) -> float:
     """Winkler score averaged over the central levels .01 ... .99.
 
@@ -194,6 +326,16 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     return float(score.mean() / n)
 
 
+@metric(
+    "pinball",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Pinball loss of the quantiles .01 ... .99",
+    formula="mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
+    source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
+    bounds=(0, math.inf),
+)
 def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     """Pinball loss averaged over the quantiles .01 ... .99.
 
@@ -209,102 +351,3 @@ def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     whole = groups.sum("error") - quantile * groups.sum("std")
     below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)
     return float((LEVELS * whole - below).mean() / n)
-
-
-Score = Callable[[RegressionStatistics, str], float]
-
-
-def _bind(score: Score, suffix: str) -> Callable[[RegressionStatistics, Settings], float]:
-    def metric(statistics: RegressionStatistics, settings: Settings) -> float:
-        return score(statistics, suffix)
-
-    metric.__doc__ = score.__doc__
-    return metric
-
-
-def _families(
-    key: str,
-    score: Score,
-    direction: Literal["lower", "higher"],
-    unit: Literal["nats", "target", "1/target", "1/sqrt(target)"],
-    summary: str,
-    formula: str,
-    source: str,
-    least: float = -math.inf,
-) -> list[Metric]:
-    names = {"": "Gaussian", "_laplace": "Laplace", "_uniform": "uniform"}
-    return [
-        Metric(
-            key + suffix,
-            _bind(score, suffix),
-            direction,
-            unit,
-            f"{summary} under a {name} distribution",
-            formula,
-            source,
-            bounds=(least, math.inf),
-        )
-        for suffix, name in names.items()
-    ]
-
-
-METRICS = [
-    *_families(
-        "nll",
-        nll,
-        "lower",
-        "nats",
-        "Negative log likelihood",
-        "mean -log p(y)",
-        "MeRCI 2018 eq. 5; Levi 2019 eq. 10",
-    ),
-    *_families(
-        "crps",
-        crps,
-        "lower",
-        "target",
-        "Continuous ranked probability score",
-        "mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
-        "MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
-        least=0,
-    ),
-    *_families(
-        "quadratic_score",
-        quadratic_score,
-        "higher",
-        "1/target",
-        "Quadratic score",
-        "mean 2 p(y) - integral p^2",
-        "MeRCI 2018 eq. 4",
-    ),
-    *_families(
-        "spherical_score",
-        spherical_score,
-        "higher",
-        "1/sqrt(target)",
-        "Spherical score",
-        "mean p(y) / sqrt(integral p^2)",
-        "MeRCI 2018 eq. 6",
-        least=0,
-    ),
-    Metric(
-        "interval_score",
-        interval_score,
-        "lower",
-        "target",
-        "Winkler score of the central intervals .01 ... .99",
-        "mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
-        "Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
-        bounds=(0, math.inf),
-    ),
-    Metric(
-        "pinball",
-        pinball,
-        "lower",
-        "target",
-        "Pinball loss of the quantiles .01 ... .99",
-        "mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
-        "Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
-        bounds=(0, math.inf),
-    ),
-]

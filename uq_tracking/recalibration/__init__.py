@@ -16,7 +16,6 @@ from uq_tracking.recalibration.base import (
     Recalibration,
     Recalibrator,
     RegressionRecalibration,
-    recalibrators,
 )
 from uq_tracking.recalibration.cdf_isotonic import CdfIsotonic
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
@@ -39,5 +38,4 @@ __all__ = [
     "read_recalibrations",
     "recalibrate",
     "recalibrate_file",
-    "recalibrators",
 ]

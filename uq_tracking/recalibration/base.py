@@ -6,13 +6,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
@@ -137,7 +137,7 @@ def _kind(values: Any) -> type[Any]:
         raise FileFormatError(
             f"the recalibration has schema {schema!r}, this version reads up to {SCHEMA}; upgrade uq-tracking"
         )
-    method, known = str(values.get("method")), recalibrators()
+    method, known = str(values.get("method")), plugins.recalibrators()
     if method not in known:
         raise FileFormatError(
             f"no installed distribution knows the recalibration method {method!r}; known are {', '.join(known)}"
@@ -286,12 +286,3 @@ class Recalibrator:
     def task(self) -> Task:
         """Whether it recalibrates a regression or a classification."""
         return self.kind.task
-
-
-@lru_cache(maxsize=1)
-def recalibrators() -> Mapping[str, Recalibrator]:
-    """Every method that an installed distribution registers, by name."""
-    from uq_tracking.hooks import collect
-
-    found: dict[str, Recalibrator] = collect("uq_recalibrators", lambda method: method.name)
-    return found

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from uq_tracking.errors import RecalibrationError
+from uq_tracking.families import family_of
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
 
@@ -23,6 +25,15 @@ def require_positive_std(statistics: RegressionStatistics, method: str) -> None:
     if statistics.moments["std"].low <= 0:
         raise RecalibrationError(
             f"{method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; set std_floor="
+        )
+
+
+def require_variance(settings: Settings, method: str) -> None:
+    """RecalibrationError where the declared family has no variance that squared errors could be compared with."""
+    if not family_of(settings).has_variance:
+        raise RecalibrationError(
+            f"{method} compares squared errors with variances, which a Student t with dof={settings.dof:g} has not; "
+            "use std_scaling, which reads the scale"
         )
 
 

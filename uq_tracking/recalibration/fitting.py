@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, recalibrators
+from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.make import make_statistics
 from uq_tracking.statistics.regression import RegressionStatistics
@@ -92,7 +93,7 @@ def fit(
 
 def find_recalibrator(method: str) -> Recalibrator:
     """The method of that name; SettingsError names those there are."""
-    known = recalibrators()
+    known = plugins.recalibrators()
     if method not in known:
         raise SettingsError(f"no recalibration method is called {method!r}; known are {', '.join(known)}")
     return known[method]

@@ -9,7 +9,7 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.checks import check_increasing, check_positive
+from uq_tracking.recalibration.checks import check_increasing, check_positive, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -64,6 +64,7 @@ def fit_std_binning(statistics: RegressionStatistics, settings: Settings, fitted
     RecalibrationError
         Fewer samples than bins, or a bin without error.
     """
+    require_variance(settings, "std_binning")
     n, n_bins = statistics.n, settings.n_bins
     if n < n_bins:
         raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n} samples; lower n_bins")

@@ -10,7 +10,12 @@ import numpy as np
 
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.checks import check_increasing, check_positive, require_samples
+from uq_tracking.recalibration.checks import (
+    check_increasing,
+    check_positive,
+    require_samples,
+    require_variance,
+)
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
@@ -82,6 +87,7 @@ def fit_std_isotonic(
         Fewer than ``2 end_block`` samples, equal standard deviations, or a level without error.
     """
     require_samples(statistics, max(2, 2 * end_block), "std_isotonic")
+    require_variance(settings, "std_isotonic")
     spread = statistics.moments["std"]
     if not spread.high > spread.low:
         raise RecalibrationError(

@@ -51,7 +51,7 @@ def fit_std_scaling(statistics: RegressionStatistics, settings: Settings, fitted
     gaussian              ``sqrt(mean z^2)``, the minimum of Levi et al. 2019 eq. 12
     laplace               ``sqrt 2 mean |z|``
     uniform               ``max |z| / sqrt 3``: the narrowest that holds every target
-    student_t             found numerically
+    logistic, student_t   found numerically
     ====================  ==============================================================
 
     Raises
@@ -91,11 +91,11 @@ def _searched_factor(statistics: RegressionStatistics, settings: Settings) -> fl
     if spread == 0:
         return 0.0
     groups = (statistics if statistics.n <= SEARCH_ROWS else statistics.sketched()).by_z
-    pdf = family_of(settings).pdf
+    log_pdf = family_of(settings).log_pdf
 
     def loss(log_factor: float) -> float:
         factor = spread * math.exp(log_factor)
-        return log_factor - mean_of_z(groups, lambda z: np.log(pdf(z / factor)))
+        return log_factor - mean_of_z(groups, lambda z: log_pdf(z / factor))
 
     found = minimize_scalar(
         loss, bounds=(-math.log(1e3), math.log(1e3)), method="bounded", options={"xatol": 1e-9}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.curves import Curve
-from uq_tracking.evaluation.recalibrated import SUFFIX
+from uq_tracking.curves.spec import RECALIBRATED
 from uq_tracking.report import Report
 from uq_tracking.rescoring.source import methods_of
 
@@ -107,7 +107,7 @@ def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], l
     curves, kept = dict(new.curves), []
     for name, curve in old.curves.items():
         if name not in curves:
-            is_after = name.endswith(SUFFIX)
+            is_after = name.endswith(RECALIBRATED)
             if name not in then.curves and (not is_after or not methods_of(new)):
                 curves[name] = curve
                 kept.append(name)

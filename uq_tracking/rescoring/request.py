@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from uq_tracking import __version__
+from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError
 from uq_tracking.logged_run import LIMIT
 from uq_tracking.metrics.registry import Task, find, registry

@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET
-from uq_tracking.metrics.registry import Extra, Metric, registry
+from uq_tracking.metrics.registry import Metric, MetricInputs, registry
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
@@ -103,7 +103,7 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
     if not isinstance(predictions, Predictions):
         keys = [metric.key for metric in wanted("classification", request, old, frozenset())]
         return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, **options)
-    chosen = wanted("regression", request, old, Extra(None, predictions).given)
+    chosen = wanted("regression", request, old, MetricInputs(None, predictions).given)
     options |= settings.to_dict()
     report: Report = evaluate(predictions, metrics=[metric.key for metric in chosen], **options)
     return report

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import registry
@@ -105,7 +105,9 @@ class Work:
         if self.request.figures != "auto":
             return self.request.figures
         stale = [
-            spec.name for spec in hooks.figures().values() if _is_stale(spec.needs, report, shown, curves)
+            spec.name
+            for spec in plugins.figures(report.task).values()
+            if _is_stale(spec.needs, report, shown, curves)
         ]
         return [name for name in stale if f"{figure_name(name, written.split)}.png" in written.files]
 
@@ -182,7 +184,8 @@ def _shows(shown: Report, report: Report, name: str) -> bool:
     """Whether the run shows a curve of the new report, under the same name."""
     if name not in shown.curves or not same_curve(shown.curves[name], report.curves[name]):
         return False
-    return curve_name(name, None, shown.settings) == curve_name(name, None, report.settings)
+    names = [curve_name(name, settings=each.settings, task=each.task) for each in (shown, report)]
+    return names[0] == names[1]
 
 
 def _is_stale(needs: Collection[str], report: Report, shown: Report | None, curves: Collection[str]) -> bool:

@@ -25,7 +25,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking._version import __version__
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.journal import Journal, now
 
@@ -182,8 +184,6 @@ class DirectoryBackend(Backend):
 
     def status(self) -> BackendStatus:
         """Report that it is usable."""
-        from uq_tracking import __version__
-
         return BackendStatus(self.name, usable=True, version=__version__)
 
     def active_run(self) -> Run | None:
@@ -276,3 +276,9 @@ def _parse_where(where: str | None) -> dict[str, str]:
     if any(not sign for _, sign, _ in pairs):
         raise BackendError(f"cannot read the filter {where!r}; write tag=value, e.g. uq.method=bagging")
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+@hookimpl
+def uq_backends() -> list[Backend]:
+    """Runs as folders."""
+    return [DirectoryBackend()]

@@ -30,6 +30,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from uq_tracking.curves.spec import spec_of
 from uq_tracking.errors import SettingsError
 from uq_tracking.settings import Settings
 
@@ -37,6 +38,7 @@ METHOD_TAG = "uq.method"
 SCHEMA_TAG = "uq.schema"
 VERSION_TAG = "uq.version"
 SCORES_TAG = "uq.scores"
+VERDICT_TAG = "uq.verdict"
 """Digest of the scores and settings that a run shows; whoever writes scores writes it too."""
 RESCORED_TAG = "uq.rescored"
 """Set when a rescoring is complete, to what was asked for and the digest of the scores it left."""
@@ -92,28 +94,33 @@ def recalibrated_name(key: str, split: str | None = None, method: str | None = N
     return _joined("/", "uq_recalibrated", split, method, key)
 
 
-def curve_name(name: str, split: str | None = None, settings: Mapping[str, Any] | None = None) -> str:
+def curve_name(
+    name: str,
+    split: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    task: str = "regression",
+) -> str:
     """Name a curve, with the settings that define it where they are not the default ones.
 
     >>> curve_name("calibration", "test"), curve_name("reliability", settings={"n_bins": 20})
     ('uq_curve/test/calibration', 'uq_curve/reliability.bins20')
     """
-    return _joined("/", "uq_curve", split, name + _definition(name, settings or {}))
+    spec = spec_of(name, task)
+    definition = "" if spec is None else "".join(_definition(one, settings or {}) for one in spec.settings)
+    return _joined("/", "uq_curve", split, name + definition)
 
 
-def _definition(name: str, settings: Mapping[str, Any]) -> str:
-    default, plain = Settings(), name.removesuffix("_recalibrated")
-    if plain in _BY_BINS:
-        n_bins = settings.get("n_bins", default.n_bins)
-        return "" if n_bins == default.n_bins else f".bins{n_bins}"
-    family = settings.get("family", default.family)
-    if plain not in _BY_FAMILY or family == default.family:
+def _definition(setting: str, settings: Mapping[str, Any]) -> str:
+    """Suffix that says what a setting is where it is not the default one."""
+    default = getattr(Settings(), setting)
+    value = settings.get(setting, default)
+    if value == default:
         return ""
-    return f".{family}" + (f"{settings.get('dof', default.dof):g}" if family == "student_t" else "")
-
-
-_BY_BINS = ("reliability",)
-_BY_FAMILY = ("calibration", "coverage", "coverage_error", "pit_histogram")
+    if setting == "n_bins":
+        return f".bins{value}"
+    if setting == "family":
+        return f".{value}" + (f"{settings.get('dof', Settings().dof):g}" if value == "student_t" else "")
+    return f".{setting}{value}"
 
 
 def tag_name(tag: str, split: str | None = None) -> str:

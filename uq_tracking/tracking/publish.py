@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
@@ -29,6 +29,7 @@ from uq_tracking.tracking.names import (
     SCHEMA_TAG,
     SCORES_TAG,
     STATISTICS_FILE,
+    VERDICT_TAG,
     VERSION_TAG,
     curve_name,
     figure_name,
@@ -144,7 +145,7 @@ def _scores(content: Content) -> Write:
     tags = _tags(content)
     settings = content.report.settings
     curves = {
-        curve_name(name, content.split, settings): curve
+        curve_name(name, content.split, settings, content.report.task): curve
         for name, curve in content.report.curves.items()
         if content.step is None and (content.curves is None or name in content.curves)
     }
@@ -176,8 +177,9 @@ def _tags(content: Content) -> dict[str, str]:
     tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
     if content.method is not None:
         tags[METHOD_TAG] = content.method
-    if content.step is None and not content.seal:
-        tags |= _scores_tag(content)
+    if content.step is None:
+        tags[tag_name(VERDICT_TAG, content.split)] = content.report.verdict.text
+        tags |= {} if content.seal else _scores_tag(content)
     return tags | {name: str(value) for name, value in content.tags.items()}
 
 
@@ -232,8 +234,9 @@ def _keeps(predictions: Predictions | ClassPredictions, keep: Literal["auto"] | 
 
 
 def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
-    known = hooks.figures(content.report.task)
-    chosen = known if content.figures is True else content.figures or ()
+    known = plugins.figures(content.report.task)
+    usual = [spec.name for spec in known.values() if spec.default]
+    chosen = usual if content.figures is True else content.figures or ()
     for spec in known.values():
         if spec.name in chosen and spec.has_curves(content.report.curves):
             name = figure_name(spec.name, content.split)
@@ -257,7 +260,7 @@ def _cases(content: Content) -> Iterator[Case | ClassCase]:
 
 
 def _maps(content: Content, case: Case | ClassCase) -> Iterator[tuple[str, Callable[[], Write]]]:
-    for spec in hooks.maps(content.report.task).values():
+    for spec in plugins.maps(content.report.task).values():
         suffix = "" if spec.name == "uncertainty" else f"_{spec.name}"
         name = map_name(case.name + suffix, content.split)
         yield name, _map(name, spec.draw, case, content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from uq_tracking.curves import Curve
@@ -11,6 +12,9 @@ from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.spool import Entry
+
+PICTURE = "uq_tracking.figures.picture:picture"
+"""Makes a figure of a stored picture; by its name, because drawing stands beside tracking, not above it."""
 
 
 def replay(entry: Entry, run: Run, after_group: Callable[[], None] = lambda: None) -> None:
@@ -51,8 +55,7 @@ def _write_file(run: Run, kind: str, name: str, path: Path) -> None:
     if kind == "file":
         run.log_file(path, name)
         return
-    from uq_tracking.figures.picture import picture
-
+    picture = resolve_name(PICTURE)
     if kind == "figure":
         run.log_figure(name, picture(path))
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.errors import (
     BackendError,
     NoRunHereError,
@@ -55,7 +55,7 @@ def find_backend(name: str) -> Backend:
     UnknownBackendError
         No installed plugin has it.
     """
-    found = hooks.backends()
+    found = plugins.backends()
     for backend in found.values():
         if name == backend.name or name in backend.schemes:
             return backend
@@ -144,7 +144,7 @@ def targets_of(
 
 def _considered(to: str | Sequence[str] | None) -> list[Backend]:
     if to is None:
-        return list(hooks.backends().values())
+        return list(plugins.backends().values())
     return [find_backend(name) for name in ([to] if isinstance(to, str) else to)]
 
 

@@ -120,7 +120,7 @@ def test_a_function_returns_mean_and_std(evaluate, output):
     assert evaluate(FEATURES, model=output).metrics == pytest.approx(SCORES, rel=1e-12)
 
 
-def test_a_logged_model_is_scored_and_its_metrics_belong_to_it(evaluate, request):
+def test_a_logged_model_is_scored_and_its_metrics_belong_to_it_and_name_the_data(evaluate, request):
     request.addfinalizer(mlflow.clear_active_model)  # logging a model makes it the active one
     with warnings.catch_warnings(record=True), mlflow.start_run():
 
@@ -135,8 +135,14 @@ def test_a_logged_model_is_scored_and_its_metrics_belong_to_it(evaluate, request
         FRAME["y"].to_numpy(), 2 * FRAME["x"].to_numpy(), np.abs(FRAME["x"].to_numpy()) + 1
     )
     assert result.metrics["uq/nll"] == pytest.approx(expected.scores["nll"], rel=1e-12)
-    metrics = mlflow.get_logged_model(info.model_id).metrics
-    assert {metric.key: metric.value for metric in metrics}["uq/nll"] == result.metrics["uq/nll"]
+    metrics = [
+        metric for metric in mlflow.get_logged_model(info.model_id).metrics if metric.key.startswith("uq")
+    ]
+    assert {metric.key: metric.value for metric in metrics} == result.metrics
+    (used,) = stored().inputs.dataset_inputs
+    assert {(metric.dataset_name, metric.dataset_digest) for metric in metrics} == {
+        (used.dataset.name, used.dataset.digest)
+    }
 
 
 def test_options_reach_the_scores_and_the_names(evaluate):

@@ -253,7 +253,7 @@ def test_a_failed_batch_leaves_the_run_usable(client, experiment):
     assert client.get_run(run.run_id).data.metrics == {"uq/b": 2.0}
 
 
-def test_metrics_belong_to_the_active_model(client, experiment):
+def test_scores_belong_to_the_active_model_and_points_of_curves_do_not(client, experiment):
     with mlflow.start_run() as run:
         model = mlflow.set_active_model(name="uq-test-model")
         try:
@@ -261,5 +261,7 @@ def test_metrics_belong_to_the_active_model(client, experiment):
         finally:
             mlflow.clear_active_model()
     logged = client.get_logged_model(model.model_id)
-    assert {metric.key for metric in logged.metrics} >= {"uq/nll", "uq/crps"}
-    assert run.info.run_id
+    names = {metric.key for metric in logged.metrics}
+    assert names >= {"uq/nll", "uq/crps"}
+    assert not {name for name in names if name.startswith("uq_curve/")}
+    assert "uq_curve/calibration" in client.get_run(run.info.run_id).data.metrics

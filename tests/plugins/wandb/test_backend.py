@@ -13,7 +13,7 @@ import wandb
 from lightning.pytorch.loggers import WandbLogger
 
 from tests.plugins.wandb.helpers import expected_losses, fragment_of, losses, train
-from uq_tracking import hooks
+from uq_tracking import plugins
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_figure
@@ -25,14 +25,14 @@ from uq_tracking_wandb.run import DisabledRun, WandbRun
 
 
 def test_it_is_found_by_its_entry_point() -> None:
-    backend = hooks.backends()["wandb"]
+    backend = plugins.backends()["wandb"]
     assert backend.schemes == ("wandb-offline",)
     assert (backend.status().usable, backend.status().version) == (True, wandb.__version__)
 
 
 def test_finding_it_does_not_import_wandb() -> None:
     code = (
-        "import sys; from uq_tracking import hooks; backend = hooks.backends()['wandb'];"
+        "import sys; from uq_tracking import plugins; backend = plugins.backends()['wandb'];"
         "backend.status(); assert backend.active_run() is None; assert backend.adopt('some id') is None;"
         "assert 'wandb' not in sys.modules"
     )

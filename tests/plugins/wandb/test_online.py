@@ -168,6 +168,22 @@ def test_a_summary_that_a_killed_writer_left_behind_catches_up(
     assert stored.config_value("uq.rescored") == "now"
 
 
+def test_a_run_whose_summary_the_user_has_defined_is_sealed_too(
+    store: RunStore, wandb_online: WandbServer
+) -> None:
+    with wandb.init(project="p") as sdk_run:
+        for key, kind in (("uq/nll", "min"), ("uq/mae", "none")):
+            sdk_run.define_metric(key, summary=kind)
+        WandbRun(sdk_run).log_scalars({"uq/nll": 1.0, "uq/mae": 3.0})
+    stored = wandb_online.run("p", sdk_run.id)
+    reopened = store.reopen(sdk_run.id)
+    reopened.log_scalars({"uq/nll": 1.0, "uq/mae": 3.0})
+    reopened.seal({"uq.rescored": "now"})
+    store.close_run(reopened)
+    assert stored.config_value("uq.rescored") == "now"
+    assert stored.summary["uq/nll"] == {"min": 1}
+
+
 def test_reopening_beside_an_active_run_leaves_it_alone(store: RunStore, wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as first:
         pass

@@ -97,6 +97,29 @@ def test_scores_are_in_the_summary_before_the_loop_goes_on(wandb_online: WandbSe
         assert stored.summary["uq/nll"] == 2.0
 
 
+@pytest.mark.parametrize("final", [False, True], ids=["every step", "once"])
+def test_a_summary_that_the_user_has_defined_is_left_to_wandb(wandb_online: WandbServer, final: bool) -> None:
+    values = [2.0] if final else [3.0, 1.0, 2.0]
+    with wandb.init(project="p") as sdk_run:
+        sdk_run.define_metric("uq/crps", summary="min")
+        sdk_run.define_metric("uq/nll", summary="none")
+        sdk_run.define_metric("uq/ence", summary="first,max")
+        for step, value in enumerate(values):
+            train(sdk_run, [step])
+            scores = dict.fromkeys(("uq/crps", "uq/nll", "uq/ence", "uq/mae"), value)
+            WandbRun(sdk_run).log_scalars(scores, step=None if final else step)
+            assert sdk_run.summary["uq/mae"] == value
+            assert 0 not in sdk_run.summary.get("uq/crps", {}).values()
+    stored = wandb_online.run("p", sdk_run.id)
+    ours = {key: value for key, value in stored.summary.items() if key.startswith("uq/") and key != "uq/step"}
+    assert ours == {
+        "uq/crps": {"min": min(values)},
+        "uq/ence": {"first": values[0], "max": max(values)},
+        "uq/mae": 2.0,
+    }
+    assert [row["uq/nll"] for row in stored.rows() if "uq/nll" in row] == values
+
+
 def test_a_dead_server_does_not_hold_up_scalars(wandb_online: WandbServer) -> None:
     with wandb.init(project="p") as sdk_run:
         run = WandbRun(sdk_run)

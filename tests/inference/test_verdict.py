@@ -1,0 +1,179 @@
+"""The verdict: how often it is wrong, how often it sees what is there, and what it must not depend on."""
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from tests.inference.made import classes, forecasts, report
+
+FEW = ["rmse"]
+
+
+def verdicts(seed, repeats, *arguments, **options):
+    rng = np.random.default_rng(seed)
+    return [report(rng, *arguments, metrics=FEW, **options).verdict for _ in range(repeats)]
+
+
+def share(verdicts, word):
+    return np.mean([verdict.calibration == word for verdict in verdicts])
+
+
+@pytest.mark.parametrize(("n", "groups"), [(60, None), (1500, None), (1500, 30)])
+def test_calibrated_models_are_called_so(n, groups):
+    found = verdicts(0, 200 if groups is None else 30, n, groups=groups)
+    assert share(found, "consistent with calibrated") >= 0.90  # .95 less three standard errors
+    assert all(
+        verdict.scale.low <= 1 <= verdict.scale.high for verdict in found if "consistent" in verdict.text
+    )
+
+
+@pytest.mark.parametrize(("factor", "least"), [(1.05, 0.4), (1.1, 0.95), (1.3, 0.99)])
+def test_scale_errors_are_found(factor, least):
+    found = verdicts(1, 100, 1500, factor)
+    assert share(found, "overconfident") >= least
+    assert share(verdicts(2, 50, 1500, 1 / factor), "underconfident") >= least
+    assert np.median([verdict.scale.value for verdict in found]) == pytest.approx(factor, rel=0.02)
+
+
+def test_words_appear_only_with_their_verdict():
+    rng = np.random.default_rng(3)
+    for factor in (0.8, 0.97, 1.0, 1.03, 1.3):
+        verdict = report(rng, 1500, factor, metrics=FEW).verdict
+        for word in ("overconfident", "underconfident"):
+            assert (word in verdict.text.lower()) == (verdict.calibration == word)
+
+
+def test_heavy_tails_are_no_underconfidence():
+    rng = np.random.default_rng(4)
+    found = verdicts(5, 80, 1500, draw=lambda n: rng.standard_t(3, n) / np.sqrt(3))
+    assert share(found, "underconfident") < 0.2
+    assert share(found, "miscalibrated in shape") > 0.75
+    assert any("heavy tails" in " ".join(verdict.caveats) for verdict in found)
+
+
+def test_ranking_of_an_order_without_meaning():
+    rng = np.random.default_rng(6)
+    found = []
+    for _ in range(200):
+        std = np.exp(0.5 * rng.normal(size=400))
+        found.append(uq.evaluate(rng.normal(size=400), np.zeros(400), std, metrics=FEW).verdict.ranking)
+    assert found.count("no better than constant") >= 180
+
+
+def test_ranking_useful_constant_and_worse():
+    rng = np.random.default_rng(7)
+    truth, mean, std, _ = forecasts(rng, 1000)
+    useful = uq.evaluate(truth, mean, std).verdict
+    assert useful.ranking == "useful"
+    assert 0.4 < useful.recovered < 0.8
+    assert "It knows where it errs" in useful.text
+    assert uq.evaluate(truth, mean, np.ones(1000)).verdict.ranking == "no better than constant"
+    assert uq.evaluate(truth, mean, 1 / std).verdict.ranking == "worse than constant"
+
+
+def test_recovered_share_is_that_of_the_areas():
+    one = report(np.random.default_rng(8), 800)
+    gain, lost = one.scores["aurg_rmse"], one.scores["ause_rmse"]
+    assert one.verdict.recovered == pytest.approx(gain / (gain + lost), rel=1e-9)
+
+
+def test_bias_is_named_with_its_unit():
+    truth, mean, std, _ = forecasts(np.random.default_rng(9), 1000)
+    verdict = uq.evaluate(truth, mean + 0.3, std, unit="m").verdict
+    assert verdict.bias.low < 0.3 < verdict.bias.high
+    assert " m too high on average" in verdict.text
+    assert "on average" not in uq.evaluate(truth, mean, std).verdict.text
+
+
+def test_unit_and_order_change_nothing():
+    rng = np.random.default_rng(10)
+    truth, mean, std, _ = forecasts(rng, 700, 1.2)
+    order = rng.permutation(700)
+    one = uq.evaluate(truth, mean, std).verdict
+    moved = uq.evaluate(truth[order], mean[order], std[order]).verdict
+    scaled = uq.evaluate(1e3 * truth, 1e3 * mean, 1e3 * std).verdict
+    again = uq.evaluate(truth, mean, std).verdict
+    assert again == one
+    for other in (moved, scaled):
+        assert (other.calibration, other.ranking) == (one.calibration, one.ranking)
+        assert other.scale.high == pytest.approx(one.scale.high, rel=1e-9)
+        assert other.shape_p == pytest.approx(one.shape_p, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["exact", "sketch"])
+def test_streams_and_files_have_the_same_verdict(method, tmp_path):
+    truth, mean, std, _ = forecasts(np.random.default_rng(11), 3000, 1.4)
+    one = uq.evaluate(truth, mean, std, method=method)
+    stream = uq.Accumulator()
+    for part in range(3):
+        chosen = slice(1000 * part, 1000 * (part + 1))
+        stream.update(truth[chosen], mean[chosen], std[chosen])
+    assert stream.compute().verdict.scale.value == pytest.approx(one.verdict.scale.value, rel=1e-6)
+    one.to_npz(tmp_path / "report.npz")
+    assert uq.Report.from_npz(tmp_path / "report.npz").verdict == one.verdict
+
+
+def test_reports_of_before_get_a_verdict_from_their_statistics(tmp_path):
+    one = report(np.random.default_rng(12), 500, 1.5)
+    values = one.to_dict()
+    del values["noise"], values["verdict"]
+    assert uq.Report.from_dict(values, one.statistics).verdict == one.verdict
+    without = uq.Report.from_dict(values).verdict
+    assert not without.enough_data
+    assert "without its statistics" in without.text
+
+
+@pytest.mark.parametrize(
+    ("n", "groups", "words"), [(2, None, "2 samples"), (60, 1, "1 group is"), (60, 5, "5 groups")]
+)
+def test_too_little_is_said_to_be_too_little(n, groups, words):
+    verdict = report(np.random.default_rng(13), n, groups=groups, metrics=FEW).verdict
+    assert verdict.calibration == "not enough data"
+    assert not verdict.enough_data
+    assert words in verdict.text
+
+
+def test_standard_deviations_of_zero_have_no_scale():
+    truth, mean, std, _ = forecasts(np.random.default_rng(14), 200)
+    std[3] = 0
+    verdict = uq.evaluate(truth, mean, std).verdict
+    assert verdict.scale is None
+    assert verdict.calibration == "not enough data"
+    assert "1 standard deviations are 0" in " ".join(verdict.caveats)
+
+
+def test_the_verdict_comes_first_in_print():
+    one = report(np.random.default_rng(15), 1500, 1.5)
+    assert str(one).splitlines()[0] == one.verdict.text
+    assert one.verdict.text.startswith("Overconfident: stated standard deviations are 1.5")
+    assert one.verdict.text in one._repr_html_()
+
+
+def test_calibrated_classifiers_are_called_so():
+    rng = np.random.default_rng(16)
+    found = [uq.evaluate_classification(*classes(rng, 800), metrics=["accuracy"]).verdict for _ in range(150)]
+    assert share(found, "consistent with calibrated") >= 0.90
+
+
+@pytest.mark.parametrize(("power", "word"), [(1.5, "overconfident"), (0.7, "underconfident")])
+def test_miscalibrated_classifiers_are_found(power, word):
+    rng = np.random.default_rng(17)
+    found = [
+        uq.evaluate_classification(*classes(rng, 1500, power), metrics=["accuracy"]).verdict
+        for _ in range(25)
+    ]
+    assert share(found, word) == 1
+    assert all(verdict.ranking == "useful" for verdict in found)
+    labels, probs = classes(rng, 1500, power)
+    one = uq.evaluate_classification(labels, probs).verdict
+    top = probs.max(axis=1)
+    wrong = probs.argmax(axis=1) != labels
+    assert one.scale.value == pytest.approx(wrong.sum() / (1 - top).sum(), rel=1e-9)
+    assert one.bias.value == pytest.approx(top.mean() - (1 - wrong.mean()), rel=1e-6)
+
+
+def test_a_classifier_without_errors():
+    probs = np.tile([0.99, 0.01], (50, 1))
+    verdict = uq.evaluate_classification(np.zeros(50, dtype=int), probs).verdict
+    assert verdict.calibration == "consistent with calibrated"
+    assert verdict.scale.low == 0

@@ -1,0 +1,93 @@
+"""Methods side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.options import Runs, Split, Where, parse_list
+from uq_tracking.errors import SettingsError, closest
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.result import Comparison, MetricKeys
+
+WIDE_ENOUGH = 10_000
+"""Letters of a line in a file, where no table is cut and no name shortened."""
+
+FORMATS: Mapping[str, Callable[[Comparison, MetricKeys], str]] = {
+    "text": lambda comparison, shown: comparison.to_text(shown, width=WIDE_ENOUGH) + "\n",
+    "markdown": lambda comparison, shown: comparison.to_markdown(shown),
+    "csv": lambda comparison, shown: comparison.to_csv(shown or "all"),
+    "latex": lambda comparison, shown: comparison.to_latex(shown),
+    "json": lambda comparison, shown: comparison.to_json() + "\n",
+    "html": lambda comparison, shown: comparison.to_html(),
+}
+
+
+@app.command()
+def compare(
+    uris: Runs,
+    where: Where = None,
+    split: Split = None,
+    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
+    metrics: Annotated[
+        str, typer.Option(help="Metrics to show: keys with commas, or all; a few of every kind by default.")
+    ] = "",
+    level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
+    form: Annotated[str, typer.Option("--format", help="text, markdown, csv, latex, json or html.")] = "text",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write; by default the terminal, for html uq_comparison.html."
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(help="Run or experiment that the HTML page is stored in, e.g. mlflow:EXPERIMENT."),
+    ] = None,
+) -> None:
+    """Set the methods of logged runs beside each other: ranks, differences, agreement, curves and maps."""
+    from uq_tracking.comparison import compare as compare_runs
+
+    with shown_errors():
+        if form not in FORMATS:
+            raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
+        drawn: Literal["auto", False] = "auto" if maps and (form in ("html", "json") or log) else False
+        with messages.status("reading runs") as status:
+            comparison = compare_runs(
+                *uris,
+                where=where,
+                split=split,
+                baseline=baseline,
+                metrics=None if metrics == "all" else parse_list(metrics),
+                level=level,
+                seed=seed,
+                maps=drawn,
+                progress=lambda name, count: status.update(f"reading runs: {count}, {name}"),
+            )
+        _write(comparison, form, output, "all" if metrics == "all" else None)
+        if log is not None:
+            comparison.log(log)
+            say(f"page logged to {log}")
+
+
+def _write(comparison: Comparison, form: str, output: Path | None, shown: MetricKeys) -> None:
+    """Write the comparison to a file, or to the terminal where none is named; a page always goes to a file."""
+    from uq_tracking.comparison.runs import PAGE_FILE
+
+    if output is None and form == "text":
+        console.print(comparison.to_rich(shown))
+        return
+    text = FORMATS[form](comparison, shown)
+    if output is None and form != "html":
+        console.out(text, end="", highlight=False)
+        return
+    output = output or Path(PAGE_FILE)
+    output.write_text(text, encoding="utf-8")
+    say(f"written to {output}")

@@ -1,0 +1,98 @@
+"""Verbs that show what there is: the demonstration, the metrics, the trackers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from uq_tracking.cli.app import app, console, say, shown_errors
+from uq_tracking.errors import UnknownMetricError, closest
+
+if TYPE_CHECKING:
+    from uq_tracking.metrics.registry import Metric
+
+WIDE = 400
+"""Columns of a table that goes to a file or a pipe, where nothing should be cut."""
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the runs.")] = Path(),
+    backend: Annotated[str, typer.Option(help="mlflow, wandb (offline) or dir.")] = "mlflow",
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only this method; may be given several times.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    fast: Annotated[bool, typer.Option(help="A small piece of the terrain, for a quick look.")] = False,
+) -> None:
+    """Complete real terrain with seven uncertainty methods, log each as a run, and compare them."""
+    from uq_tracking.demo.run import run_demo
+
+    with shown_errors():
+        run_demo(output, backend=backend, methods=method, seed=seed, fast=fast)
+
+
+@app.command()
+def metrics(
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(help="Metrics to explain in full; without them, one line for each."),
+    ] = None,
+) -> None:
+    """Show every metric: key, task, unit, direction and meaning; formula and source of those named."""
+    from uq_tracking.metrics.registry import every_metric
+    from uq_tracking.tables.model import better_text
+
+    with shown_errors():
+        if not keys:
+            rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
+            _show(("key", "task", "unit", "better", "meaning"), rows)
+        for metric in _named(keys or []):
+            facts = {"task": metric.task, "meaning": metric.summary, "formula": metric.formula}
+            facts |= {"source": metric.source, "unit": metric.unit or "none"}
+            facts |= {"better": better_text(metric) or "does not judge"}
+            console.print(metric.key, style="bold", markup=False, highlight=False)
+            for name, text in facts.items():
+                say(f"  {name:8}{text}")
+
+
+def _named(keys: list[str]) -> list[Metric]:
+    """Metrics of any task with these keys."""
+    from uq_tracking.metrics.registry import every_metric
+
+    known = {metric.key for metric in every_metric()}
+    unknown = [key for key in keys if key not in known]
+    if unknown:
+        raise UnknownMetricError(
+            f"no metric is called {', '.join(unknown)}{closest(unknown[0], sorted(known))}; "
+            "`uq-tracking metrics` lists them all"
+        )
+    return [metric for key in keys for metric in every_metric() if metric.key == key]
+
+
+@app.command()
+def backends() -> None:
+    """Show the trackers that are known here, and how to install what is missing."""
+    from uq_tracking import plugins
+
+    with shown_errors():
+        rows = []
+        for backend in plugins.backends().values():
+            status = backend.status()
+            schemes = ", ".join(f"{scheme}:" for scheme in (backend.name, *backend.schemes))
+            usable = "yes" if status.usable else "no"
+            rows.append((status.name, schemes, status.version or "-", usable, status.hint or ""))
+        _show(("backend", "addresses", "version", "usable", "hint"), rows)
+
+
+def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(*header, show_edge=False, pad_edge=False)
+    table.columns[0].no_wrap = True  # names can be copied
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    (console if console.is_terminal else Console(width=WIDE)).print(table)

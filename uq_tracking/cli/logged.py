@@ -1,0 +1,146 @@
+"""Verbs that work on logged runs: rescore, pool, sync."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+import typer
+
+from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.options import (
+    ALPHA,
+    BINS,
+    RUNS,
+    Columns,
+    Method,
+    Runs,
+    Split,
+    StdFloor,
+    Unit,
+    Where,
+    parse_columns,
+    parse_list,
+)
+
+
+@app.command()
+def rescore(
+    uri: Annotated[str, typer.Argument(help=RUNS)],
+    where: Where = None,
+    split: Split = None,
+    metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
+    alpha: Annotated[float | None, typer.Option(help=ALPHA)] = None,
+    n_bins: Annotated[int | None, typer.Option(help=BINS)] = None,
+    family: Annotated[
+        str | None, typer.Option(help="gaussian, laplace, uniform, logistic or student_t.")
+    ] = None,
+    dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
+    unit: Unit = None,
+    std_floor: StdFloor = None,
+    calibration: Annotated[
+        str | None, typer.Option(help="JSON file of a fitted recalibration, or halves to cross-fit.")
+    ] = None,
+    calibration_split: Annotated[
+        str | None, typer.Option(help="Split of each run that recalibrations are fitted on, e.g. val.")
+    ] = None,
+    recalibration: Annotated[str, typer.Option(help="Methods to fit, with commas.")] = "",
+    predictions: Annotated[
+        str | None,
+        typer.Option(help="For runs logged without uq_tracking: a stored file, folder or quoted glob."),
+    ] = None,
+    columns: Columns = "",
+    prediction_from: Annotated[
+        str | None,
+        typer.Option(help="A run against whose means each run's std is scored, under uq/common/."),
+    ] = None,
+    figures: Annotated[
+        bool | None,
+        typer.Option(
+            "--figures/--no-figures", help="Draw all, or none; by default those whose numbers changed."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and score, write nothing.")] = False,
+    workers: Annotated[int, typer.Option(help="Runs worked on at the same time.")] = 1,
+    force: Annotated[bool, typer.Option("--force", help="Also runs that have these scores already.")] = False,
+) -> None:
+    """Score logged runs again: new metrics, other settings, recalibrations; also runs of other programs."""
+    from uq_tracking.rescoring import rescore as rescore_runs
+    from uq_tracking.rescoring.terminal import progress_bar, show_summary
+
+    with shown_errors():
+        with progress_bar(console, "rescoring") as progress:
+            summary = rescore_runs(
+                uri,
+                where=where,
+                split=split,
+                metrics=parse_list(metrics),
+                alpha=alpha,
+                n_bins=n_bins,
+                family=cast(Any, family),
+                dof=dof,
+                unit=unit,
+                std_floor=std_floor,
+                calibration=True if calibration == "halves" else calibration,
+                calibration_split=calibration_split,
+                recalibration=parse_list(recalibration),
+                predictions=predictions,
+                columns=parse_columns(columns),
+                prediction_from=prediction_from,
+                figures="auto" if figures is None else figures,
+                dry_run=dry_run,
+                workers=workers,
+                force=force,
+                progress=progress,
+            )
+        show_summary(summary, console)
+        if summary.failed:
+            raise typer.Exit(1)
+
+
+@app.command()
+def pool(
+    uris: Runs,
+    where: Where = None,
+    split: Split = None,
+    method: Method = None,
+    log: Annotated[
+        str | None, typer.Option(help="Run or experiment that the pooled report is logged to.")
+    ] = None,
+) -> None:
+    """Score the samples of several runs (seeds, folds, shards) as one set."""
+    from uq_tracking.rescoring import pool as pool_runs
+    from uq_tracking.tracking.log import log as log_run
+
+    with shown_errors():
+        with messages.status("merging statistics"):
+            report = pool_runs(uris, where=where, split=split)
+        say(report)
+        if log is not None:
+            log_run(report, run=log, method=method, split=split, strict=True)
+            say(f"logged to {log}")
+
+
+@app.command()
+def sync(
+    source: Annotated[
+        str | None, typer.Argument(help="Runs to copy, or the folder of kept calls, e.g. dir:uq_runs.")
+    ] = None,
+    destination: Annotated[
+        str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Filter expression of the source.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent or copied.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the files of what was sent.")] = False,
+) -> None:
+    """Send what trackers did not take while they were down; with a destination, copy runs there too."""
+    from uq_tracking.rescoring import sync as sync_runs
+    from uq_tracking.rescoring.terminal import progress_bar, show_summary
+
+    with shown_errors():
+        with progress_bar(console, "copying") as progress:
+            summary = sync_runs(
+                source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress
+            )
+        show_summary(summary, console)
+        if summary.failed:
+            raise typer.Exit(1)

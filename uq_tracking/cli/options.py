@@ -1,0 +1,49 @@
+"""Options that several verbs share, and how texts are read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from uq_tracking.errors import SettingsError, closest
+
+RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; one of them with its id, mlflow:EXPERIMENT/RUN_ID."
+
+Runs = Annotated[list[str], typer.Argument(help=RUNS)]
+OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
+Where = Annotated[str | None, typer.Option(help="The tracker's own filter expression.")]
+Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
+Columns = Annotated[str, typer.Option(help="Names in the file, e.g. target=y,mean=mu,std=sigma.")]
+Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
+Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
+StdFloor = Annotated[float | None, typer.Option(help="Raise smaller std to this.")]
+ALPHA = "Share of the errors that MeRCI covers."
+BINS = "Bins of ENCE and reliability."
+
+
+def parse_columns(text: str) -> dict[str, str] | None:
+    """``target=y,mean=mu`` as a dict; None for an empty text."""
+    if not text:
+        return None
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    wrong = [name for name, equals, value in pairs if not (name and equals and value)]
+    if wrong:
+        raise SettingsError(
+            f"--columns {text!r} is not understood; write role=name pairs: target=y,mean=mu,std=sigma"
+        )
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def parse_list(text: str) -> list[str] | None:
+    """``a,b`` as a list; None for an empty text."""
+    return [item.strip() for item in text.split(",") if item.strip()] or None
+
+
+def parse_policy(text: str) -> Literal["raise", "drop"]:
+    """What to do with invalid predictions."""
+    if text == "raise":
+        return "raise"
+    if text == "drop":
+        return "drop"
+    raise SettingsError(f"--on-invalid is {text!r}; choose raise or drop{closest(text, ['raise', 'drop'])}")

@@ -1,0 +1,132 @@
+"""Verbs that read a file of predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from uq_tracking.cli.app import app, messages, say, shown_errors
+from uq_tracking.cli.options import (
+    ALPHA,
+    BINS,
+    Columns,
+    Method,
+    OneRun,
+    Split,
+    StdFloor,
+    Unit,
+    parse_columns,
+    parse_policy,
+)
+from uq_tracking.errors import SettingsError
+from uq_tracking.formatting import format_number
+
+if TYPE_CHECKING:
+    from uq_tracking.inputs import Predictions
+    from uq_tracking.streams.accumulator import Accumulator
+
+
+@app.command()
+def log(
+    files: Annotated[str, typer.Argument(help="npz, npy, csv, parquet or zarr file, or a quoted glob.")],
+    to: Annotated[
+        str, typer.Option(help="Where to log: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or a run.")
+    ] = "dir:uq_runs",
+    columns: Columns = "",
+    method: Method = None,
+    split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
+    unit: Unit = None,
+    alpha: Annotated[float, typer.Option(help=ALPHA)] = 0.95,
+    n_bins: Annotated[int, typer.Option(help=BINS)] = 10,
+    std_floor: StdFloor = None,
+    on_invalid: Annotated[str, typer.Option(help="raise, or drop bad predictions and count them.")] = "raise",
+    figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
+    stream: Annotated[
+        bool | None,
+        typer.Option(help="Read in blocks, in constant memory; by default above ten million samples."),
+    ] = None,
+) -> None:
+    """Score a file of predictions and log it as a run."""
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.tracking.log import log as log_run
+
+    with shown_errors():
+        options: dict[str, Any] = {
+            "unit": unit,
+            "std_floor": std_floor,
+            "on_invalid": parse_policy(on_invalid),
+        }
+        scoring: dict[str, Any] = {"alpha": alpha, "n_bins": n_bins}
+        data = _read(files, parse_columns(columns), stream, options, scoring)
+        if isinstance(data, Accumulator):
+            scoring = {}  # part of the accumulator
+        with messages.status(f"scoring and logging to {to}"):
+            report = log_run(
+                data, run=to, method=method, split=split, figures=figures, strict=True, **scoring
+            )
+        say(report)
+        say(f"logged to {to}")
+
+
+def _read(
+    files: str,
+    columns: dict[str, str] | None,
+    stream: bool | None,
+    options: dict[str, Any],
+    scoring: dict[str, Any],
+) -> Predictions | Accumulator:
+    """The predictions, or an accumulator that has counted them a block at a time, with a bar of progress."""
+    from uq_tracking.files import read_blocks, read_predictions
+    from uq_tracking.settings import EXACT_LIMIT
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.streams.blocks import count_blocks
+
+    found = read_blocks(files, columns, on_invalid=options["on_invalid"]) if stream is not False else None
+    if found is None or not (stream or (found.total or 0) > EXACT_LIMIT):
+        with messages.status(f"reading {files}"):
+            return read_predictions(files, columns=columns, **options)
+    with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
+        task = bar.add_task("scoring", total=found.total)
+        return count_blocks(
+            Accumulator(**options, **scoring), found.blocks, progress=lambda n: bar.advance(task, n)
+        )
+
+
+@app.command()
+def recalibrate(
+    run: OneRun,
+    apply: Annotated[
+        Path | None,
+        typer.Option(help="npz, npy, csv or parquet file of std (and mean); a recalibrated copy is written."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The new file; by default FILE.recalibrated.SUFFIX.")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="std_scaling, cdf_isotonic, ...; by default what the run logged, else std_scaling."
+        ),
+    ] = None,
+    split: Split = None,
+    columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu.")] = "",
+) -> None:
+    """Recalibrate the standard deviations of a file with what a run was recalibrated by, or could be."""
+    from uq_tracking.recalibration import recalibrate_file
+    from uq_tracking.tracking.recalibration import run_recalibration
+
+    with shown_errors():
+        names = parse_columns(columns) or {}
+        if names.keys() - {"std", "mean"}:
+            raise SettingsError(f"--columns {columns!r}: a recalibration reads std and mean")
+        with messages.status(f"reading {run}"):
+            fitted = run_recalibration(run, method, split=split)
+        say(f"method: {fitted.method}")
+        for name, value in fitted.scalars().items():
+            say(f"{name}: {format_number(value, 6)}")
+        say(f"fitted on: {fitted.fitted_on.n:,} samples")
+        if apply is not None:
+            say(f"written to {recalibrate_file(fitted, apply, output, **names)}")

@@ -1,0 +1,107 @@
+"""Warnings when runs were not scored alike: other data, settings, statistics or versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from uq_tracking.comparison.runs import ScoredRun
+
+SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
+NAMED = 4
+"""Runs that a warning names of each kind."""
+SAME = 1e-6
+"""Relative difference of the targets' moments that a float32 copy of the data may have."""
+OTHER_DATA = "ranks and differences compare the data as much as the methods"
+
+
+def warnings(runs: Sequence[ScoredRun]) -> list[str]:
+    """One sentence for everything in which the runs were not scored alike."""
+    return [*_splits(runs), *_data(runs), *_settings(runs), *_provenance(runs)]
+
+
+def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
+    """Whether two runs are known to be scored on the same targets, up to their order and precision."""
+    if one.report.counts.get("n") != other.report.counts.get("n"):
+        return False
+    first, second = _targets(one), _targets(other)
+    if first is None or second is None or first.keys() != second.keys():
+        return False
+    scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
+    return all(abs(first[name] - second[name]) <= SAME * scale for name in first)
+
+
+def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Runs that hold splits or outputs only are compared by these; that not all are the same is worth a word."""
+    found = _differ(runs, lambda run: run.split)
+    if found:
+        yield f"Splits or outputs differ (choose one with split=). {found}."
+
+
+def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    counted = _differ(runs, lambda run: f"{run.report.counts.get('n', 0):,} samples")
+    if counted:
+        yield f"Scored on different data ({OTHER_DATA}). {counted}."
+        return
+    known = [run for run in runs if _targets(run) is not None]
+    groups: list[list[ScoredRun]] = []
+    for run in known:
+        group = next((group for group in groups if same_targets(group[0], run)), None)
+        groups.append([run]) if group is None else group.append(run)
+    if len(groups) > 1:
+        parts = "; ".join(f"{_described(group[0])}: {_named(group)}" for group in groups)
+        yield f"Scored on different targets ({OTHER_DATA}). {parts}."
+    elif 0 < len(known) < len(runs):
+        others = [run for run in runs if run not in known]
+        yield f"Whether all targets are the same cannot be told: not described in the report of {_named(others)}."
+
+
+def _targets(run: ScoredRun) -> dict[str, float] | None:
+    """Moments of the targets, or None in a report that does not have them."""
+    values = run.report.provenance.get("targets")
+    if not isinstance(values, Mapping):
+        return None
+    return {str(name): float(value) for name, value in values.items() if isinstance(value, int | float)}
+
+
+def _described(run: ScoredRun) -> str:
+    return ", ".join(f"{name} {value:.6g}" for name, value in (_targets(run) or {}).items())
+
+
+def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    for name in SETTINGS:
+        if name == "dof" and not any(run.report.settings.get("family") == "student_t" for run in runs):
+            continue
+        found = _differ(runs, lambda run, name=name: run.report.settings.get(name))
+        if found:
+            yield f"{name} differs (rescore the runs with the same settings). {found}."
+
+
+def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    found = _differ(runs, lambda run: run.report.provenance.get("statistics"))
+    if found:
+        yield f"Statistics differ in kind (what lies within a sketch's accuracy means nothing). {found}."
+    for name in ("schema", "version"):
+        found = _differ(runs, lambda run, name=name: run.report.provenance.get(name))
+        if found:
+            yield f"The {name} of uq_tracking differs (rescore the runs with one version). {found}."
+
+
+def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
+    """The runs of each value, or nothing if all have the same."""
+    groups: dict[str, list[ScoredRun]] = {}
+    for run in runs:
+        groups.setdefault(_shown(of(run)), []).append(run)
+    if len(groups) < 2:
+        return ""
+    return "; ".join(f"{value}: {_named(group)}" for value, group in groups.items())
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _named(runs: Sequence[ScoredRun]) -> str:
+    names = [run.label for run in runs]
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,101 @@
+"""The metrics of a comparison: which there are, in which family, and which are shown when nobody chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
+from uq_tracking.metrics.registry import FAMILIES, Metric, registry
+
+HEADLINE: Mapping[str, tuple[str, ...]] = {
+    "regression": (
+        "n_merci",
+        "ause_rmse",
+        "spearman",
+        "crps",
+        "nll",
+        "ence",
+        "auce",
+        "coverage_95",
+        "rmse",
+    ),
+    "classification": ("ause_brier", "nll", "brier", "ece", "accuracy", "miou"),
+}
+"""One or two metrics of every kind, the one that rows are sorted by first."""
+
+ACCURACY = FAMILIES["accuracy"]
+OTHER = "Other"
+
+
+def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | None = None) -> list[Metric]:
+    """Metrics that at least one run has, in the registry's order, or those wanted in the order they are wanted.
+
+    Raises
+    ------
+    UnknownMetricError
+        No run has a metric that is wanted.
+    """
+    known = registry(task)
+    present = {key for run in runs for key in (*run.report.scores, *run.report.undefined)}
+    keys = [key for key in known if key in present] + sorted(present - set(known))
+    if wanted is not None:
+        keys = [wanted] if isinstance(wanted, str) else list(dict.fromkeys(wanted))
+    lacking = [key for key in keys if key not in present]
+    if lacking:
+        raise UnknownMetricError(
+            f"no run has a metric called {', '.join(lacking)}{closest(lacking[0], sorted(present))}; "
+            f"the runs have {', '.join(sorted(present))}"
+        )
+    return [known[key] if key in known else _not_installed_here(key, task) for key in keys]
+
+
+def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
+    """Keys of the metrics that are shown when nobody chooses; all where none of the usual ones is there."""
+    keys = [metric.key for metric in metrics]
+    return tuple(key for key in HEADLINE.get(task, ()) if key in keys) or tuple(keys)
+
+
+def family(metric: Metric) -> str:
+    """What a metric judges, in a word or two."""
+    return FAMILIES.get(metric.family, OTHER)
+
+
+def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
+    """The metrics of each family that occurs."""
+    groups: dict[str, list[Metric]] = {name: [] for name in (*FAMILIES.values(), OTHER)}
+    for metric in metrics:
+        groups[family(metric)].append(metric)
+    return {name: group for name, group in groups.items() if group}
+
+
+def metric_to_dict(metric: Metric) -> dict[str, Any]:
+    """What a reader needs to know of a metric, as plain values."""
+    texts = ("key", "task", "direction", "unit", "summary", "formula", "source")
+    return {name: getattr(metric, name) for name in texts} | {"family": family(metric)}
+
+
+def metric_from_dict(values: Mapping[str, Any]) -> Metric:
+    """The metric as it is installed here, else as the file describes it."""
+    installed = registry(values["task"]).get(values["key"])
+    direction = values["direction"]
+    if installed is not None and installed.direction == direction:
+        return installed
+    if not (direction in ("lower", "higher", None) or isinstance(direction, int | float)):
+        raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
+    texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}
+    judged = float(direction) if isinstance(direction, int | float) else direction
+    families = {heading: name for name, heading in FAMILIES.items()}
+    judges = families.get(str(values.get("family")), "")
+    return Metric(function=_not_installed, direction=judged, family=judges, **texts)  # type: ignore[arg-type]
+
+
+def _not_installed_here(key: str, task: str) -> Metric:
+    """A metric of a plugin that is not installed here: shown, not judged."""
+    summary = "From a plugin that is not installed here, so nothing is known about it"
+    return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
+
+
+def _not_installed(statistics: Any, settings: Any) -> float:
+    raise UnknownMetricError("the plugin that defines this metric is not installed here")

@@ -1,0 +1,265 @@
+"""The comparison as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jinja2 import Environment
+from markupsafe import Markup
+
+from uq_tracking._version import __version__
+from uq_tracking.comparison.metrics import by_family, family
+from uq_tracking.comparison.overlays import FloatArray, Overlay
+from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
+from uq_tracking.comparison.table import disagreement, intervals_used
+from uq_tracking.errors import BackendError
+from uq_tracking.formatting import format_score
+from uq_tracking.metrics.registry import Metric
+from uq_tracking.tables.html import templates
+from uq_tracking.tables.model import Cell, Column, better_text, unit_text
+from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.tracking.run_writer import RunWriter
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.result import Comparison
+
+RUN_NAME = "uq comparison"
+TITLE = "Uncertainty methods compared"
+SETTINGS = ("alpha", "n_bins", "family", "std_floor")
+ARROWS = {"lower": "↓", "higher": "↑", "": ""}
+SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
+SHADES = 10
+"""Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
+COLORS = 8
+"""Colours of the style sheet; further methods repeat them with other dashes."""
+DIGITS = 5
+"""Significant digits of a curve's points: more than a screen shows."""
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The whole page. The browser may run this script and this style, show embedded pictures, and load nothing."""
+    style = _resource("page.css") + _bars(comparison)
+    script = _resource("page.js")
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            comparison=comparison,
+            table=comparison.table,
+            title=TITLE,
+            version=__version__,
+            policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
+            f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
+            style=Markup(style),
+            script=Markup(script),
+            data=Markup(_json(_data(comparison))),
+            families=_families(comparison),
+            glossary=by_family(comparison.metrics),
+            intervals_used=intervals_used(comparison),
+            disagreement=disagreement(comparison, comparison.shown()),
+            columns={column.key: column for column in comparison.table.columns},
+            index={name: k for k, name in enumerate(comparison.methods)},
+            settings=SETTINGS,
+        )
+    )
+
+
+def log_page(comparison: Comparison, run: Any = None) -> None:
+    """Write the page into a run, or into a new one where an address names none; see ``Comparison.log``."""
+    targets = targets_of(run, None, name=RUN_NAME)
+    if not targets:
+        raise BackendError(
+            "no tracker has an active run; pass run=, for example mlflow:EXPERIMENT, or write a file with to_html"
+        )
+    with TemporaryDirectory(prefix="uq_tracking_") as folder:
+        path = Path(folder) / PAGE_FILE
+        comparison.to_html(path)
+        writers = [RunWriter(target) for target in targets]
+        for writer in writers:
+            writer.write_together([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
+            writer.close()
+    problems = [problem for writer in writers if (problem := writer.problem())]
+    if problems:
+        raise BackendError(" ".join(problems))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = templates("uq_tracking.comparison").overlay()
+    environment.filters = {
+        **environment.filters,
+        "arrow": _arrow,
+        "base64": lambda data: base64.b64encode(data).decode(),
+        "better": better_text,
+        "classes": _classes,
+        "column_arrow": _column_arrow,
+        "details": _details,
+        "run_facts": _run_facts,
+        "score": format_score,
+        "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
+        "sort_key": _sort_key,
+        "swatch": lambda k: f"swatch c{k % COLORS} d{min(k // COLORS, 3)}",
+        "unit": lambda metric, unit: unit_text(metric.unit, unit),
+    }
+    return environment
+
+
+def _resource(name: str) -> str:
+    return files("uq_tracking.comparison").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    """How a content security policy names an inline script or style."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+
+
+def _bars(comparison: Comparison) -> str:
+    """The colour bars of the maps, as style: the policy allows none in an attribute."""
+    if not comparison.maps:
+        return ""
+    case = comparison.maps[0]
+    colors = {"value": case.value_colors, "error": case.error_colors}
+    rules = (
+        f".bar.{kind} {{ background: linear-gradient(to right, {', '.join(map(_color, stops))}); }}"
+        for kind, stops in colors.items()
+    )
+    return "\n" + "\n".join(rules) + "\n"
+
+
+def _color(value: str) -> str:
+    """A colour, if that is what it is; a comparison's file may come from anywhere."""
+    digits = value.removeprefix("#")
+    valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
+    return f"#{digits}" if valid else "#808080"
+
+
+def _families(comparison: Comparison) -> list[tuple[str, str]]:
+    """Buttons that choose which metrics are shown; none where all are headline."""
+    if len(comparison.headline) == len(comparison.metrics):
+        return []
+    found = list(by_family(comparison.metrics))
+    single = [(name, name) for name in found] if len(found) > 1 else []
+    return [("headline", "Headline"), *single, ("all", "All metrics")]
+
+
+def _arrow(metric: Metric) -> str:
+    """An arrow, the target value, or nothing."""
+    better = better_text(metric)
+    return ARROWS.get(better, f"→ {better}")
+
+
+def _column_arrow(column: Column) -> str:
+    return ARROWS.get(column.better, f"→ {column.better}")
+
+
+def _classes(cell: Cell) -> str:
+    """Classes of the cell's colour."""
+    if cell.place is None:
+        return ""
+    found = ["worst" if cell.worst else f"s{round(SHADES * cell.place)}"]
+    if cell.best or cell.mark == "tied":
+        found.append("best" if cell.best else "tied")
+    return " ".join(found)
+
+
+def _sort_key(cell: Cell) -> str | None:
+    """The rank where the metric judges, else the value; None sorts last."""
+    if cell.value is None:
+        return None
+    return repr(cell.value if cell.rank is None else cell.rank)
+
+
+def _details(cell: Cell) -> str:
+    """All digits, and everything else there is to say of a cell."""
+    if cell.value is None:
+        return f"no value: {cell.reason}" if cell.reason else "no value"
+    parts = [repr(cell.value)]
+    if cell.spread is not None:
+        parts.append(f"mean of {cell.runs} runs, standard deviation {cell.spread!r}")
+    elif cell.runs < cell.of:
+        parts.append(f"{cell.runs} of {cell.of} runs have it")
+    if cell.interval is not None:
+        parts.append(f"interval {cell.interval[0]!r} to {cell.interval[1]!r}")
+    if cell.ranked:
+        meaning = {"best": ", best", "worst": ", worst", "tied": ", not distinguishable from the best"}
+        parts.append(f"rank {cell.rank} of {cell.worst_rank}{meaning.get(cell.mark or '', '')}")
+    return "; ".join(parts)
+
+
+def _json(values: Any) -> str:
+    """JSON that may stand inside a ``script`` element: no ``<`` can end it."""
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _data(comparison: Comparison) -> dict[str, Any]:
+    """The numbers that the page's script draws."""
+    index = {name: k for k, name in enumerate(comparison.methods)}
+    return {
+        "methods": list(index),
+        "baseline": comparison.baseline,
+        "level": comparison.level,
+        "metrics": {metric.key: _metric(comparison, metric) for metric in comparison.metrics},
+        "curves": [_overlay(overlay, index) for overlay in comparison.curves.values()],
+        "differences": sorted(
+            ({**item.to_dict(), "method": index[item.method]} for item in comparison.differences),
+            key=lambda item: item["method"],
+        ),
+    }
+
+
+def _metric(comparison: Comparison, metric: Metric) -> dict[str, Any]:
+    return {
+        "summary": metric.summary,
+        "formula": metric.formula,
+        "source": metric.source,
+        "family": family(metric),
+        "unit": unit_text(metric.unit, comparison.unit),
+        "better": better_text(metric) or "does not judge",
+        "mark": _arrow(metric),
+    }
+
+
+def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
+    """One name's curves; horizontal positions that several runs share are written once."""
+    places: dict[tuple[float, ...], int] = {}
+    lines = []
+    for line in overlay.lines:
+        x = tuple(_rounded(line.x))
+        place = places.setdefault(x, len(places))
+        lines.append({"method": index[line.method], "run": line.label, "x": place, "y": _rounded(line.y)})
+    return {
+        "name": overlay.name,
+        "title": overlay.title,
+        "xLabel": overlay.x_label,
+        "yLabel": overlay.y_label,
+        "diagonal": overlay.diagonal,
+        "levels": list(overlay.levels),
+        "yLimits": None if overlay.y_limits is None else list(overlay.y_limits),
+        "x": [list(x) for x in places],
+        "lines": lines,
+    }
+
+
+def _rounded(values: FloatArray) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, dtype=float).tolist()]
+
+
+def _run_facts(run: ScoredRun) -> list[object]:
+    """How a run was scored, for the list of runs."""
+    report = run.report
+    found = [report.settings.get(name) for name in SETTINGS]
+    return [
+        f"{report.counts.get('n', 0):,}",
+        report.provenance.get("statistics"),
+        *found,
+        report.provenance.get("version"),
+    ]

@@ -1,0 +1,211 @@
+"""The runs of a comparison: read from what a user names; one that cannot be read is listed with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from uq_tracking.curves.spec import is_overlaid
+from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
+from uq_tracking.logged_run import LoggedRun, logged_runs
+from uq_tracking.report import Report
+from uq_tracking.tracking.names import REPORT_FILE, file_name
+
+PAGE_FILE = "uq_comparison.html"
+"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is no run to compare."""
+
+RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
+"""What a user may name: an address, a logged run, or reports by method."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRun:
+    """One run of a method, and its report without statistics.
+
+    Attributes
+    ----------
+    label : str
+        Name of the run, unique within the comparison.
+    method : str
+        Runs of one method differ by the seed, the fold or the shard only.
+    uri : str or None
+        Where the run is logged; None for a report that was given as it is.
+    report : Report
+    split : str or None
+        The split or output of the run that the report is of.
+    logged : LoggedRun or None
+        Reads what else the run stored; None in a comparison that was read from a file.
+    """
+
+    label: str
+    method: str
+    uri: str | None
+    report: Report
+    split: str | None = None
+    logged: LoggedRun | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
+        report = replace(self.report, curves=curves).to_dict()
+        names = ("label", "method", "uri", "split")
+        return {name: getattr(self, name) for name in names} | {"report": report}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ScoredRun:
+        """Inverse of ``to_dict``."""
+        uri, split = values["uri"], values.get("split")
+        return cls(
+            label=str(values["label"]),
+            method=str(values["method"]),
+            uri=None if uri is None else str(uri),
+            report=Report.from_dict(values["report"]),
+            split=None if split is None else str(split),
+        )
+
+
+@dataclass(frozen=True)
+class SkippedRun:
+    """A run that is not compared, and why."""
+
+    label: str
+    uri: str
+    reason: str
+
+
+def by_method(runs: Iterable[ScoredRun]) -> dict[str, list[ScoredRun]]:
+    """The runs of each method, in order of appearance."""
+    groups: dict[str, list[ScoredRun]] = {}
+    for run in runs:
+        groups.setdefault(run.method, []).append(run)
+    return groups
+
+
+def collect(
+    sources: Iterable[RunSource],
+    where: str | None = None,
+    split: str | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> tuple[list[ScoredRun], list[SkippedRun]]:
+    """Read the reports of all sources; duplicates count once.
+
+    Raises
+    ------
+    InputTypeError
+        A source is none of a URI, a logged run and a mapping of names to reports.
+    BackendError
+        No backend claims a URI, or its tracker does not answer.
+    """
+    runs: list[ScoredRun] = []
+    skipped: list[SkippedRun] = []
+    seen: set[tuple[str, str | None]] = set()
+    for source in sources:
+        if isinstance(source, Mapping):
+            runs.extend(_given(source))
+            continue
+        for logged in _logged(source, where, split):
+            if (logged.stored.uri, logged.split) in seen:
+                continue
+            seen.add((logged.stored.uri, logged.split))
+            if progress is not None:
+                progress(logged.name, len(seen))
+            for found in _scored(logged):
+                if isinstance(found, SkippedRun):
+                    skipped.append(found)
+                else:
+                    runs.append(found)
+    return _with_unique_labels(runs), skipped
+
+
+def _logged(source: Any, where: str | None, split: str | None) -> Iterable[LoggedRun]:
+    if isinstance(source, LoggedRun):
+        return [source if split is None else replace(source, split=split)]
+    if isinstance(source, str):
+        return logged_runs(source, where=where, split=split)
+    cure = 'pass {"a name": report}' if isinstance(source, Report) else "see uq.compare"
+    raise InputTypeError(
+        f"cannot compare a {type(source).__name__}: sources are addresses such as mlflow:EXPERIMENT or dir:PATH, "
+        f"logged runs, and mappings of names to reports; {cure}"
+    )
+
+
+def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
+    for method, value in reports.items():
+        for report in [value] if isinstance(value, Report) else value:
+            if not isinstance(report, Report):
+                raise InputTypeError(
+                    f"{method!r} names a {type(report).__name__}; pass a Report or a list of Reports"
+                )
+            yield ScoredRun(str(method), str(method), None, report)
+
+
+def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
+    """Read a run's report; where it has none at this level, those of its splits or outputs."""
+    try:
+        return [_read(run)]
+    except TrackerUnreachableError:
+        raise  # every further run would wait for the same tracker
+    except FileNotFoundError:
+        return _below(run)
+    except FileFormatError as error:
+        reason = f"its report cannot be read: {error}"
+    except Exception as error:  # one run of a tracker may fail in any way; the others are still compared
+        reason = f"{type(error).__name__}: {error}"
+    return [SkippedRun(run.name, run.stored.uri, reason)]
+
+
+def _read(run: LoggedRun) -> ScoredRun:
+    report = run.report()
+    wrong = [key for key, value in report.scores.items() if not math.isfinite(value)]
+    if wrong:
+        raise FileFormatError(f"{wrong[0]} is no finite number")
+    return ScoredRun(run.name, run.method or run.name, run.stored.uri, report, run.split, run)
+
+
+def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
+    """The reports of the splits or outputs of a run that has none of its own; nothing for a comparison's run."""
+    try:
+        files = run.files
+    except BackendError as error:
+        return [SkippedRun(run.name, run.stored.uri, str(error))]
+    if PAGE_FILE in files:
+        return []
+    wanted = file_name(REPORT_FILE, run.split)
+    start = wanted.removesuffix(REPORT_FILE)
+    splits = sorted(
+        name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}")
+        for name in files
+        if name.startswith(start) and name.endswith(f"/{REPORT_FILE}")
+    )
+    if not splits:
+        others = sorted(name.split("/")[1] for name in files if _is_report_of_a_split(name))
+        cure = f"; it has one for split {', '.join(map(repr, others))}" if others else ""
+        return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
+    found = [item for split in splits for item in _scored(replace(run, split=split))]
+    return found if len(splits) == 1 else [_named_by_split(item) for item in found]
+
+
+def _named_by_split(item: ScoredRun | SkippedRun) -> ScoredRun | SkippedRun:
+    if isinstance(item, SkippedRun):
+        return item
+    return replace(item, label=f"{item.label} [{item.split}]", method=f"{item.method} [{item.split}]")
+
+
+def _is_report_of_a_split(name: str) -> bool:
+    parts = name.split("/")
+    return len(parts) == 3 and (parts[0], parts[2]) == ("uq", REPORT_FILE)
+
+
+def _with_unique_labels(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
+    """The runs with ``(2)``, ``(3)`` ... behind a label that an earlier one has."""
+    taken: set[str] = set()
+    unique = []
+    for run in runs:
+        label, number = run.label, 2
+        while label in taken:
+            label, number = f"{run.label} ({number})", number + 1
+        taken.add(label)
+        unique.append(replace(run, label=label))
+    return unique

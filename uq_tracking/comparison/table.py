@@ -1,0 +1,221 @@
+"""The tables of a comparison: methods by metrics, with ranks and bounds, and differences to the baseline."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from uq_tracking.comparison.bounds import Bound
+from uq_tracking.comparison.metrics import ACCURACY, family
+from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.metrics.registry import Metric
+from uq_tracking.tables.model import Cell, Mark, Row, Table, metric_column
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.result import Comparison
+
+TIE = 1e-9
+"""Relative difference up to which two numbers share a rank: sums of one set in another order differ so much."""
+DISAGREES = 0.5
+"""A tau below this is worth a line: then more than a quarter of the pairs of methods change places."""
+
+
+def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
+    """Mean over the runs of the value turned so that lower is better; of distances where there is a target.
+
+    Two runs that miss a target on either side are not as good as two that meet it.
+    """
+    losses = [metric.loss(value) for value in _values(runs, metric.key)]
+    return statistics.fmean(losses) if losses else None
+
+
+def ranks(losses: Mapping[str, float]) -> dict[str, int]:
+    """Rank of each name, 1 for the lowest loss; losses that differ by rounding only share a rank."""
+    found: dict[str, int] = {}
+    first, rank = 0.0, 0
+    for place, name in enumerate(sorted(losses, key=losses.__getitem__), start=1):
+        loss = losses[name]
+        if rank == 0 or loss - first > TIE * max(abs(loss), abs(first)):
+            first, rank = loss, place
+        found[name] = rank
+    return found
+
+
+def score_table(comparison: Comparison) -> Table:
+    """Methods by metrics: bounds above, single runs and recalibrated scores below their method."""
+    metrics = comparison.ordered_metrics
+    return Table(
+        corner="method",
+        columns=tuple(
+            metric_column(m, comparison.unit, family(m), headline=m.key in comparison.headline)
+            for m in metrics
+        ),
+        rows=(*_bound_rows(comparison), *_method_rows(comparison, metrics)),
+        title=_title(comparison),
+        warnings=comparison.warnings,
+        notes=tuple(_legend(comparison)),
+        remarks=tuple(f"skipped {run.label}: {run.reason}" for run in comparison.skipped),
+    )
+
+
+def difference_table(comparison: Comparison) -> Table:
+    """Every method minus the baseline, for the metrics that judge."""
+    metrics = [metric for metric in comparison.ordered_metrics if metric.direction is not None]
+    others = [name for name in comparison.methods if name != comparison.baseline]
+    rows = tuple(
+        Row(name, {metric.key: _difference(comparison, name, metric.key) for metric in metrics})
+        for name in others
+    )
+    return Table(
+        corner="method",
+        columns=tuple(
+            metric_column(m, comparison.unit, family(m), headline=m.key in comparison.headline)
+            for m in metrics
+        ),
+        rows=rows,
+        title=f"difference to {comparison.baseline}",
+        notes=(f"at {comparison.level:.0%}: + better, - worse, = not distinguishable; ? no interval",),
+    )
+
+
+def _difference(comparison: Comparison, method: str, key: str) -> Cell:
+    found = comparison.difference(method, key)
+    if found is None:
+        return Cell()
+    return Cell(found.value, words=found.how, interval=found.interval, mark=found.verdict)
+
+
+def _bound_rows(comparison: Comparison) -> Iterator[Row]:
+    for name, bounds in comparison.bounds.items():
+        yield Row(name, {m.key: _bound(bounds.get(m.key)) for m in comparison.metrics}, "bound")
+
+
+def _bound(bound: Bound | None) -> Cell:
+    if bound is None:
+        return Cell()
+    return Cell(bound.low, upper=None if bound.common else bound.high)
+
+
+def _method_rows(comparison: Comparison, metrics: Sequence[Metric]) -> Iterator[Row]:
+    columns = {metric.key: _column(comparison, metric) for metric in metrics}
+    for name, runs in comparison.groups.items():
+        notes = [f"{len(runs)} runs"] * (len(runs) > 1) + ["baseline"] * (name == comparison.baseline)
+        yield Row(name, {key: cells[name] for key, cells in columns.items()}, notes=tuple(notes))
+        for method, scores in _recalibrated(runs).items():
+            cells = {m.key: _mean([found[m.key] for found in scores if m.key in found]) for m in metrics}
+            yield Row(f"{name}, {method}", cells, "recalibrated")
+        for run in runs if len(runs) > 1 else ():
+            yield Row(run.label, {m.key: _run_cell(run, m.key) for m in metrics}, "run")
+
+
+def _column(comparison: Comparison, metric: Metric) -> dict[str, Cell]:
+    """The cells of one metric, by method."""
+    groups = comparison.groups
+    losses = {name: loss for name, runs in groups.items() if (loss := mean_loss(runs, metric)) is not None}
+    places = ranks(losses) if metric.direction is not None else {}
+    last = max(places.values(), default=None)
+    tied = comparison.tied_with_best.get(metric.key, frozenset())
+    return {
+        name: _method_cell(runs, metric.key, places.get(name), last, name in tied)
+        for name, runs in groups.items()
+    }
+
+
+def _method_cell(runs: Sequence[ScoredRun], key: str, rank: int | None, last: int | None, tied: bool) -> Cell:
+    values = _values(runs, key)
+    if not values:
+        return Cell(of=len(runs), reason=_reason(runs, key))
+    single = runs[0].report.intervals.get(key) if len(runs) == 1 else None
+    return Cell(
+        value=statistics.fmean(values),
+        spread=statistics.stdev(values) if len(values) > 1 else None,
+        runs=len(values),
+        of=len(runs),
+        interval=None if single is None else (single[0], single[1]),
+        rank=rank,
+        worst_rank=None if rank is None else last,
+        mark=_mark(rank, last, tied),
+    )
+
+
+def _mark(rank: int | None, last: int | None, tied: bool) -> Mark | None:
+    if rank is None or last is None or last == 1:
+        return None
+    if rank == 1:
+        return "best"
+    if tied:
+        return "tied"
+    return "worst" if rank == last else None
+
+
+def _run_cell(run: ScoredRun, key: str) -> Cell:
+    value = run.report.scores.get(key)
+    return Cell(value, runs=1, interval=run.report.intervals.get(key), reason=run.report.undefined.get(key))
+
+
+def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, float]]]:
+    """Scores after each recalibration that the runs of a method hold."""
+    found: dict[str, list[Mapping[str, float]]] = {}
+    for run in runs:
+        for method, entry in (run.report.recalibration or {}).get("methods", {}).items():
+            if entry.get("scores"):
+                found.setdefault(str(method), []).append(entry["scores"])
+    return found
+
+
+def _mean(values: Sequence[float]) -> Cell:
+    if not values:
+        return Cell()
+    spread = statistics.stdev(values) if len(values) > 1 else None
+    return Cell(statistics.fmean(values), spread=spread, runs=len(values))
+
+
+def _values(runs: Iterable[ScoredRun], key: str) -> list[float]:
+    return [run.report.scores[key] for run in runs if key in run.report.scores]
+
+
+def _reason(runs: Sequence[ScoredRun], key: str) -> str:
+    reasons = {run.report.undefined[key] for run in runs if key in run.report.undefined}
+    return "; ".join(sorted(reasons)) or "not computed"
+
+
+def _title(comparison: Comparison) -> str:
+    """What was compared, in one line."""
+    methods, runs = len(comparison.groups), len(comparison.runs)
+    counts = sorted({run.report.counts.get("n", 0) for run in comparison.runs})
+    samples = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return (
+        f"{methods} method{'s' * (methods != 1)}, {runs} run{'s' * (runs != 1)}, {samples} samples each; "
+        f"{comparison.task}"
+    )
+
+
+def _legend(comparison: Comparison) -> Iterator[str]:
+    """What the marks mean; only those that occur."""
+    tied = any(comparison.tied_with_best.values())
+    yield "rank in brackets; * best, ! worst" + (
+        f", = not distinguishable from the best at {comparison.level:.0%}" if tied else ""
+    )
+    used = intervals_used(comparison)
+    if used:
+        yield f"intervals of differences: {', '.join(used)}"
+    elif len(comparison.groups) > 1:
+        yield "single runs without confidence intervals: whether methods differ by more than chance is not known"
+    if any(len(runs) > 1 for runs in comparison.groups.values()):
+        yield "mean ± standard deviation over the runs of a method"
+
+
+def intervals_used(comparison: Comparison) -> list[str]:
+    """The ways in which intervals of differences were made, for the legend."""
+    return sorted({d.how for d in (*comparison.differences, *comparison.ties) if d.how != "none"})
+
+
+def disagreement(comparison: Comparison, metrics: Sequence[Metric], most: int = 3) -> str | None:
+    """The pairs of metrics of the uncertainty that rank the methods most unlike, in one line."""
+    keys = [metric.key for metric in metrics if family(metric) != ACCURACY]
+    pairs = [pair for pair in comparison.agreement.pairs(keys) if pair[2] < DISAGREES][:most]
+    if not pairs:
+        return None
+    texts = (f"{one} / {other} {tau:+.2f}" for one, other, tau in pairs)
+    return f"metrics that rank the methods differently (Kendall's tau): {', '.join(texts)}"

@@ -1,0 +1,171 @@
+"""What a curve is declared to be, and how declared curves are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking import plugins
+from uq_tracking.curves.curve import Curve, FloatArray, finite
+from uq_tracking.metrics.registry import Task, Undefined
+from uq_tracking.settings import Settings
+
+Columns = Mapping[str, FloatArray]
+Steps = Callable[[Columns], npt.NDArray[Any]]
+Limits = Callable[[FloatArray, FloatArray], tuple[float, float]]
+
+RECALIBRATED = "_recalibrated"
+"""Ending of the curves after recalibration in a report."""
+
+
+def percent(column: str) -> Steps:
+    """Steps that are a column in per cent."""
+    return lambda columns: np.rint(100 * columns[column])
+
+
+def row_number(columns: Columns) -> npt.NDArray[Any]:
+    """Steps 0, 1, 2 ..."""
+    return np.arange(len(next(iter(columns.values()))))
+
+
+@dataclass(frozen=True)
+class CurveSpec:
+    """Everything there is to say about a curve but its numbers.
+
+    Attributes
+    ----------
+    name : str
+        Name in reports and trackers, unique within the task.
+    function : callable
+        ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` where there is
+        no curve. The score of the curve says why.
+    x, y : str
+        Columns of the axes; ``y`` is what runs are overlaid by.
+    x_label, y_label, title : str
+    score : str or None
+        Key of the score that summarises the curve.
+    task : {"regression", "classification"}
+    steps : callable or None
+        Increasing integers of the columns, for trackers whose axis is an integer step.
+    reference : "diagonal" or tuple of float
+        Where a perfect model lies: on the diagonal, or at these heights.
+    ceiling : float or None
+        The largest value that a point can have, where resamples of the groups give the curve a band (its values are
+        not negative); None for a curve without a band.
+    recalibrated : bool
+        Whether reports hold it after a recalibration too, under ``<name>_recalibrated``.
+    settings : tuple of str
+        Settings that it is defined by; where one is not the default its name in trackers says so.
+    overlaid : bool
+        Whether comparisons lay the curves of runs over one another.
+    limits : callable or None
+        ``limits(x, y) -> (low, high)`` of the heights worth showing, where some points lie far beyond the others.
+    draw : str or None
+        Dotted name of the function that draws it, ``draw(report) -> Figure``.
+    figure : str or None
+        Name of the figure that is logged with every report; None for one that is drawn when asked for.
+    """
+
+    name: str
+    function: Callable[[Any, Settings], Columns]
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    title: str
+    score: str | None = None
+    task: Task = "regression"
+    steps: Steps | None = None
+    reference: Literal["diagonal"] | tuple[float, ...] = ()
+    ceiling: float | None = None
+    recalibrated: bool = False
+    settings: tuple[str, ...] = ()
+    overlaid: bool = True
+    limits: Limits | None = None
+    draw: str | None = None
+    figure: str | None = None
+
+    def build(self, statistics: Any, settings: Settings) -> Curve:
+        """Build the curve of statistics; its points are finite.
+
+        Raises
+        ------
+        Undefined
+            The statistics have no such curve.
+        """
+        columns = self.function(statistics, settings)
+        numbers = None if self.steps is None else np.asarray(self.steps(columns))
+        steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
+        texts = (self.x_label, self.y_label, self.title)
+        curve = finite(Curve(self.name, columns, self.x, self.y, *texts, self.score, steps))
+        if not len(curve.columns[self.x]):
+            raise Undefined(f"the curve {self.name} has no finite point")
+        return curve
+
+
+F = TypeVar("F", bound=Callable[..., Columns])
+
+
+def curve(
+    name: str,
+    *,
+    x: str,
+    y: str,
+    x_label: str,
+    y_label: str,
+    title: str,
+    score: str | None = None,
+    task: Task = "regression",
+    steps: Steps | None = None,
+    reference: Literal["diagonal"] | tuple[float, ...] = (),
+    ceiling: float | None = None,
+    recalibrated: bool = False,
+    settings: tuple[str, ...] = (),
+    overlaid: bool = True,
+    limits: Limits | None = None,
+    draw: str | None = None,
+    figure: str | None = None,
+) -> Callable[[F], F]:
+    """Declare the curve that the function below builds the columns of; the function stays what it is.
+
+    Parameters are those of `CurveSpec`.
+    """
+
+    def declare(function: F) -> F:
+        made = CurveSpec(
+            name, function, x, y, x_label, y_label, title, score, task, steps, reference, ceiling, recalibrated,
+            settings, overlaid, limits, draw, figure,
+        )  # fmt: skip
+        return plugins.declare("uq_curves", made, function)
+
+    return declare
+
+
+def build_curves(
+    statistics: Any, settings: Settings, task: str = "regression", names: Iterable[str] | None = None
+) -> dict[str, Curve]:
+    """Every declared curve of a task, or those named, that the statistics define."""
+    built: dict[str, Curve] = {}
+    for spec in plugins.curves(task).values():
+        if names is not None and spec.name not in names:
+            continue
+        try:
+            built[spec.name] = spec.build(statistics, settings)
+        except Undefined:
+            continue  # the score that summarises the curve is undefined too and carries the reason
+    return built
+
+
+def spec_of(name: str, task: str = "regression") -> CurveSpec | None:
+    """The declaration of a curve of a report, recalibrated or not; None for one that is not declared."""
+    return plugins.curves(task).get(name.removesuffix(RECALIBRATED))
+
+
+def is_overlaid(name: str, task: str = "regression") -> bool:
+    """Whether comparisons lay the curves of this name over one another; those that are not declared are."""
+    spec = spec_of(name, task)
+    return spec is None or spec.overlaid

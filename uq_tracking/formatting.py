@@ -1,0 +1,97 @@
+"""How numbers and a user's words are printed, the same in every table, figure, page and message."""
+
+from __future__ import annotations
+
+import math
+import re
+
+SCORE_DIGITS = 4
+"""Significant digits of a score, wherever it is printed."""
+MINUS = "\N{MINUS SIGN}"
+_LARGEST_PLAIN = 1e8
+_TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+
+
+def format_number(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
+    """Format a number for people.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        Significant digits; digits before the decimal point are never rounded away below 10^8.
+    padded : bool
+        Keep trailing zeros, so that a column of numbers can be compared.
+    compact : bool
+        Write numbers from 10^5 on with an exponent.
+
+    Examples
+    --------
+    >>> [format_number(x) for x in (0.0123456, 0.7, 12.3456, 12345.678, 0.0, -1.5e-7, 2e9)]
+    ['0.0123', '0.7', '12.3', '12,346', '0', '-1.5e-7', '2e9']
+    >>> format_number(0.7, padded=True), format_number(120000.0, compact=True)
+    ('0.700', '1.2e5')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    size = abs(value)
+    if compact and size >= 1e5:
+        return _with_exponent(f"{value:.{digits - 1}e}", padded=False)
+    if 10.0 ** (digits - 1) <= size < _LARGEST_PLAIN:
+        return f"{value:,.0f}"
+    text = f"{value:{'#' if padded else ''},.{digits}g}"
+    return _with_exponent(text, padded=padded) if "e" in text else text.rstrip(".")
+
+
+def _with_exponent(text: str, *, padded: bool) -> str:
+    """``1.50e-07`` as ``1.5e-7``."""
+    mantissa, _, exponent = text.partition("e")
+    if not padded and "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def format_score(value: float) -> str:
+    """Format a score, with trailing zeros.
+
+    >>> format_score(12345.678), format_score(0.5), format_score(1.5e-7)
+    ('12,346', '0.5000', '1.500e-7')
+    """
+    return format_number(value, SCORE_DIGITS, padded=True)
+
+
+def format_interval(interval: tuple[float, float]) -> str:
+    """Format a confidence interval.
+
+    >>> format_interval((0.25, 12345.678))
+    '[0.2500, 12,346]'
+    """
+    return f"[{format_score(interval[0])}, {format_score(interval[1])}]"
+
+
+def typographic(number: str) -> str:
+    """Replace the hyphen of a formatted number by a minus sign, for figures and pages.
+
+    >>> typographic("-1.5e-7")
+    '−1.5e−7'
+    """
+    return number.replace("-", MINUS)
+
+
+def one_line(text: object) -> str:
+    r"""Put a user's text on one line, without the control characters that a terminal would obey.
+
+    >>> one_line("a\tb\n\x1b[31mred\x07")
+    'a b red\ufffd'
+    """
+    words = " ".join(_TERMINAL_SEQUENCE.sub("", str(text)).split())
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
+
+
+def shorten(text: str, letters: int) -> str:
+    """Cut a text to at most so many letters, with an ellipsis in the place of what is left out.
+
+    >>> shorten("deep-ensemble", 8), shorten("gp", 8)
+    ('deep-en…', 'gp')
+    """
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"

@@ -1,0 +1,108 @@
+"""Calibration scores as functions of gaps: what is observed less what was stated, in every bin or at every level.
+
+All functions take gaps of shape (..., bins or levels), so that thousands of simulated ones cost one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from uq_tracking.metrics.calibration import PROPORTIONS
+from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.statistics.grouped import FloatArray
+
+Kind = Literal["coverage", "proportions", "quantiles", "variance", "confidence", "confidence_equal"]
+Score = Callable[[FloatArray, FloatArray], FloatArray]
+"""``score(gaps, weights)``; the weights of bins add up to one and are not asked for at levels."""
+
+
+def area(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Trapezoid of the absolute gap over the levels .01 ... .99."""
+    return np.asarray(np.trapezoid(np.abs(gaps), LEVELS, axis=-1))
+
+
+def area_below(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """The same where intervals cover too little."""
+    return np.asarray(np.trapezoid(np.maximum(-gaps, 0), LEVELS, axis=-1))
+
+
+def area_above(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """The same where intervals cover too much."""
+    return np.asarray(np.trapezoid(np.maximum(gaps, 0), LEVELS, axis=-1))
+
+
+def mean_square(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Mean squared gap."""
+    return np.asarray(np.square(gaps).mean(axis=-1))
+
+
+def mean_absolute(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Mean absolute gap."""
+    return np.asarray(np.abs(gaps).mean(axis=-1))
+
+
+def root_mean_square(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Root of the mean squared gap."""
+    return np.sqrt(mean_square(gaps, weights))
+
+
+def polygon_area(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Area between the polygon of gaps over ``linspace(0, 1, 100)`` and zero; crossings are cut where they lie."""
+    one, other = np.abs(gaps[..., :-1]), np.abs(gaps[..., 1:])
+    crossing, total = gaps[..., :-1] * gaps[..., 1:] < 0, one + other
+    height = np.where(crossing, (one**2 + other**2) / np.where(total > 0, 2 * total, 1), total / 2)
+    return np.asarray(height @ np.diff(PROPORTIONS))
+
+
+def largest(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Largest absolute gap."""
+    return np.asarray(np.abs(gaps).max(axis=-1))
+
+
+def weighted_absolute(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Absolute gaps, each with the weight of its bin."""
+    return np.asarray(np.abs(gaps) @ weights)
+
+
+def mean_root(gaps: FloatArray, weights: FloatArray) -> FloatArray:
+    """Mean of ``|sqrt(1 + gap) - 1|``: gaps of mean squared error over mean variance become ones of RMSE over RMV."""
+    return np.asarray(np.abs(np.sqrt(np.maximum(1 + gaps, 0)) - 1).mean(axis=-1))
+
+
+@dataclass(frozen=True)
+class GapScore:
+    """A score as a function of the gaps of one kind."""
+
+    kind: Kind
+    score: Score
+    degree: int = 1
+    """Power of a factor on all gaps that the score is multiplied by; not asked for of bins."""
+
+
+SCORES: dict[str, dict[str, GapScore]] = {
+    "regression": {
+        "auce": GapScore("coverage", area),
+        "auce_over": GapScore("coverage", area_below),
+        "auce_under": GapScore("coverage", area_above),
+        "calibration_error": GapScore("quantiles", mean_square, degree=2),
+        "mace": GapScore("proportions", mean_absolute),
+        "rmsce": GapScore("proportions", root_mean_square),
+        "miscalibration_area": GapScore("proportions", polygon_area),
+        "pit_ks": GapScore("quantiles", largest),
+        "ence": GapScore("variance", mean_root),
+        "uce": GapScore("variance", weighted_absolute),
+    },
+    "classification": {
+        "ece": GapScore("confidence", weighted_absolute),
+        "mce": GapScore("confidence", largest),
+        "ace": GapScore("confidence_equal", mean_absolute),
+    },
+}
+"""Scores that finite data push upwards, by task and key."""
+
+GRIDS: dict[Kind, FloatArray] = {"coverage": LEVELS, "quantiles": LEVELS, "proportions": PROPORTIONS}
+"""Levels of the gaps of coverage and of quantiles."""

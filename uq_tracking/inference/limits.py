@@ -1,0 +1,129 @@
+r"""Confidence limits of an estimate from the contributions of independent units (samples, or groups of them).
+
+The contributions :math:`u_i` are jackknife influences: they sum to zero, and :math:`\sum u_i^2` is
+close to the variance.
+Two corrections make the limits of skewed or heavy-tailed contributions hold:
+
+* the cubic transformation of Hall (1992, Journal of the Royal Statistical Society B 54, 221), which removes the
+  effect of skewness on the studentised estimate without losing monotony;
+* Student's t with as many degrees of freedom as the spread of the contributions lets their variance be known by
+  (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1. Where one unit carries everything, that is
+  about two.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.statistics.grouped import FloatArray
+
+Range = tuple[float, float]
+
+DOMINATED = 0.45
+"""Skewness over sqrt(n) from which on a few units carry most of the spread; about .2 where nothing is unusual."""
+
+
+@dataclass(frozen=True)
+class Influence:
+    """Power sums of the contributions of independent units to an estimate.
+
+    Attributes
+    ----------
+    units : int
+        Number of units.
+    square, cube, fourth : float
+        Sums of the powers of the contributions.
+    """
+
+    units: int
+    square: float
+    cube: float
+    fourth: float
+
+    @classmethod
+    def of(cls, contributions: FloatArray, counts: FloatArray | None = None) -> Influence:
+        """Power sums of contributions, ``counts`` units having each; their mean is taken out."""
+        many = np.ones(len(contributions)) if counts is None else counts
+        units = float(many.sum())
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            u = contributions - np.dot(many, contributions) / max(units, 1.0)
+            square = u * u
+            weighted = many * square
+            sums = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
+        return cls(round(units), *map(float, sums))
+
+    @classmethod
+    def left_out(cls, estimates: FloatArray) -> Influence:
+        """Contributions of units from the estimates without each of them (the jackknife)."""
+        units = len(estimates)
+        return cls.of(-(estimates - estimates.mean()) * (units - 1) / units)
+
+    @property
+    def standard_error(self) -> float:
+        """Jackknife standard error; NaN for a single unit."""
+        return math.sqrt(self.square * self.units / (self.units - 1)) if self.units > 1 else math.nan
+
+    @property
+    def dominance(self) -> float:
+        """Skewness of the contributions over the root of their number: 1 where a single unit carries everything."""
+        return abs(self._skewness()) / math.sqrt(self.units)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom by which the standard error is known."""
+        if not self.square:
+            return float(self.units - 1)
+        kurtosis = self.units * self.fourth / self.square**2
+        return max(1.0, min(self.units - 1.0, 2 * self.units / max(kurtosis - 1, 1e-9)))
+
+    def _skewness(self) -> float:
+        return self.cube / self.square**1.5 * math.sqrt(self.units) if self.square else 0.0
+
+    def limits(self, estimate: float, level: float) -> Range:
+        """Confidence limits of the estimate; NaN where there are fewer than two units.
+
+        >>> Influence.of(np.asarray([-1.0, 1.0, -1.0, 1.0]) / 4).limits(0.0, 0.95)[1].__round__(4)
+        1.837
+        """
+        if self.units < 2:
+            return math.nan, math.nan
+        q = float(special.stdtrit(self.freedom, (1 + level) / 2))
+        skew = self._skewness() / math.sqrt(self.units)
+        return (
+            estimate - self.standard_error * _untransformed(q, skew),
+            estimate - self.standard_error * _untransformed(-q, skew),
+        )
+
+
+def _untransformed(x: float, skew: float) -> float:
+    """Inverse of Hall's ``g(t) = t + a t^2 / 3 + a^2 t^3 / 27 + a / 6``."""
+    if abs(skew) < 1e-8:
+        return x
+    return 3 / skew * (float(np.cbrt(1 + skew * (x - skew / 6))) - 1)
+
+
+def poisson_limits(events: int, level: float) -> Range:
+    """Exact limits of the mean of a Poisson number (Garwood 1936).
+
+    >>> [round(end, 3) for end in poisson_limits(0, 0.95)]
+    [0.0, 3.689]
+    """
+    tail = (1 - level) / 2
+    low = float(special.gammaincinv(events, tail)) if events else 0.0
+    return low, float(special.gammaincinv(events + 1, 1 - tail))
+
+
+def share_limits(inside: float, total: float, level: float) -> Range:
+    """Exact limits of a share (Clopper and Pearson 1934); counts need not be whole numbers.
+
+    >>> [round(end, 4) for end in share_limits(100, 100, 0.95)]
+    [0.9638, 1.0]
+    """
+    tail = (1 - level) / 2
+    low = float(special.betaincinv(inside, total - inside + 1, tail)) if inside > 0 else 0.0
+    high = float(special.betaincinv(inside + 1, total - inside, 1 - tail)) if inside < total else 1.0
+    return low, high

@@ -1,0 +1,284 @@
+"""Noise floors: what a perfectly calibrated forecast scores for no other reason than that data are finite.
+
+A score that is 0 at perfect calibration and never below lies above 0 in every finite sample. Its floor is its
+distribution when the truth is drawn from the forecasts themselves, with these standard deviations or confidences,
+this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 2019; Widmann et al. 2019):
+
+* **Independent samples.** Shares at levels are those of uniform variables (a Brownian bridge; drawn exactly for small
+  N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the forecasts' own fourth
+  moments. Bins of a classification are binomial.
+* **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show:
+  the gaps move like a multivariate t with the groups' jackknife covariance and G - 1 degrees of freedom. Below twenty
+  groups that covariance is poorly known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.families import Standard
+from uq_tracking.inference import read
+from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind
+from uq_tracking.metrics.calibration import equal_count_bins
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import FloatArray
+
+DRAWS = 2000
+"""Simulated scores of a calibrated forecast; the share of them beyond a 5 % point is known to half a per cent."""
+DRAWS_OF_GROUPS = 1000
+"""The same where groups are resampled."""
+FEWEST_GROUPS = 8
+"""Below this number of groups nothing is said of their spread."""
+TRUSTED_GROUPS = 20
+"""From this number of groups on p-values are those of simulations; below they are a rough guide."""
+SMALL = 300
+"""Up to this many samples shares at levels are drawn exactly."""
+RANKS = 64
+"""Places in a bin at which its standard deviations are looked up."""
+SEED = 20120
+"""Of the draws: the same report has the same floor wherever it is made."""
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """What a calibrated forecast would score on as much data.
+
+    Attributes
+    ----------
+    mean : float
+        Its mean score.
+    high : float
+        The score that it exceeds in 5 % of all cases.
+    p : float
+        Share of calibrated forecasts that score as much as was observed, or more.
+    note : str
+        What limits the trust in these numbers; empty if nothing does.
+    """
+
+    mean: float
+    high: float
+    p: float
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def noise_floors(
+    statistics: Any, task: str, settings: Settings, scores: Mapping[str, float]
+) -> dict[str, NoiseFloor]:
+    """The floor of every score that has one, by key; scores without enough groups, or bins, have none."""
+    groups = read.group_count(statistics)
+    chosen = {key: score for key, score in SCORES.get(task, {}).items() if key in scores}
+    if not chosen or (groups is not None and groups < FEWEST_GROUPS):
+        return {}
+    make = _independent if groups is None else _grouped
+    note = "" if groups is None or groups >= TRUSTED_GROUPS else f"p of {groups} groups is a rough guide"
+    floors: dict[str, NoiseFloor] = {}
+    drawn: dict[Kind, Drawn | Uniform] = {}
+    for key, score in chosen.items():
+        try:
+            if score.kind not in drawn:
+                drawn[score.kind] = make(statistics, score.kind, settings)
+            floors[key] = drawn[score.kind].floor(key, score, scores[key], note)
+        except Undefined:
+            continue
+    return floors
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Simulated gaps of a calibrated forecast, shape (draws, bins or levels), and the bins' weights."""
+
+    gaps: FloatArray
+    weights: FloatArray
+
+    def floor(self, key: str, score: GapScore, observed: float, note: str) -> NoiseFloor:
+        """Mean, 95 % point and p-value of a score."""
+        return floor_of(np.sort(score.score(self.gaps, self.weights)), observed, note)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The law of shares of ``n`` independent uniform variables at levels, made once for all reports."""
+
+    n: int
+
+    def floor(self, key: str, score: GapScore, observed: float, note: str) -> NoiseFloor:
+        """Mean, 95 % point and p-value of a score."""
+        if key == "pit_ks":
+            return kolmogorov_floor(self.n, observed, note)
+        if self.n <= SMALL:
+            return floor_of(_scores_of_uniforms(self.n, score), observed, note)
+        return floor_of(_scores_of_bridge(score) * self.n ** (-score.degree / 2), observed, note)
+
+
+def floor_of(drawn: FloatArray, observed: float, note: str = "") -> NoiseFloor:
+    """The floor of a score from its simulated values, ascending; the observed one counts among them."""
+    beyond = len(drawn) - int(np.searchsorted(drawn, observed * (1 - 1e-12)))
+    high = float(drawn[math.ceil(0.95 * len(drawn)) - 1])
+    return NoiseFloor(float(drawn.mean()), high, (1 + beyond) / (1 + len(drawn)), note)
+
+
+def kolmogorov_floor(n: int, observed: float, note: str = "") -> NoiseFloor:
+    """The floor of ``pit_ks``, by Stephens' (1970) form of Kolmogorov's law for finite samples."""
+    root = math.sqrt(n)
+    stretch = root + 0.12 + 0.11 / root
+    mean = math.sqrt(math.pi / 2) * math.log(2)
+    return NoiseFloor(
+        mean / stretch,
+        float(special.kolmogi(0.05)) / stretch,
+        float(special.kolmogorov(stretch * observed)),
+        note,
+    )
+
+
+def _independent(statistics: Any, kind: Kind, settings: Settings) -> Drawn | Uniform:
+    n: int = statistics.n
+    if kind in GRIDS:
+        return Uniform(n)
+    rng = np.random.default_rng(SEED)
+    if kind == "variance":
+        freedom, weights = variance_freedom(statistics, settings)
+        return Drawn(rng.standard_gamma(freedom / 2, (DRAWS, len(freedom))) * 2 / freedom - 1, weights)
+    bins = read.confidence_bins(statistics, settings.n_bins, equal=kind == "confidence_equal")
+    count = np.rint(bins.count).astype(np.int64)
+    hit = rng.binomial(count, np.clip(bins.confidence, 0, 1), (DRAWS, len(count)))
+    return Drawn(hit / np.maximum(count, 1) - np.where(count > 0, bins.confidence, 0), count / n)
+
+
+@lru_cache(maxsize=32)
+def _scores_of_bridge(score: GapScore) -> FloatArray:
+    return np.sort(score.score(bridge(score.kind), np.empty(0)))
+
+
+@lru_cache(maxsize=32)
+def _scores_of_uniforms(n: int, score: GapScore) -> FloatArray:
+    return np.sort(score.score(uniform_gaps(n, score.kind), np.empty(0)))
+
+
+def bridge(kind: Kind) -> FloatArray:
+    """Brownian bridges at the levels of a kind of gaps, shape (draws, levels)."""
+    levels = GRIDS[kind]
+    steps = np.diff(np.concatenate([[0.0], levels, [1.0]]))
+    walk = np.cumsum(np.random.default_rng(SEED).normal(size=(DRAWS, len(steps))) * np.sqrt(steps), axis=1)
+    return np.asarray(walk[:, :-1] - walk[:, -1:] * levels)
+
+
+def uniform_gaps(n: int, kind: Kind) -> FloatArray:
+    """Share of ``n`` uniform variables up to each level, less the level, shape (draws, levels)."""
+    levels = GRIDS[kind]
+    cell = np.searchsorted(levels, np.random.default_rng(SEED).random((DRAWS // 2, n)))
+    cell += (len(levels) + 1) * np.arange(len(cell))[:, None]
+    count = np.bincount(cell.ravel(), minlength=len(cell) * (len(levels) + 1))
+    return np.asarray(np.cumsum(count.reshape(len(cell), -1)[:, :-1], axis=1) / n - levels)
+
+
+def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Degrees of freedom of each bin's mean squared error under the family, and its weight in UCE.
+
+    ``(sum s^2)^2 / sum s^4`` for Gaussian errors, from the standard deviations at 64 ranks of each bin; other
+    families multiply the variance of e^2 by (kurtosis - 1) / 2.
+    """
+    bins = equal_count_bins(statistics, settings.n_bins)
+    if np.any(bins.mean_variance <= 0):
+        raise Undefined("a bin's standard deviations are all 0")
+    starts = read.equal_edges(statistics.n, len(bins.count))[:-1, None]
+    places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
+    std = statistics.by_std.value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
+    square = np.square(std / std.max(axis=1, keepdims=True))
+    spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
+    kurtosis = kurtosis_of(read.family(settings))
+    freedom = bins.count / spread * 2 / (kurtosis - 1)
+    return freedom, bins.count * bins.mean_variance / statistics.n
+
+
+def kurtosis_of(family: Standard) -> float:
+    """Fourth moment of a standardised family; Undefined where it is infinite."""
+    known = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
+    if family.name in known:
+        return known[family.name]
+    dof = getattr(family, "dof", None)
+    if dof is not None:
+        if dof <= 4:
+            raise Undefined("squared errors of this family have no variance, so no floor can be given")
+        return float(3 + 6 / (dof - 4))
+    u = (np.arange(4096) + 0.5) / 4096
+    return float(np.mean(np.power(family.quantile(u), 4)))
+
+
+def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:
+    moves, weights = group_moves(statistics, kind, settings)
+    noise = multivariate_t(left_out_moves(moves))
+    if kind == "variance":  # moves of log(MSE / MV), which do not depend on how large the ratio is
+        return Drawn(np.expm1(noise), weights)
+    return Drawn(noise, weights)
+
+
+def left_out_moves(without: FloatArray) -> FloatArray:
+    """Contributions of groups from what the gaps are without each: their outer products add up to the covariance."""
+    groups = len(without)
+    return np.asarray((without.mean(axis=0) - without) * math.sqrt((groups - 1) / groups))
+
+
+def multivariate_t(contributions: FloatArray) -> FloatArray:
+    """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate."""
+    return np.asarray(_t_weights(len(contributions)) @ contributions)
+
+
+@lru_cache(maxsize=8)
+def _t_weights(groups: int) -> FloatArray:
+    """Weights of groups in every draw: normal, over the root of a chi-square on its degrees of freedom."""
+    rng = np.random.default_rng(SEED)
+    made = rng.normal(size=(DRAWS_OF_GROUPS, groups))
+    made *= np.sqrt((groups - 1) / rng.chisquare(groups - 1, (DRAWS_OF_GROUPS, 1)))
+    made.setflags(write=False)
+    return np.asarray(made)
+
+
+def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """The gaps without each group, shape (groups, bins or levels), and the bins' weights.
+
+    Bins of variances hold the logarithm of mean squared error over mean variance.
+    """
+    if kind in GRIDS:
+        counted = read.below_quantiles if kind == "quantiles" else read.covered
+        inside = counted(statistics, read.family(settings), GRIDS[kind])
+        return shares_without(inside, statistics), np.empty(0)
+    if kind == "variance":
+        if statistics.n < settings.n_bins:
+            raise Undefined("too few samples for the bins")
+        variance, square = read.variance_sums(statistics, settings.n_bins)
+        return _log_ratio_without(square, variance), variance.sum(axis=0) / statistics.n
+    count, confidence, correct = read.confidence_sums(
+        statistics, settings.n_bins, equal=kind == "confidence_equal"
+    )
+    gap = without(correct - confidence) / np.maximum(without(count), 1e-300)
+    total = count.sum(axis=0)
+    return np.where(total > 0, gap, 0.0), total / statistics.n
+
+
+def shares_without(counts: FloatArray, statistics: Any) -> FloatArray:
+    """Shares of the samples of all groups but each one."""
+    return np.asarray(without(counts) / without(read.group_sizes(statistics))[:, None])
+
+
+def without(sums: FloatArray) -> FloatArray:
+    """Sum over all groups but each one."""
+    return np.asarray(sums.sum(axis=0) - sums)
+
+
+def _log_ratio_without(square: FloatArray, variance: FloatArray) -> FloatArray:
+    left, stated = without(square), without(variance)
+    if np.any(left <= 0) or np.any(stated <= 0):
+        raise Undefined("a bin has errors, or standard deviations, above 0 in a single group only")
+    return np.asarray(np.log(left / stated))

@@ -1,0 +1,125 @@
+r"""Whether stated uncertainties tell large errors from small ones: a test of the area under the random gain.
+
+The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples that remain
+when the share f of the most uncertain is taken away; a random order, and a constant, score 0. Each sample (or group)
+contributes
+
+.. math:: u_i = -\int \tfrac12 \sqrt{M_f / M_1} \left[\frac{\sum_{j \in i, f} (b_j - M_f)}{K_f M_f}
+          - \frac{\sum_{j \in i} (b_j - M_1)}{N M_1}\right] df
+
+for errors b (squared errors, or Brier scores) and :math:`K_f` samples that remain, the thresholds held fixed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference import read
+from uq_tracking.inference.limits import Influence
+from uq_tracking.metrics.ranking import FRACTIONS, kept_counts
+from uq_tracking.statistics.grouped import FloatArray
+
+ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
+"""What samples are ordered by, and their error, by task."""
+
+
+def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: float) -> Influence:
+    """Contributions of samples, or of groups where there are any, to the area under the random gain.
+
+    Parameters
+    ----------
+    statistics : statistics of the task
+    model : array, shape (100,)
+        The model's sparsification curve, of roots in a regression.
+    mean_error : float
+        Mean squared error, or mean Brier score, of all samples.
+    """
+    by, payload = ORDER[task]
+    power = 2 if task == "regression" else 1
+    mean = mean_error * model**power
+    kept = kept_counts(statistics.n)
+    step = _trapezoid_weights() * model / power
+    if read.group_count(statistics) is not None:
+        table, groups = statistics.groups.orders[by], len(statistics.groups)
+        count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
+        return Influence.of(_contributions(count, error, mean, kept, step))
+    if task == "regression":
+        return Influence.of(*_of_cells(statistics, mean, kept, step))
+    return Influence.of(*_of_bounded(statistics, mean, kept, step))
+
+
+def _trapezoid_weights() -> FloatArray:
+    steps = np.diff(FRACTIONS)
+    return np.concatenate([[0.0], steps]) / 2 + np.concatenate([steps, [0.0]]) / 2
+
+
+def _contributions(
+    count: FloatArray, error: FloatArray, mean: FloatArray, kept: FloatArray, step: FloatArray
+) -> FloatArray:
+    """Contributions of units from their samples and errors that remain, each of shape (units, fractions)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
+    return np.asarray((part[:, :1] - part) @ step)
+
+
+def _of_places(
+    low: FloatArray,
+    high: FloatArray,
+    error: FloatArray,
+    mean: FloatArray,
+    kept: FloatArray,
+    step: FloatArray,
+) -> FloatArray:
+    """Contributions of single samples that lie anywhere between two places of the order."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(mean > 0, step / (kept * mean), 0.0)
+    start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
+    return np.asarray(end - error * start + step.sum() * (error - mean[0]) / (kept[0] * mean[0]))
+
+
+def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: FloatArray) -> FloatArray:
+    """Sum over the fractions of weight times the share of the samples between two places that remain."""
+    knots, first = np.unique(np.concatenate([[0.0], kept]), return_inverse=True)
+    drop = np.zeros(len(knots))
+    np.add.at(drop, first[1:], weight)  # a weight counts for places below its number of samples
+    height = weight.sum() - np.cumsum(drop)[:-1] + drop[0]
+    area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * height)])
+    return np.asarray((np.interp(high, knots, area) - np.interp(low, knots, area)) / (high - low))
+
+
+def _of_cells(
+    statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Contributions of a regression's samples from the coarse joint counts of std and error."""
+    joint = statistics.joint_counts()
+    std_low, _, error_low, error_high = joint.edges()
+    count = joint.count.astype(float)
+    square = np.square((error_low + error_high) / 2)
+    square *= mean[0] * count.sum() / max(np.dot(square, count), read.ZERO_GAP)
+    level, place = np.unique(std_low, return_inverse=True)
+    high = np.cumsum(read.added(place, count, len(level)))
+    low = np.concatenate([[0.0], high[:-1]])
+    return _of_places(low[place], high[place], square, mean, kept, step), count
+
+
+def _of_bounded(
+    statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Contributions of a classification's samples; where several share an entropy, with the largest possible spread.
+
+    Brier scores lie between 0 and 2: of samples with the same entropy and mean b, spread is largest where the share
+    b / 2 of them scores 2 and the others 0.
+    """
+    parts: list[FloatArray] = []
+    for block in statistics.by_entropy.blocks(("brier",)):
+        low, brier = block.ends - block.count, block.sums["brier"]
+        alone = block.count <= 1
+        parts.append(np.stack([low[alone], block.ends[alone], brier[alone], block.count[alone]]))
+        several = ~alone
+        worst = np.clip(brier[several] / 2, 0, block.count[several])
+        for value, count in ((2.0, worst), (0.0, block.count[several] - worst)):
+            parts.append(np.stack([low[several], block.ends[several], np.full(len(count), value), count]))
+    low, high, error, count = np.concatenate(parts, axis=1)
+    return _of_places(low, high, error, mean, kept, step), count

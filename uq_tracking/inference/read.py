@@ -1,0 +1,164 @@
+"""Plain arrays from statistics: sums of every group in every bin or level, and contributions of samples.
+
+What the rest of the package needs to know of how statistics are kept stands here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.families import Standard, family_of
+from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
+from uq_tracking.metrics.classification import equal_width_bins
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.cells import Table
+from uq_tracking.statistics.group_tables import VARIABLES
+from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
+from uq_tracking.statistics.resampled import edges_of
+
+ZERO_GAP = 1e-300
+
+
+def group_count(statistics: Any) -> int | None:
+    """Number of groups (or pools of them) whose sums are known; None where samples stand for themselves."""
+    return None if statistics.groups is None else len(statistics.groups)
+
+
+def group_sizes(statistics: Any) -> FloatArray:
+    """Samples of each group."""
+    table = next(iter(statistics.groups.orders.values()))
+    return added(table.row, table.sums["count"], len(statistics.groups))
+
+
+def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
+    """Sums of the values that share a place."""
+    return np.asarray(np.bincount(place, values, minlength=size), dtype=np.float64)
+
+
+def column_sums(table: Table, name: str) -> FloatArray:
+    """One sum of a table over all groups, shape (buckets,)."""
+    return added(table.column, table.sums[name], len(table.bucket))
+
+
+def equal_edges(n: int, n_bins: int) -> IntArray:
+    """Ends of equal-count bins with the sizes of ``numpy.array_split``, the first being 0."""
+    size, larger = divmod(n, n_bins)
+    return np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
+
+
+def sums_below(table: Table, name: str, groups: int, positions: FloatArray) -> FloatArray:
+    """Sum of each group over the samples of all groups before each position, shape (groups, positions).
+
+    Positions count samples of all groups, in order; inside a bucket they have no order.
+    """
+    totals = column_sums(table, "count")
+    ends = np.cumsum(totals)
+    bucket = np.minimum(np.searchsorted(ends, positions), len(totals) - 1)
+    part = np.clip((positions - ends[bucket] + totals[bucket]) / np.maximum(totals[bucket], ZERO_GAP), 0, 1)
+    cells = dense(table, name, groups)
+    whole_buckets = np.cumsum(cells, axis=1)[:, bucket]
+    return np.asarray(whole_buckets - (1 - part) * cells[:, bucket])
+
+
+def dense(table: Table, name: str, groups: int) -> FloatArray:
+    """One sum of a table, shape (groups, buckets)."""
+    made = np.zeros((groups, len(table.bucket)))
+    made[table.row, table.column] = table.sums[name]
+    return made
+
+
+def whole(table: Table, by: str, bits: int) -> Grouped:
+    """All groups of a table together."""
+    low, width = edges_of(table.bucket, bits)
+    sums = {name: column_sums(table, name) for name in table.sums}
+    count = np.rint(sums.pop("count")).astype(np.int64)
+    return Grouped(by, low, width, count, sums)
+
+
+def binned(table: Table, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
+    """Sums of each group in the bins between positions ``edges``, each of shape (groups, bins)."""
+    return [np.diff(sums_below(table, name, groups, edges), axis=1) for name in names]
+
+
+def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """Sums of s^2 and of e^2 of each group in the equal-count bins of ENCE, each of shape (groups, bins)."""
+    groups = statistics.groups
+    variance, square = binned(
+        groups.orders["std"],
+        len(groups),
+        equal_edges(statistics.n, n_bins).astype(float),
+        ("std2", "sq_error"),
+    )
+    return variance, square
+
+
+def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
+    """Samples of each group inside the central interval of each level, shape (groups, levels)."""
+    half = family.central(levels)
+    return _below(statistics, half, "right") - _below(statistics, -half, "left")
+
+
+def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
+    """Samples of each group below the quantile of each level, shape (groups, levels)."""
+    return _below(statistics, family.quantile(levels), "right")
+
+
+def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
+    table = statistics.groups.orders["z"]
+    together = whole(table, "z", statistics.groups.bits)
+    return sums_below(table, "count", len(statistics.groups), together.position(z, side))
+
+
+def confidence_sums(
+    statistics: Any, n_bins: int, *, equal: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
+    groups, table = statistics.groups, statistics.groups.orders["doubt"]
+    if equal:
+        edges = (statistics.n - equal_edges(statistics.n, n_bins)).astype(float)[::-1]
+    else:
+        inner = whole(table, "doubt", groups.bits).position(1 - np.arange(1, n_bins) / n_bins, "right")
+        edges = np.concatenate([[statistics.n], inner, [0.0]])[::-1]
+    count, doubt, correct = binned(table, len(groups), edges, ("count", "doubt", "correct"))
+    return count, count - doubt, correct
+
+
+def confidence_bins(statistics: Any, n_bins: int, *, equal: bool) -> Any:
+    """The bins of ECE (or of ACE) of all samples."""
+    return (class_count_bins if equal else equal_width_bins)(statistics, n_bins)
+
+
+def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Sums over samples of a function (of shape (powers, samples)) of the z of each sample."""
+
+    def one(block: Block) -> FloatArray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(function(block.sums["z"] / block.count) @ block.count)
+
+    parts = getattr(statistics, f"by_{name}").map_blocks(one, ("z",), ties=False)
+    return np.asarray(np.sum(parts, axis=0))
+
+
+def group_moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, mean, and sum of squared deviations of a variable in each group."""
+    groups = statistics.groups
+    mean, spread = groups.moments[VARIABLES.index(variable)][:2]
+    return groups.count.astype(float), mean, spread
+
+
+def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, sums of doubt, and samples classified right, of each group."""
+    table, size = statistics.groups.orders["doubt"], len(statistics.groups)
+    count, doubt, correct = (
+        added(table.row, table.sums[name], size) for name in ("count", "doubt", "correct")
+    )
+    return count, doubt, correct
+
+
+def family(settings: Settings) -> Standard:
+    """The family that the settings name."""
+    return family_of(settings)

@@ -1,0 +1,162 @@
+"""The factor that stated uncertainties should be multiplied by, the bias, and how well both are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.families import Standard
+from uq_tracking.inference import read
+from uq_tracking.inference.limits import Influence, poisson_limits
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.statistics.grouped import Block, FloatArray
+
+FEW_ERRORS = 30
+"""Up to this many misclassified samples their number is taken for a Poisson number."""
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate with its limits, and how far a few units dominate it (see ``limits.Influence``)."""
+
+    value: float
+    low: float
+    high: float
+    dominance: float = 0.0
+
+
+def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
+    """Root of the mean squared standardised error.
+
+    Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts are z.
+    Under families without a fourth moment z itself has no interval.
+    """
+    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+        raise Undefined(
+            f"{statistics.counts['n_zero_std']} standard deviations are 0, so errors have no scale"
+        )
+    if read.group_count(statistics) is not None:
+        if not family.has_variance:
+            raise Undefined("the family has no variance, and of groups nothing else is known")
+        mean, influence = _grouped_square(statistics)
+    else:
+        mean, influence = _independent_square(statistics, family)
+    if mean <= 0 or not math.isfinite(influence.fourth):
+        raise Undefined("every error is 0" if mean <= 0 else "standardised errors overflow 64-bit numbers")
+    return _root(mean, influence, level)
+
+
+def _root(mean: float, influence: Influence, level: float) -> Estimated:
+    low, high = influence.limits(mean, level)
+    return Estimated(
+        math.sqrt(mean), math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0)), influence.dominance
+    )
+
+
+def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
+    """Gaussian scores of standardised errors: ``Phi^-1(F(z))``, computed in the nearer tail."""
+    if family.name == "gaussian":
+        return z
+    with np.errstate(divide="ignore"):
+        made = -special.ndtri(family.cdf(-np.abs(z)))
+    return np.asarray(np.minimum(made, 38.0) * np.sign(z))
+
+
+def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influence]:
+    n = statistics.n
+    if family.name == "gaussian":
+        mean = statistics.moments["z"].m2 / n + statistics.moments["z"].mean ** 2
+    else:
+        mean = read.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0] / n
+
+    def powers(z: FloatArray) -> FloatArray:
+        u = (np.square(normal_scores(family, z)) - mean) / n
+        square = u * u
+        return np.stack([square, square * u, square * square])
+
+    return float(mean), Influence(n, *read.power_sums(statistics, "z", powers).tolist())
+
+
+def _grouped_square(statistics: Any) -> tuple[float, Influence]:
+    count, mean, spread = read.group_moments(statistics, "z")
+    square = spread + count * mean**2
+    estimate = float(square.sum() / count.sum())
+    left = (square.sum() - square) / (count.sum() - count)
+    return estimate, Influence.left_out(left)
+
+
+def mean_bias(statistics: Any, level: float) -> Estimated:
+    """Mean of prediction less truth."""
+    moments = statistics.moments["error"]
+    if read.group_count(statistics) is not None:
+        count, mean, _ = read.group_moments(statistics, "error")
+        left = ((count * mean).sum() - count * mean) / (count.sum() - count)
+        influence = Influence.left_out(-left)
+    else:
+        n = statistics.n
+        influence = Influence(n, moments.m2 / n**2, 0.0, 3 * moments.m2**2 / n**5)
+    low, high = influence.limits(-moments.mean, level)
+    return Estimated(-moments.mean, low, high, influence.dominance)
+
+
+def error_scale(statistics: Any, level: float) -> Estimated:
+    """Errors of the predicted class over the errors that its probabilities admit."""
+    doubt = statistics.by_doubt.sum("doubt")
+    wrong = statistics.n - statistics.by_doubt.sum("correct")
+    if doubt <= 0:
+        raise Undefined("every stated probability is 1, so no error is admitted")
+    ratio = wrong / doubt
+    if read.group_count(statistics) is not None:
+        if wrong <= 0:
+            raise Undefined("no sample is misclassified, so groups show no spread")
+        count, own, correct = read.class_sums(statistics)
+        left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
+        influence = Influence.left_out(left)
+    elif wrong <= FEW_ERRORS:
+        low, high = poisson_limits(round(wrong), level)
+        return Estimated(ratio, low / doubt, high / doubt)
+    else:
+        influence = _binary_influence(statistics, ratio, doubt)
+    low, high = influence.limits(ratio, level)
+    return Estimated(ratio, max(low, 0.0), high, influence.dominance)
+
+
+def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
+    """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, whose doubts are those of their group."""
+
+    def powers(block: Block) -> FloatArray:
+        own, right = block.sums["doubt"] / block.count, block.sums["correct"]
+        hit, miss = -ratio * own / doubt, (1 - ratio * own) / doubt
+        return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
+
+    parts = statistics.by_doubt.map_blocks(powers, ("doubt", "correct"), ties=False)
+    return Influence(statistics.n, *np.sum(parts, axis=0).tolist())
+
+
+def confidence_gap(statistics: Any, level: float) -> Estimated:
+    """Mean confidence less accuracy."""
+    n, by = statistics.n, statistics.by_doubt
+    gap = (by.sum("correct") + by.sum("doubt")) / n
+    gap = 1 - gap
+    if read.group_count(statistics) is not None:
+        count, doubt, correct = read.class_sums(statistics)
+        own = count - doubt - correct
+        left = (own.sum() - own) / (count.sum() - count)
+        influence = Influence.left_out(left)
+    else:
+
+        def powers(block: Block) -> FloatArray:
+            doubt, right = block.sums["doubt"] / block.count, block.sums["correct"]
+            hit, miss = (-doubt - gap) / n, (1 - doubt - gap) / n
+            return np.asarray(
+                [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
+            )
+
+        parts = by.map_blocks(powers, ("doubt", "correct"), ties=False)
+        influence = Influence(n, *np.sum(parts, axis=0).tolist())
+    low, high = influence.limits(gap, level)
+    return Estimated(gap, low, high, influence.dominance)

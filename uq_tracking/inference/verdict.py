@@ -1,0 +1,278 @@
+"""The verdict: what a report says of its model, every word of it the outcome of a test.
+
+===================  ==================================================================================
+calibration          scale and shape are tested at 2.5 % each, so together at most 5 % of calibrated
+                     models are called anything else
+scale                overconfident where its 97.5 % interval lies above 1, underconfident below
+shape                a regression: Kolmogorov-Smirnov on F(y), of groups by their own covariance; a
+                     classification: the noise floor of ``ece``
+ranking              95 % interval of the area under the random gain: "useful" above 0
+bias                 95 % interval of the mean error
+===================  ==================================================================================
+
+Scale is the root of the mean squared standardised error, or the errors made over those that the probabilities admit.
+Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing
+from most samples of such data. Then only overconfidence can be concluded from the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from uq_tracking.inference import read, scale, words
+from uq_tracking.inference.gaps import largest
+from uq_tracking.inference.limits import DOMINATED
+from uq_tracking.inference.noise import (
+    FEWEST_GROUPS,
+    TRUSTED_GROUPS,
+    NoiseFloor,
+    floor_of,
+    group_moves,
+    kolmogorov_floor,
+    left_out_moves,
+    multivariate_t,
+)
+from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.metrics.calibration import pit_ks
+from uq_tracking.metrics.classification import sparsification_brier
+from uq_tracking.metrics.ranking import FRACTIONS, sparsification
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import FloatArray
+
+Calibration = Literal[
+    "overconfident",
+    "underconfident",
+    "consistent with calibrated",
+    "miscalibrated in shape",
+    "not enough data",
+]
+Ranking = Literal["useful", "no better than constant", "worse than constant", "not enough data"]
+
+TEST_LEVEL = 0.975
+"""Of the tests of scale and of shape, which are two."""
+LEVEL = 0.95
+FEWEST_SAMPLES = 20
+"""Below this number of independent samples no test is made."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the data say of a model's uncertainties.
+
+    Attributes
+    ----------
+    calibration : {"overconfident", "underconfident", "consistent with calibrated", "miscalibrated in shape", \
+"not enough data"}
+    scale : Estimate or None
+        Factor that standard deviations (a classification: probabilities of error) should be multiplied by, with a
+        97.5 % interval; above 1 is overconfident.
+    shape_p : float or None
+        p-value of the test of shape.
+    ranking : {"useful", "no better than constant", "worse than constant", "not enough data"}
+    recovered : float or None
+        Share of the oracle's gain over a random order that sorting by uncertainty brings: 1 for the oracle, 0 for a
+        constant.
+    bias : Estimate or None
+        Mean of prediction less truth; of a classification, mean confidence less accuracy.
+    enough_data : bool
+        Whether calibration could be tested.
+    text : str
+        Two or three plain sentences.
+    caveats : tuple of str
+        What limits the trust in them, a sentence each.
+    """
+
+    calibration: Calibration
+    scale: Estimate | None
+    shape_p: float | None
+    ranking: Ranking
+    recovered: float | None
+    bias: Estimate | None
+    enough_data: bool
+    text: str
+    caveats: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "caveats": list(self.caveats)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Verdict:
+        """Inverse of ``to_dict``; unknown names (of a newer version) are left out."""
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        parts = {name: known[name] and Estimate(**known[name]) for name in ("scale", "bias")}
+        return cls(**{**known, **parts, "caveats": tuple(known.get("caveats", ()))})
+
+
+def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[str, NoiseFloor]) -> Verdict:
+    """The verdict on statistics; a task it cannot judge has "not enough data"."""
+    tests = _Tests(statistics, task, settings, noise)
+    reason = tests.too_little()
+    if reason:
+        return no_verdict(reason)
+    caveats = list(tests.caveats())
+    factor, dominated = tests.scale(caveats)
+    shape_p = tests.shape()
+    calibration = _calibration(factor, dominated, shape_p)
+    ranking, recovered = tests.ranking(caveats)
+    bias = tests.bias()
+    text = words.sentences(task, calibration, factor, shape_p, ranking, recovered, bias, settings)
+    return Verdict(
+        calibration,
+        factor,
+        shape_p,
+        ranking,
+        recovered,
+        bias,
+        calibration != "not enough data",
+        text,
+        tuple(caveats),
+    )
+
+
+def no_verdict(reason: str) -> Verdict:
+    """The verdict where no test is possible, and why."""
+    text = f"Not enough data to judge: {reason}."
+    return Verdict("not enough data", None, None, "not enough data", None, None, False, text)
+
+
+def _calibration(factor: Estimate | None, dominated: bool, shape_p: float | None) -> Calibration:
+    if factor is not None and factor.low > 1:
+        return "overconfident"
+    if factor is not None and factor.high < 1 and not dominated:
+        return "underconfident"
+    if shape_p is not None and shape_p < 1 - TEST_LEVEL:
+        return "miscalibrated in shape"
+    if factor is None and shape_p is None:
+        return "not enough data"
+    return "consistent with calibrated"
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The tests behind the words."""
+
+    statistics: Any
+    task: str
+    settings: Settings
+    noise: Mapping[str, NoiseFloor]
+
+    def too_little(self) -> str | None:
+        """Why nothing can be tested, or None."""
+        groups = read.group_count(self.statistics)
+        if self.task not in ("regression", "classification"):
+            return f"there is no test for the task {self.task}"
+        if groups is not None and groups < FEWEST_GROUPS:
+            return f"{groups} {'group is' if groups == 1 else 'groups are'} too few, a test takes {FEWEST_GROUPS}"
+        if groups is None and self.statistics.n < FEWEST_SAMPLES:
+            n = self.statistics.n
+            return f"{n} {'sample is' if n == 1 else 'samples are'} too few, a test takes {FEWEST_SAMPLES}"
+        return None
+
+    def caveats(self) -> list[str]:
+        """What the number of units alone says."""
+        groups = read.group_count(self.statistics)
+        if groups is None:
+            return ["Samples are taken as independent; where they are not (pixels, time steps), give groups."]
+        if groups < TRUSTED_GROUPS:
+            return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
+        return []
+
+    def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool]:
+        """The scale, and whether few units dominate it."""
+        try:
+            if self.task == "regression":
+                found = scale.std_scale(self.statistics, read.family(self.settings), TEST_LEVEL)
+            else:
+                found = scale.error_scale(self.statistics, TEST_LEVEL)
+        except Undefined as reason:
+            caveats.append(f"The scale is not tested: {reason}.")
+            return None, False
+        dominated = found.dominance > DOMINATED
+        if dominated:
+            units = "samples" if read.group_count(self.statistics) is None else "groups"
+            caveats.append(
+                f"A few {units} carry most of the spread (heavy tails): intervals may be too narrow, and rare large "
+                "errors may be missing from these data."
+            )
+        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated
+
+    def shape(self) -> float | None:
+        """p-value of the test of shape, or None."""
+        if self.task == "classification":
+            floor = self.noise.get("ece") or self._floor_of_ece()
+            return None if floor is None else floor.p
+        if self.statistics.counts["n_zero_std"] and self.statistics.moments["std"].low <= 0:
+            return None
+        if read.group_count(self.statistics) is None:
+            known = self.noise.get("pit_ks")
+            return (
+                known.p
+                if known
+                else kolmogorov_floor(self.statistics.n, pit_ks(self.statistics, self.settings)).p
+            )
+        moves, weights = group_moves(self.statistics, "quantiles", self.settings)
+        observed = read.below_quantiles(self.statistics, read.family(self.settings), LEVELS).sum(axis=0)
+        gap = float(np.abs(observed / self.statistics.n - LEVELS).max())
+        return floor_of(np.sort(largest(multivariate_t(left_out_moves(moves)), weights)), gap).p
+
+    def _floor_of_ece(self) -> NoiseFloor | None:
+        from uq_tracking.inference.noise import noise_floors
+        from uq_tracking.metrics.classification import ece
+
+        value = ece(self.statistics, self.settings)
+        return noise_floors(self.statistics, self.task, self.settings, {"ece": value}).get("ece")
+
+    def ranking(self, caveats: list[str]) -> tuple[Ranking, float | None]:
+        """Whether uncertainty sorts errors, and the share of the oracle's gain."""
+        try:
+            model, oracle, mean = self._curves()
+        except Undefined:
+            return "not enough data", None
+        gain, best = (float(np.trapezoid(1 - curve, FRACTIONS)) for curve in (model, oracle))
+        recovered = gain / best if best > 1e-12 else None
+        if abs(gain) < 1e-9:
+            return "no better than constant", recovered
+        influence = gain_influence(self.statistics, self.task, model, mean)
+        low, high = influence.limits(gain, LEVEL)
+        if not low <= high:  # a single sample carries every error
+            return "not enough data", recovered
+        return (
+            "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
+        ), recovered
+
+    def _curves(self) -> tuple[FloatArray, FloatArray, float]:
+        """Sparsification curves of model and oracle, and the mean error."""
+        if self.task == "classification":
+            curve = sparsification_brier(self.statistics)
+            mean = self.statistics.by_brier.sum("brier") / self.statistics.n
+        else:
+            curve = sparsification(self.statistics, "sq_error")
+            mean = self.statistics.by_abs_error.sum("sq_error") / self.statistics.n
+        return curve.model, curve.oracle, mean
+
+    def bias(self) -> Estimate | None:
+        """Mean error, or mean confidence less accuracy."""
+        find = scale.mean_bias if self.task == "regression" else scale.confidence_gap
+        found = find(self.statistics, LEVEL)
+        return Estimate(found.value, found.low, found.high, LEVEL)

@@ -1,0 +1,132 @@
+"""The sentences of a verdict."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from uq_tracking.settings import Settings
+
+if TYPE_CHECKING:
+    from uq_tracking.inference.verdict import Estimate
+
+SLIGHT = 1.05
+"""Factors below this are called slight."""
+
+
+def sentences(
+    task: str,
+    calibration: str,
+    scale: Estimate | None,
+    shape_p: float | None,
+    ranking: str,
+    recovered: float | None,
+    bias: Estimate | None,
+    settings: Settings,
+) -> str:
+    """Two or three plain sentences: calibration, ranking, and bias where there is one."""
+    first = _of_probabilities if task == "classification" else _of_deviations
+    parts = [first(calibration, scale, shape_p, settings), _ranking(ranking, recovered)]
+    if task == "regression" and bias is not None and not bias.low <= 0 <= bias.high:
+        parts.append(_bias(bias, settings))
+    return " ".join(part for part in parts if part)
+
+
+def _of_deviations(
+    calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
+) -> str:
+    if calibration == "overconfident" and scale is not None:
+        value, low, high = _factors(scale.value, scale.low, scale.high)
+        return (
+            f"{_degree('Overconfident', scale.value)}: stated standard deviations are {value} times too small "
+            f"({low} to {high})."
+        )
+    if calibration == "underconfident" and scale is not None:
+        inverse = [1 / part if part > 0 else math.inf for part in (scale.value, scale.high, scale.low)]
+        value, low, high = _factors(*inverse)
+        return (
+            f"{_degree('Underconfident', inverse[0])}: stated standard deviations are {value} times too large "
+            f"({low} to {high})."
+        )
+    if calibration == "miscalibrated in shape":
+        family = "stated" if settings.family == "gaussian" else f"stated {settings.family.replace('_', ' ')}"
+        return (
+            f"Miscalibrated in shape: errors do not follow the {family} distribution (p {_p(shape_p)})"
+            f"{_though_scale(scale)}."
+        )
+    if calibration == "consistent with calibrated":
+        return f"Consistent with calibrated{_within(scale)}."
+    return "Not enough data to judge calibration."
+
+
+def _of_probabilities(
+    calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
+) -> str:
+    if calibration in ("overconfident", "underconfident") and scale is not None:
+        value, low, high = _factors(scale.value, scale.low, scale.high)
+        if calibration == "overconfident":
+            return (
+                f"{_degree('Overconfident', scale.value)}: {value} times as many errors as its probabilities admit "
+                f"({low} to {high})."
+            )
+        degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
+        return f"{degree}: only {value} times the errors that its probabilities admit ({low} to {high})."
+    if calibration == "miscalibrated in shape":
+        return (
+            f"Miscalibrated in shape: probabilities are too high at some levels and too low at others "
+            f"(p {_p(shape_p)}){_though_scale(scale)}."
+        )
+    if calibration == "consistent with calibrated":
+        return f"Consistent with calibrated{_within(scale)}."
+    return "Not enough data to judge calibration."
+
+
+def _within(scale: Estimate | None) -> str:
+    """How large a scale error is still possible."""
+    if scale is None:
+        return ""
+    value, low, high = _factors(scale.value, scale.low, scale.high)
+    return f": no scale error is found (best factor {value}, {low} to {high})"
+
+
+def _though_scale(scale: Estimate | None) -> str:
+    if scale is None:
+        return ""
+    value, low, high = _factors(scale.value, scale.low, scale.high)
+    return f"; their scale is {value} times the stated one ({low} to {high})"
+
+
+def _ranking(ranking: str, recovered: float | None) -> str:
+    share = (
+        ""
+        if recovered is None
+        else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
+    )
+    words = {
+        "useful": f"It knows where it errs{share}.",
+        "no better than constant": "Its uncertainty ranks errors no better than a constant would.",
+        "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
+    }
+    return words.get(ranking, "")
+
+
+def _bias(bias: Estimate, settings: Settings) -> str:
+    unit = f" {settings.unit}" if settings.unit else ""
+    side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
+    low, high = sorted((sign * bias.low, sign * bias.high))
+    return f"Predictions are {sign * bias.value:.3g}{unit} too {side} on average ({low:.3g} to {high:.3g})."
+
+
+def _degree(word: str, factor: float) -> str:
+    return f"Slightly {word.lower()}" if factor < SLIGHT else word
+
+
+def _factors(value: float, low: float, high: float) -> list[str]:
+    """A factor and its limits with as many decimals as the limits are apart."""
+    half = (high - low) / 2
+    decimals = max(2, -math.floor(math.log10(half))) if 0 < half < math.inf else 2
+    return [f"{part:.{min(decimals, 6)}f}" if part < 100 else f"{part:.3g}" for part in (value, low, high)]
+
+
+def _p(p: float | None) -> str:
+    return "unknown" if p is None else "< 0.001" if p < 0.001 else f"= {p:.2g}"

@@ -1,0 +1,177 @@
+"""Distribution objects, scored by their own distribution function and density."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.errors import InputTypeError, ShapeError
+from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT
+from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.inputs.forms.laws import Law, read_law
+from uq_tracking.inputs.forms.mixture import score_mixture
+from uq_tracking.inputs.forms.quadrature import crps_by_quadrature
+from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, quantile_scores
+
+LOCATION_SCALE: dict[str, Standard] = {
+    "norm": GAUSSIAN,
+    "laplace": LAPLACE,
+    "uniform": UNIFORM,
+    "logistic": LOGISTIC,
+}
+TAIL = 1e-12
+"""Probability beyond which the sum of a discrete distribution's CRPS ends, on each side."""
+MOST_TERMS = 100_000
+
+
+def score_distribution(target: FloatArray, dist: Any, *, quantiles: bool = False) -> Scored:
+    """Score a distribution object.
+
+    ==========  =======================================================================================
+    PIT         ``F(y)``; of a discrete distribution spread over ``[F(y) - P(y), F(y)]``
+    ``nll``     minus the logarithm of the density, or of the probability of a discrete distribution
+    ``crps``    in closed form for normal, Laplace, logistic, uniform, Student t, Cauchy, gamma, exponential,
+                lognormal and mixtures of normals, as a sum for discrete distributions, else by quadrature to 1e-6
+    ==========  =======================================================================================
+
+    Parameters
+    ----------
+    target : array, any shape
+    dist
+        One distribution per sample; its parameters have the target's shape, or broadcast to it.
+    quantiles : bool
+        Also find the 199 quantiles of every sample that interval and quantile scores need.
+
+    Raises
+    ------
+    InputTypeError
+        It cannot be read; see `read_law`.
+    ShapeError
+        Its shape is another than the target's.
+    """
+    law, y = read_law(dist), target.astype(np.float64)
+    if law.mixture is not None:
+        parts = [np.moveaxis(part, -1, 0) for part in law.mixture]
+        shape = (len(parts[0]), *target.shape)
+        means, stds, weights = (_spread_out(part, shape, dist) for part in parts)
+        return score_mixture(target, means, stds, weights, quantiles=quantiles)
+    with np.errstate(all="ignore"):
+        made = _columns(y, law, dist)
+        if quantiles and law.quantile is not None:
+            made |= _quantile_columns(y, law)
+    return Scored("distribution", made)
+
+
+def _spread_out(values: FloatArray | None, shape: tuple[int, ...], dist: Any) -> FloatArray:
+    if values is None:
+        return np.full(shape, np.nan)
+    if np.ndim(values) and values.shape != shape and np.size(values) > 1:
+        raise ShapeError(
+            f"{type(dist).__name__} has shape {values.shape}, the target {shape}; pass one distribution per sample"
+        )
+    return np.broadcast_to(values, shape)
+
+
+def _columns(y: FloatArray, law: Law, dist: Any) -> Columns:
+    if law.cdf is None or law.log_density is None:
+        raise InputTypeError(f"{type(dist).__name__} has no cdf and log density")
+    mean = _spread_out(law.mean, y.shape, dist)
+    std = _spread_out(law.std, y.shape, dist)
+    high = np.clip(law.cdf(y), 0, 1)
+    low = high if law.mass is None else np.clip(high - law.mass(y), 0, 1)
+    return {
+        "mean": np.array(mean),
+        "std": np.array(std),
+        "pit_low": low,
+        "pit_high": high,
+        "size": np.ones(y.shape),
+        "nll": -law.log_density(y),
+        "crps": _crps(y, law, mean, std),
+    }
+
+
+def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatArray:
+    name = getattr(getattr(law.named, "dist", None), "name", "")
+    if name in LOCATION_SCALE:
+        return std * LOCATION_SCALE[name].crps((y - mean) / std)
+    if name in CLOSED:
+        shapes, loc, scale = law.named.dist._parse_args(*law.named.args, **law.named.kwds)
+        return np.asarray(scale * CLOSED[name]((y - loc) / scale, *shapes), dtype=float)
+    if law.mass is not None:
+        return _discrete(y, law)
+    spread = np.where(np.isfinite(std) & (std > 0), std, 1.0)
+    centre = np.where(np.isfinite(mean), mean, y)
+    if law.quantile is not None:  # wherever the moments do not exist or mislead, these do not
+        quarter, centre, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
+        spread = np.where(rest > quarter, rest - quarter, spread)
+    cdf, sf = law.cdf, law.sf
+    if cdf is None:
+        return np.full(y.shape, np.nan)
+    return crps_by_quadrature(y, cdf, sf or (lambda x: 1 - cdf(x)), centre, spread)
+
+
+def _t(z: FloatArray, df: Any) -> FloatArray:
+    """Student t of every degree of freedom that occurs; scipy's has location 0 and scale 1."""
+    z, df = np.broadcast_arrays(z, np.asarray(df, dtype=float))
+    made = np.empty(z.shape)
+    for dof in np.unique(df):
+        here, family = df == dof, StudentT(float(dof))
+        width = math.sqrt(dof / (dof - 2)) if family.has_variance else 1.0
+        made[here] = width * family.crps(z[here] / width) if family.has_crps else np.nan
+    return made
+
+
+def _gamma(z: FloatArray, a: Any) -> FloatArray:
+    """``z (2 F_a(z) - 1) - a (2 F_(a+1)(z) - 1) - 1 / B(1/2, a)``, Jordan et al. 2019."""
+    x = np.maximum(z, 0)
+    own, next_one = special.gammainc(a, x), special.gammainc(np.asarray(a) + 1, x)
+    return np.asarray(z * (2 * own - 1) - a * (2 * next_one - 1) - 1 / special.beta(0.5, a))
+
+
+def _exponential(z: FloatArray) -> FloatArray:
+    return np.asarray(np.abs(z) + 2 * np.expm1(-np.maximum(z, 0)) + 0.5)
+
+
+def _lognormal(z: FloatArray, s: Any) -> FloatArray:
+    """``z (2 F(z) - 1) - 2 exp(s^2/2) (Phi(log z / s - s) + Phi(s / sqrt 2) - 1)``, Baran and Lerch 2015."""
+    log = np.log(np.maximum(z, 0)) / s
+    tail = special.ndtr(log - s) + special.ndtr(s / math.sqrt(2)) - 1
+    return np.asarray(z * (2 * special.ndtr(log) - 1) - 2 * np.exp(np.square(s) / 2) * tail)
+
+
+CLOSED: dict[str, Any] = {
+    "t": _t,
+    "cauchy": lambda z: StudentT(1.0).crps(z),
+    "gamma": _gamma,
+    "expon": _exponential,
+    "lognorm": _lognormal,
+}
+
+
+def _discrete(y: FloatArray, law: Law) -> FloatArray:
+    """Sum over the integers of ``(F(k) - 1[k >= y])^2``; the truth may lie between two of them."""
+    if law.cdf is None or law.quantile is None:
+        return np.full(y.shape, np.nan)
+    first = np.minimum(law.quantile(np.full(y.shape, TAIL)), np.floor(y))
+    last = np.maximum(law.quantile(np.full(y.shape, 1 - TAIL)), np.ceil(y))
+    begin, end = np.nanmin(first), np.nanmax(last)
+    if not end - begin <= MOST_TERMS:
+        return np.full(y.shape, np.nan)
+    total = np.zeros(y.shape)
+    for k in np.arange(begin, end + 1):
+        share = law.cdf(np.full(y.shape, k))
+        above = np.clip(k + 1 - y, 0, 1)  # the part of [k, k + 1] that lies above the truth
+        total += (1 - above) * np.square(share) + above * np.square(1 - share)
+    return total
+
+
+def _quantile_columns(y: FloatArray, law: Law) -> Columns:
+    quantile = law.quantile
+    if quantile is None:
+        return {}
+    found = np.stack([np.asarray(quantile(np.full(y.shape, level))) for level in EVERY_LEVEL], axis=-1)
+    made = quantile_scores(y.reshape(-1), found.reshape(-1, len(EVERY_LEVEL)))
+    return {name: column.reshape(y.shape) for name, column in made.items()}

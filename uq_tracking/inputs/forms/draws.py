@@ -1,0 +1,115 @@
+"""Draws from a predictive distribution, scored by their order alone: nothing is fitted to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
+
+FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
+"""Draws from which on the outermost quantile of a score lies between two draws: level 1/(M + 1) or above."""
+
+
+def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
+    """Score draws.
+
+    Parameters
+    ----------
+    target : array, any shape
+    draws : array, shape (M, ...)
+        NaN draws are left out; a sample with fewer than two has a NaN std.
+    """
+    quantiles = len(EVERY_LEVEL) if len(draws) >= min(FEWEST_DRAWS.values()) else 0
+    return Scored("draws", in_blocks(draw_columns, target, draws, cost=3 * (len(draws) + quantiles)))
+
+
+def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
+    """Everything that M exchangeable draws say of each sample.
+
+    With r draws below the truth and t equal to it, its probability integral transform is spread over
+    ``[r / (M + 1), (r + t + 1) / (M + 1)]``: for a truth that is exchangeable with the draws that spread is exactly
+    uniform, for any M.
+
+    ==================  ==========================================================================
+    ``mean``            of the draws
+    ``std``             root of ``(1 + 1/M)`` times their variance (``ddof=1``): the variance of a further draw
+                        about their mean
+    ``crps``            fair: ``mean |x - y| - sum over i < j of |x_i - x_j| / (M (M - 1))`` [1]_
+    ``crps_ensemble``   of the empirical distribution: the same with ``M^2``
+    quantiles           type 6 of Hyndman and Fan 1996, the inverse of the rule above
+    ==================  ==========================================================================
+
+    Parameters
+    ----------
+    target : float64 array, shape (n,)
+    draws : float64 array, shape (M, n)
+
+    References
+    ----------
+    .. [1] Ferro, 2014, Quarterly Journal of the Royal Meteorological Society 140.
+
+    Examples
+    --------
+    >>> made = draw_columns(np.array([2.0]), np.array([[1.0], [2.0], [4.0]]))
+    >>> float(made["pit_low"][0]), float(made["pit_high"][0]), float(made["crps"][0].round(6))
+    (0.25, 0.75, 0.0)
+    """
+    ordered = np.sort(np.ascontiguousarray(draws.T), axis=1)  # NaN comes last
+    there = np.isfinite(ordered) | np.isinf(ordered)
+    whole = bool(there.all())
+    size = np.full(len(target), float(draws.shape[0])) if whole else there.sum(axis=1).astype(float)
+    y = target[:, None]
+    below, upto = (ordered < y).sum(axis=1), (ordered <= y).sum(axis=1)
+    kept = ordered if whole else np.where(there, ordered, 0.0)
+    mean = kept.sum(axis=1) / size
+    centred = ordered - mean[:, None]
+    if not whole:
+        centred[~there] = 0.0
+    variance = np.einsum("nm,nm->n", centred, centred) / (size - 1)
+    distance = np.abs(centred - (y - mean[:, None]))
+    if not whole:
+        distance[~there] = 0.0
+    distance = distance.sum(axis=1) / size
+    weight = 2 * np.arange(1, draws.shape[0] + 1) - size[:, None] - 1
+    spread = np.einsum("nm,nm->n", weight, centred)
+    made = {
+        "mean": mean,
+        "std": np.sqrt((1 + 1 / size) * variance),
+        "pit_low": below / (size + 1),
+        "pit_high": (upto + 1) / (size + 1),
+        "size": size,
+        "crps": distance - spread / (size * (size - 1)),
+        "crps_ensemble": distance - spread / (size * size),
+    }
+    return {**made, **_quantile_columns(target, ordered, size)}
+
+
+def _quantile_columns(target: FloatArray, ordered: FloatArray, size: FloatArray) -> Columns:
+    """Scores of the draws' quantiles, NaN for samples with too few draws."""
+    wanted = {name: least for name, least in FEWEST_DRAWS.items() if len(ordered[0]) >= least}
+    if not wanted:
+        return {}
+    if "pinball" in wanted:
+        found = quantile_scores(target, draw_quantiles(ordered, size, EVERY_LEVEL))
+    else:
+        edges = draw_quantiles(ordered, size, np.asarray([0.025, 0.975]))
+        found = {"interval_width_95": edges[:, 1] - edges[:, 0]}
+    return {name: np.where(size >= least, found[name], np.nan) for name, least in wanted.items()}
+
+
+def draw_quantiles(ordered: FloatArray, size: FloatArray, levels: FloatArray) -> FloatArray:
+    """Quantiles of type 6 (numpy's "weibull") of sorted draws, NaN last; shape (n, levels).
+
+    Examples
+    --------
+    >>> draw_quantiles(np.array([[1.0, 2.0, 4.0]]), np.array([3.0]), np.array([0.25, 0.6]))
+    array([[1. , 2.8]])
+    """
+    rank = np.clip((size[:, None] + 1) * levels, 1, size[:, None])
+    rank = np.where(np.abs(rank - np.rint(rank)) < 1e-9, np.rint(rank), rank)  # 0.29 * 100 is 28.999...
+    left = np.floor(rank).astype(np.int64)
+    low = np.take_along_axis(ordered, left - 1, axis=1)
+    high = np.take_along_axis(ordered, np.minimum(left, size[:, None].astype(np.int64) - 1), axis=1)
+    part = rank - left
+    return np.asarray(np.where(part > 0, low + part * (high - low), low))

@@ -1,0 +1,114 @@
+"""What a form of predictive distribution comes to: one value per sample of everything it determines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inputs.convert import FloatArray
+from uq_tracking.inputs.validation import BLOCK
+
+Columns = dict[str, FloatArray]
+
+SCORES = (
+    "nll",
+    "crps",
+    "crps_ensemble",
+    "pinball",
+    "interval_score",
+    "interval_width_95",
+    "quadratic_score",
+    "spherical_score",
+    "wis",
+    "inside_50",
+    "inside_90",
+    "inside_95",
+    "inside_widest",
+    "width_widest",
+)
+"""What is summed over the samples; a form leaves out what it does not determine."""
+
+LEVELS = np.arange(1, 100) / 100
+"""Levels of ``pinball``, and of the central intervals of ``interval_score``."""
+
+EVERY_LEVEL = np.arange(1, 200) / 200
+"""Quantile levels that these two need together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A predictive distribution at the truth.
+
+    Attributes
+    ----------
+    form : str
+        What was scored: ``draws``, ``mixture``, ``quantiles``, ``interval``, ``distribution``, ``density``.
+    columns : dict of arrays, each of the target's shape
+        ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval that the probability integral
+        transform is spread over (equal where the distribution is continuous); ``size``, the number of draws or
+        levels; and any of `SCORES`.
+    facts : dict
+        What has to agree for statistics to be merged, beside the form: ``levels`` of quantiles.
+    counts : dict of int
+        ``n_crossed``.
+    """
+
+    form: str
+    columns: Mapping[str, FloatArray]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def in_blocks(
+    function: Callable[..., Columns], target: FloatArray, *members: FloatArray, cost: int = 1
+) -> Columns:
+    """Apply a function of 1-D float64 blocks of the target and (M, block) blocks of what belongs to it.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(target, *members) -> columns``.
+    target : array, any shape
+    *members : arrays, shape (M, ...)
+        Their other axes are the target's.
+    cost : int
+        Numbers in memory per sample, at once; blocks hold about half a million.
+    """
+    flat = target.reshape(-1)
+    rows = [array.reshape(len(array), -1) for array in members]
+    step = max(1, 8 * BLOCK // max(cost, 1))
+    made: Columns = {}
+    with np.errstate(all="ignore"):  # what is not finite is found and named by the validation
+        for start in range(0, max(len(flat), 1), step):
+            part = slice(start, start + step)
+            found = function(
+                flat[part].astype(np.float64), *(row[:, part].astype(np.float64) for row in rows)
+            )
+            if not made:
+                made = {name: np.empty(len(flat)) for name in found}
+            for name, column in found.items():
+                made[name][part] = column
+    return {name: column.reshape(target.shape) for name, column in made.items()}
+
+
+def quantile_scores(target: FloatArray, quantiles: FloatArray) -> Columns:
+    """``pinball``, ``interval_score`` and ``interval_width_95`` from the quantiles at `EVERY_LEVEL`.
+
+    Parameters
+    ----------
+    target : array, shape (n,)
+    quantiles : array, shape (n, 199)
+    """
+    gap = target[:, None] - quantiles
+    loss = np.maximum(EVERY_LEVEL * gap, (EVERY_LEVEL - 1) * gap)
+    # The Winkler score of level p is 2 / (1 - p) times the pinball losses at (1 - p)/2 and (1 + p)/2.
+    lower, upper = loss[:, :99][:, ::-1], loss[:, 100:]
+    winkler = (lower + upper) * (2 / (1 - LEVELS))
+    return {
+        "pinball": loss[:, 1::2].mean(axis=1),
+        "interval_score": winkler.mean(axis=1),
+        "interval_width_95": quantiles[:, 194] - quantiles[:, 4],
+    }

@@ -1,0 +1,203 @@
+"""Every metric, curve, figure, recalibration and tracker there is: the plugin manager and what it finds.
+
+pluggy discovers; typed classes do the work. Plugins are asked once per process, never per log call. What this package
+itself offers comes from plugins too, registered by dotted name: nothing here imports what it looks up.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module, metadata
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pluggy
+
+from uq_tracking import hookspecs
+from uq_tracking.errors import PluginError, TrackingWarning
+from uq_tracking.hookspecs import GROUP
+
+if TYPE_CHECKING:
+    from uq_tracking.curves.spec import CurveSpec
+    from uq_tracking.drawings import FigureSpec, MapSpec
+    from uq_tracking.metrics.registry import Metric
+    from uq_tracking.recalibration import Recalibrator
+    from uq_tracking.tracking.backend import Backend
+
+PIN_VARIABLE = "UQ_TRACKING_PLUGINS"
+
+BUILT_IN = (
+    "uq_tracking.metrics.accuracy",
+    "uq_tracking.metrics.scoring",
+    "uq_tracking.metrics.calibration",
+    "uq_tracking.metrics.ranking",
+    "uq_tracking.metrics.spread",
+    "uq_tracking.metrics.classification",
+    "uq_tracking.metrics.reference",
+    "uq_tracking.curves.regression",
+    "uq_tracking.curves.classification",
+    "uq_tracking.recalibration.methods",
+    "uq_tracking.drawings",
+    "uq_tracking.tracking.directory",
+)
+"""Plugins of this package; metrics of one family and curves are reported in the order in which they stand here."""
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@lru_cache(maxsize=1)
+def manager() -> pluggy.PluginManager:
+    """The plugin manager, built on first use; ``reload`` makes it look again."""
+    found = pluggy.PluginManager(GROUP)
+    found.add_hookspecs(hookspecs)
+    for name in BUILT_IN:
+        found.register(import_module(name), name)
+    for point in _entry_points():
+        try:
+            found.register(point.load(), point.name)
+        except Exception as error:  # another distribution's module may raise anything
+            _warn_skipped(point.name, error)
+    return found
+
+
+def _entry_points() -> Iterable[metadata.EntryPoint]:
+    """Installed plugins, or those that ``UQ_TRACKING_PLUGINS`` (comma-separated names) pins."""
+    found = {point.name: point for point in metadata.entry_points(group=GROUP)}
+    pinned = os.environ.get(PIN_VARIABLE)
+    if pinned is None:
+        return [found[name] for name in sorted(found)]
+    wanted = [name.strip() for name in pinned.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in found]
+    if unknown:
+        raise PluginError(
+            f"{PIN_VARIABLE} names {', '.join(unknown)}, but the installed plugins are {', '.join(sorted(found))}"
+        )
+    return [found[name] for name in wanted]
+
+
+def _warn_skipped(name: str, error: Exception) -> None:
+    warnings.warn(
+        f"plugin {name!r} is skipped: {type(error).__name__}: {error}", TrackingWarning, stacklevel=3
+    )
+
+
+def declare(hook: str, item: Any, function: F) -> F:
+    """Attach an item to the function it is made of; plugins whose module holds the function offer it.
+
+    ``@metric`` and ``@curve`` declare with this, as pluggy marks the implementation of a hook.
+    """
+    vars(function).setdefault(hook, []).append(item)
+    return function
+
+
+def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
+    """Everything that plugins declare or return for one hook, by name.
+
+    A plugin that raises is skipped with a warning.
+
+    Raises
+    ------
+    PluginError
+        Two plugins claim one name; the message names both.
+    """
+    found: dict[str, Any] = {}
+    owner: dict[str, str] = {}
+    for plugin_name, plugin in manager().list_name_plugin():
+        try:
+            items = list(_offered(plugin, hook))
+        except Exception as error:
+            _warn_skipped(plugin_name, error)
+            continue
+        for item in items:
+            name = name_of(item)
+            if found.setdefault(name, item) is not item:
+                raise PluginError(
+                    f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}"
+                )
+            owner.setdefault(name, plugin_name)
+    return found
+
+
+def _offered(plugin: Any, hook: str) -> Iterator[Any]:
+    for value in vars(plugin).values():
+        if isinstance(value, FunctionType):
+            yield from vars(value).get(hook, ())
+    function = getattr(plugin, hook, None)
+    if function is not None:
+        yield from function()
+
+
+def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
+    """Items of one task by name; a name is unique within its task."""
+    found = collect(hook, lambda item: f"{item.task}/{getattr(item, name)}")
+    return {getattr(item, name): item for item in found.values() if item.task == task}
+
+
+def named(dotted: str) -> Callable[..., Any]:
+    """The function of a dotted name, imported when it is called.
+
+    >>> named("math.hypot")(3, 4)
+    5.0
+    """
+    module, _, name = dotted.rpartition(".")
+
+    def call(*args: Any, **options: Any) -> Any:
+        return getattr(import_module(module), name)(*args, **options)
+
+    return call
+
+
+@lru_cache
+def metrics(task: str = "regression") -> dict[str, Metric]:
+    """Metrics of a task by key, family by family."""
+    found: dict[str, Metric] = _of_task("uq_metrics", task, "key")
+    return dict(sorted(found.items(), key=lambda item: item[1].family_place))
+
+
+@lru_cache
+def curves(task: str = "regression") -> dict[str, CurveSpec]:
+    """Curves of a task by name; comparisons show them in this order."""
+    return _of_task("uq_curves", task)
+
+
+@lru_cache
+def figures(task: str = "regression") -> dict[str, FigureSpec]:
+    """Figures of a report of a task by name."""
+    return _of_task("uq_figures", task)
+
+
+@lru_cache
+def maps(task: str = "regression") -> dict[str, MapSpec]:
+    """Panels of a case of spatial predictions of a task by name."""
+    return _of_task("uq_maps", task)
+
+
+@lru_cache
+def recalibrators() -> dict[str, Recalibrator]:
+    """Methods of recalibration by name."""
+    return collect("uq_recalibrators", lambda method: method.name)
+
+
+@lru_cache
+def backends() -> dict[str, Backend]:
+    """Trackers by name."""
+    return collect("uq_backends", lambda backend: backend.name)
+
+
+LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends)
+
+
+def forget() -> None:
+    """Ask the registered plugins again when one is next looked up."""
+    for lookup in LOOKUPS:
+        lookup.cache_clear()
+
+
+def reload() -> None:
+    """Forget the plugins found so far, so that the next use looks for installed ones again."""
+    manager.cache_clear()
+    forget()

@@ -1,0 +1,5 @@
+"""Tables of scores: one model, and a small renderer for each form it is shown in."""
+
+from uq_tracking.tables.model import Cell, Column, Row, Table
+
+__all__ = ["Cell", "Column", "Row", "Table"]

@@ -1,0 +1,264 @@
+"""What a table is, whatever it is rendered as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from uq_tracking.errors import UnknownMetricError
+from uq_tracking.formatting import format_interval, format_number, format_score
+from uq_tracking.metrics.registry import Metric
+
+NO_VALUE = "-"
+RowKind = Literal["method", "run", "recalibrated", "bound", "score"]
+Mark = Literal["best", "worst", "tied", "better", "worse", "indistinguishable", "unknown"]
+SIGNS: Mapping[Mark, str] = {
+    "best": "*",
+    "worst": "!",
+    "tied": "=",
+    "better": "+",
+    "worse": "-",
+    "indistinguishable": "=",
+    "unknown": "?",
+}
+"""How a mark is written where there are no colours."""
+VERDICTS = frozenset({"better", "worse", "indistinguishable", "unknown"})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table: a number and what is known of it, or words.
+
+    Attributes
+    ----------
+    value : float or None
+        The number; for several runs their mean. None where there is none.
+    words : str or None
+        Text of a cell that is no number.
+    spread : float or None
+        Standard deviation over the runs (``ddof=1``); None for a single one.
+    runs, of : int
+        Runs that have the metric, and runs of the method.
+    interval : (float, float) or None
+        Confidence interval of the value.
+    upper : float or None
+        Upper end, where a bound is a range that begins at ``value``.
+    rank : int or None
+        1 for the best; equal values share the better rank. None when the metric does not judge.
+    worst_rank : int or None
+        Rank of the last method, so that ``rank`` can be read.
+    mark : str or None
+        What stands out: ``best``, ``worst``, ``tied`` (with the best), or the verdict of a difference.
+    reason : str or None
+        Why there is no value.
+    """
+
+    value: float | None = None
+    words: str | None = None
+    spread: float | None = None
+    runs: int = 0
+    of: int = 1
+    interval: tuple[float, float] | None = None
+    upper: float | None = None
+    rank: int | None = None
+    worst_rank: int | None = None
+    mark: Mark | None = None
+    reason: str | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the metric ranks at least two methods, not all alike."""
+        return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
+
+    @property
+    def best(self) -> bool:
+        """Whether no method is better and some method is worse."""
+        return self.ranked and self.rank == 1
+
+    @property
+    def worst(self) -> bool:
+        """Whether no method is worse and some method is better."""
+        return self.ranked and self.rank == self.worst_rank
+
+    @property
+    def place(self) -> float | None:
+        """Rank as a number from 0 (best) to 1 (worst)."""
+        if not self.ranked or self.rank is None or self.worst_rank is None:
+            return None
+        return (self.rank - 1) / (self.worst_rank - 1)
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the value is the difference of two methods."""
+        return self.mark in VERDICTS
+
+    @property
+    def sign(self) -> str:
+        """The mark where there are no colours."""
+        return "" if self.mark is None else SIGNS[self.mark]
+
+    @property
+    def text(self) -> str:
+        """The words, or the value with its spread or range."""
+        if self.value is None:
+            return NO_VALUE if self.words is None else self.words
+        text = format_score(self.value)
+        if self.is_difference and self.value > 0:
+            text = f"+{text}"
+        if self.spread is not None:
+            text += f" ± {format_number(self.spread, 2, padded=True)}"
+        return text if self.upper is None else f"{text} .. {format_score(self.upper)}"
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in square brackets, or nothing."""
+        return "" if self.interval is None else format_interval(self.interval)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the cells below one another have in common.
+
+    Attributes
+    ----------
+    key : str
+        By which rows hold their cells.
+    unit, better : str
+        Below the key in the heading: the unit, and which values are better.
+    family : str
+        What the metric judges, in a word or two.
+    headline : bool
+        Whether it is shown when nobody chooses.
+    numeric : bool
+        Whether cells are aligned as numbers.
+    """
+
+    key: str
+    unit: str = ""
+    better: str = ""
+    family: str = ""
+    headline: bool = True
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name and its cells by column key.
+
+    Attributes
+    ----------
+    name : str
+    cells : dict of Cell
+    kind : {"method", "run", "recalibrated", "bound", "score"}
+        ``run`` and ``recalibrated`` rows belong to the method above them.
+    notes : tuple of str
+        Behind the name: number of runs, baseline.
+    """
+
+    name: str
+    cells: Mapping[str, Cell]
+    kind: RowKind = "method"
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, key: str) -> Cell:
+        return self.cells[key]
+
+    @property
+    def label(self) -> str:
+        """The name with its notes."""
+        return self.name + "".join(f" ({note})" for note in self.notes)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, and the sentences around them.
+
+    ``table["a method"]["nll"]`` is a cell.
+
+    Attributes
+    ----------
+    corner : str
+        Heading of the names.
+    columns : tuple of Column
+    rows : tuple of Row
+    title : str
+    lead : str
+        What it comes to, above everything.
+    warnings : tuple of str
+        Above the table.
+    notes : tuple of str
+        Below it: what the marks mean.
+    remarks : tuple of str
+        Last: undefined scores, runs that were left out.
+    """
+
+    corner: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    lead: str = ""
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    _main: Mapping[str, Row] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        main = {row.name: row for row in self.rows if row.kind in ("method", "score")}
+        object.__setattr__(self, "_main", main)
+
+    def __getitem__(self, name: str) -> Row:
+        return self._main[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._main
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the methods or scores."""
+        return tuple(self._main)
+
+    def select(self, keys: Iterable[str] | None = None) -> Table:
+        """The table with some of its columns: those of the headline, or those named, in that order.
+
+        Rows of bounds that none of the columns has are left out.
+
+        Raises
+        ------
+        UnknownMetricError
+            There is no such column.
+        """
+        known = {column.key: column for column in self.columns}
+        headline = (column.key for column in self.columns if column.headline)
+        wanted = list(headline if keys is None else [keys] if isinstance(keys, str) else keys)
+        lacking = [key for key in wanted if key not in known]
+        if lacking:
+            raise UnknownMetricError(
+                f"the table has no column called {', '.join(lacking)}; it has {', '.join(known)}"
+            )
+        rows = (
+            row
+            for row in self.rows
+            if row.kind != "bound" or any(row[key].value is not None for key in wanted)
+        )
+        return replace(self, columns=tuple(known[key] for key in wanted), rows=tuple(rows))
+
+    def of_kinds(self, *kinds: RowKind) -> Table:
+        """The table with the rows of these kinds."""
+        return replace(self, rows=tuple(row for row in self.rows if row.kind in kinds))
+
+
+def metric_column(metric: Metric, unit: str | None, family: str = "", *, headline: bool = True) -> Column:
+    """The column of a metric, with the target's unit filled in."""
+    return Column(metric.key, unit_text(metric.unit, unit), better_text(metric), family, headline)
+
+
+def unit_text(unit: str, target_unit: object) -> str:
+    """A metric's unit with the target's filled in."""
+    return unit if not target_unit else unit.replace("target", str(target_unit))
+
+
+def better_text(metric: Metric) -> str:
+    """Which values of a metric are better, in one word."""
+    if metric.direction is None:
+        return ""
+    return metric.direction if isinstance(metric.direction, str) else f"{metric.direction:g}"

@@ -1,0 +1,174 @@
+"""Tables in a terminal: coloured by rank, and readable without colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from uq_tracking.formatting import one_line, shorten
+from uq_tracking.tables.colors import rank_style
+from uq_tracking.tables.model import NO_VALUE, Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+GAP = 2
+SHORTEST_NAME = 16
+"""Letters that a name keeps however narrow the terminal is."""
+STRONG, QUIET, WARNING = "bold", "dim", "bold yellow"
+STYLES = {"bound": "italic", "recalibrated": "italic", "run": "dim"}
+
+Piece = tuple[str, str]
+"""A text and its style."""
+Line = list[Piece]
+
+
+@dataclass(frozen=True)
+class View:
+    """What ``rich`` prints: the lines with styles, as wide as the console."""
+
+    tables: Sequence[Table]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in table_lines(self.tables, options.max_width):
+            yield Text.assemble(*line, no_wrap=len(line) > 1, overflow="fold")
+
+
+def tables_text(tables: Sequence[Table], width: int) -> str:
+    """The lines without styles."""
+    lines = ("".join(text for text, _ in line).rstrip() for line in table_lines(tables, width))
+    return "\n".join(lines).rstrip("\n")
+
+
+def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
+    """Everything, line by line: each table with its warnings and notes, and the remarks on all of them."""
+    for k, table in enumerate(tables):
+        if k:
+            yield []
+        if table.lead:
+            yield [(one_line(table.lead), STRONG)]
+        if table.title:
+            yield [(one_line(table.title), STRONG)]
+        yield from ([(f"warning: {one_line(text)}", WARNING)] for text in table.warnings)
+        yield from _body(table, width)
+        yield from ([(one_line(text), QUIET)] for text in table.notes)
+    yield from ([(one_line(text), QUIET)] for table in tables for text in table.remarks)
+
+
+@dataclass(frozen=True)
+class _Laid:
+    """A column laid out: heading lines, and a piece per row."""
+
+    heading: tuple[str, ...]
+    pieces: tuple[Piece, ...]
+    right: bool
+
+    @property
+    def width(self) -> int:
+        return max(cell_len(text) for text in (*self.heading, *(text for text, _ in self.pieces)))
+
+    def fitted(self, text: str) -> str:
+        room = " " * (self.width - cell_len(text))
+        return room + text if self.right else text + room
+
+
+def _body(table: Table, width: int) -> Iterator[Line]:
+    """One table, or several below one another where one would be too wide."""
+    if not table.rows or not table.columns:
+        return
+    names = _names(table, max(SHORTEST_NAME, width // 3))
+    columns = [_laid(table, column, ranks=True) for column in table.columns]
+    compact = [_laid(table, column, ranks=False) for column in table.columns]
+    if _width(names, columns) > width >= _width(names, compact):
+        columns = compact  # without the ranks it is one table instead of two
+    for part in _parts(names, columns, width):
+        for k in range(len(names.heading)):
+            yield _line([(c.heading[k], STRONG) for c in (names, *part)], [names, *part])
+        yield [("-" * _width(names, part), QUIET)]
+        for k, row in enumerate(table.rows):
+            if row.kind == "bound" and all(column.pieces[k][0].strip() == NO_VALUE for column in part):
+                continue
+            yield _line([column.pieces[k] for column in (names, *part)], [names, *part])
+        yield []
+
+
+def _names(table: Table, letters: int) -> _Laid:
+    heading = ("", "", table.corner)[3 - _heading_lines(table) :]
+    labels = shortened([one_line(row.name) for row in table.rows], letters)
+    pieces = tuple(
+        (_indent(row) + label + "".join(f" ({note})" for note in row.notes), STYLES.get(row.kind, ""))
+        for row, label in zip(table.rows, labels, strict=True)
+    )
+    return _Laid(heading, pieces, right=False)
+
+
+def _indent(row: Row) -> str:
+    return "  " if row.kind in ("run", "recalibrated") else ""
+
+
+def shortened(names: Sequence[str], letters: int) -> list[str]:
+    """The names cut to so many letters, or to as many more as it takes to keep them distinct.
+
+    >>> shortened(["ensemble of 20 networks, seed 1", "ensemble of 20 networks, seed 2"], 16)
+    ['ensemb…s, seed 1', 'ensemb…s, seed 2']
+    """
+    for room in range(letters, max(map(len, names), default=0)):
+        found = [_cut(name, room) for name in names]
+        if len(set(found)) == len(set(names)):
+            return found
+    return list(names)
+
+
+def _cut(name: str, letters: int) -> str:
+    """The beginning and, because names of runs often differ there, the end."""
+    tail = letters // 2 + 1
+    return name if len(name) <= letters else shorten(name, letters - tail) + name[-tail:]
+
+
+def _heading_lines(table: Table) -> int:
+    return 3 if any(column.unit or column.better for column in table.columns) else 1
+
+
+def _laid(table: Table, column: Column, *, ranks: bool) -> _Laid:
+    parts = (column.key, column.unit, column.better)[: _heading_lines(table)]
+    heading = tuple(one_line(part) for part in parts)
+    cells = [row[column.key] for row in table.rows]
+    texts = [one_line(cell.text) for cell in cells]
+    tails = [_tail(cell, ranks) for cell in cells]
+    room = max(map(len, tails), default=0)
+    pieces = (
+        (text + tail.ljust(room), rank_style(cell) or STYLES.get(row.kind, ""))
+        for text, tail, cell, row in zip(texts, tails, cells, table.rows, strict=True)
+    )
+    return _Laid(heading, tuple(pieces), right=column.numeric)
+
+
+def _tail(cell: Cell, ranks: bool) -> str:
+    """Rank and mark behind a number."""
+    rank = f" ({cell.rank})" if cell.ranked and ranks else ""
+    return f"{rank}{' ' if cell.is_difference else ''}{cell.sign}"
+
+
+def _width(names: _Laid, columns: Iterable[_Laid]) -> int:
+    return names.width + sum(GAP + column.width for column in columns)
+
+
+def _parts(names: _Laid, columns: Sequence[_Laid], width: int) -> Iterator[list[_Laid]]:
+    part: list[_Laid] = []
+    for column in columns:
+        if part and _width(names, [*part, column]) > width:
+            yield part
+            part = []
+        part.append(column)
+    yield part
+
+
+def _line(pieces: Sequence[Piece], columns: Sequence[_Laid]) -> Line:
+    line: Line = []
+    for (text, style), column in zip(pieces, columns, strict=True):
+        line += [(" " * GAP, "")] * bool(line) + [(column.fitted(text), style)]
+    return line
