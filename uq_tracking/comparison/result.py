@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from uq_tracking.comparison.agreement import Agreement, agreement
 from uq_tracking.comparison.bounds import Bound, bounds
 from uq_tracking.comparison.differences import Difference
+from uq_tracking.comparison.metrics import sorted_by
 from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
+from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
 from uq_tracking.errors import UnknownMetricError, closest
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
@@ -43,7 +45,7 @@ class Comparison:
     metrics : tuple of Metric
         Columns of the table.
     headline : tuple of str
-        Keys of those that are shown when nobody chooses; rows are sorted by the first that judges.
+        Keys of those that are shown when nobody chooses.
     level : float
         Confidence level of the intervals of differences.
     baseline : str or None
@@ -76,10 +78,15 @@ class Comparison:
     sources: tuple[str, ...] = ()
 
     @cached_property
+    def sorted_by(self) -> Metric | None:
+        """The metric that rows are sorted by; None where none judges."""
+        return sorted_by(self.metrics, self.shown())
+
+    @cached_property
     def groups(self) -> dict[str, list[ScoredRun]]:
-        """The runs of each method; the best method by the first metric that judges comes first."""
+        """The runs of each method; the best method by ``sorted_by`` comes first."""
         groups = by_method(self.runs)
-        first = next((metric for metric in self.shown() if metric.direction is not None), None)
+        first = self.sorted_by
         if first is None:
             return groups
         losses = {name: mean_loss(runs, first) for name, runs in groups.items()}
@@ -89,7 +96,7 @@ class Comparison:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods, the best by the first metric that judges first."""
+        """Names of the methods, the best by ``sorted_by`` first."""
         return tuple(self.groups)
 
     def shown(self, keys: MetricKeys = None) -> list[Metric]:
@@ -126,6 +133,7 @@ class Comparison:
         """The tables that are printed: scores, and differences where there is a baseline."""
         shown = self.shown(metrics)
         scores = self._chosen(metrics)
+        scores = replace(scores, title="", lead=(scores.title, *scores.lead))
         line = disagreement(self, shown)
         remarks = ([line] if line else []) + list(scores.remarks)
         if not self.differences:
@@ -138,6 +146,11 @@ class Comparison:
     def bounds(self) -> dict[str, dict[str, Bound]]:
         """Scores of an oracle and of a constant uncertainty, by metric."""
         return bounds(self.runs, self.metrics)
+
+    @cached_property
+    def verdicts(self) -> dict[str, MethodVerdict]:
+        """Whether each method is over- or underconfident, and whether it knows where it errs."""
+        return method_verdicts(self.groups)
 
     @cached_property
     def agreement(self) -> Agreement:
