@@ -4,16 +4,23 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # A CPU build of torch where the index has one, before anything else asks for torch.
 TORCH ?= torch==2.13.0
+# The lowest versions: which Python, which parts of the smoke test, what else to install. The lowest torch brings gigabytes
+# of CUDA, so it is left to those who ask: make test-lowest LOWEST_WITH=torch==2.3.0 LOWEST_PARTS=torch
+LOWEST ?= .venv-lowest
+LOWEST_PYTHON ?= $(PYTHON)
+LOWEST_WITH ?=
+LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test lint format types docs bench wheel ci clean
+.PHONY: help demo test test-lowest lint format types docs bench wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
+	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and memory beside other libraries"
 	@echo "make docs    write the generated pages of docs/"
-	@echo "make wheel   build dist/*.whl"
+	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +42,13 @@ test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+test-lowest: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet 'uv>=0.5'
+	$(BIN)/uv venv --quiet --clear --python $(LOWEST_PYTHON) $(LOWEST)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	    '.[mlflow,wandb,tensorboard,dask,files,demo]' $(LOWEST_WITH)
+	$(LOWEST)/bin/python tests/smoke.py $(LOWEST_PARTS)
+
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -53,7 +67,7 @@ bench: $(VENV)/.test
 
 wheel: $(VENV)/.test
 	rm -rf dist
-	$(BIN)/python -m build --wheel --quiet
+	$(BIN)/python -m build --quiet
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache

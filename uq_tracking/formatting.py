@@ -9,6 +9,7 @@ SCORE_DIGITS = 4
 """Significant digits of a score, wherever it is printed."""
 MINUS = "\N{MINUS SIGN}"
 _LARGEST_PLAIN = 1e8
+_MOST_DECIMALS = 6
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
@@ -61,12 +62,23 @@ def format_score(value: float) -> str:
 
 
 def format_interval(interval: tuple[float, float]) -> str:
-    """Format a confidence interval.
+    """Format a confidence interval, to two digits of its width: more say nothing.
 
-    >>> format_interval((0.25, 12345.678))
-    '[0.2500, 12,346]'
+    >>> format_interval((0.68523, 0.71957)), format_interval((-120.4, 12345.678)), format_interval((0.5, 0.5))
+    ('[0.685, 0.720]', '[-120, 12,346]', '[0.5000, 0.5000]')
     """
-    return f"[{format_score(interval[0])}, {format_score(interval[1])}]"
+    low, high = interval
+    width = high - low
+    decimals = 1 - math.floor(math.log10(width)) if 0 < width < math.inf else _MOST_DECIMALS + 1
+    if decimals > _MOST_DECIMALS or max(abs(low), abs(high)) >= _LARGEST_PLAIN:
+        return f"[{format_score(low)}, {format_score(high)}]"
+    return f"[{_rounded(low, decimals)}, {_rounded(high, decimals)}]"
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """So many decimals, and never a negative zero."""
+    places = max(decimals, 0)
+    return f"{round(value, places) + 0.0:,.{places}f}"
 
 
 def typographic(number: str) -> str:

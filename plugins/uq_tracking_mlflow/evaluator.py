@@ -106,7 +106,8 @@ class UncertaintyEvaluator(ModelEvaluator):
             table, mean = _of_data(dataset, evaluator_config.get("mean_col"))
         else:
             table, mean = _of_model(model, dataset, evaluator_config, predictions)
-        run = _RecordedRun(run_id, (dataset.name, dataset.digest) if dataset.digest else None)
+        digest = getattr(dataset, "digest", None)  # since MLflow 3
+        run = _RecordedRun(run_id, (dataset.name, digest) if digest else None)
         uq.log(
             dataset.labels_data,
             _pick(table, mean, "the predictive mean"),

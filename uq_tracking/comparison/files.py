@@ -72,8 +72,8 @@ def _cell_dict(cell: Cell) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in names}
 
 
-def comparison_from_json(source: str | Path) -> Comparison:
-    """Read the text, or the file of that path; FileFormatError for anything else."""
+def comparison_fields(source: str | Path) -> dict[str, Any]:
+    """The arguments of the comparison in a text, or in the file of a path; FileFormatError for anything else."""
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     name = str(source) if is_path else "the text"
     try:
@@ -87,25 +87,24 @@ def comparison_from_json(source: str | Path) -> Comparison:
             f"{name} has schema {values.get('schema')}, this version reads up to {SCHEMA}; upgrade uq-tracking"
         )
     try:
-        return _from_dict(values)
+        return _fields(values)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise FileFormatError(f"{name} is a damaged comparison ({error!r})") from error
 
 
-def _from_dict(values: Mapping[str, Any]) -> Comparison:
-    from uq_tracking.comparison.result import Comparison
-
-    return Comparison(
-        task=str(values["task"]),
-        runs=tuple(ScoredRun.from_dict(run) for run in values["runs"]),
-        metrics=tuple(metric_from_dict(metric) for metric in values["metrics"]),
-        headline=tuple(map(str, values["headline"])),
-        level=float(values["level"]),
-        baseline=values["baseline"],
-        differences=tuple(Difference.from_dict(item) for item in values["differences"]),
-        ties=tuple(Difference.from_dict(item) for item in values["ties"]),
-        maps=tuple(MapCase.from_dict(case) for case in values["maps"]),
-        warnings=tuple(map(str, values["warnings"])),
-        skipped=tuple(SkippedRun(**run) for run in values["skipped"]),
-        sources=tuple(map(str, values["sources"])),
-    )
+def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``Comparison``."""
+    return {
+        "task": str(values["task"]),
+        "runs": tuple(ScoredRun.from_dict(run) for run in values["runs"]),
+        "metrics": tuple(metric_from_dict(metric) for metric in values["metrics"]),
+        "headline": tuple(map(str, values["headline"])),
+        "level": float(values["level"]),
+        "baseline": values["baseline"],
+        "differences": tuple(Difference.from_dict(item) for item in values["differences"]),
+        "ties": tuple(Difference.from_dict(item) for item in values["ties"]),
+        "maps": tuple(MapCase.from_dict(case) for case in values["maps"]),
+        "warnings": tuple(map(str, values["warnings"])),
+        "skipped": tuple(SkippedRun(**run) for run in values["skipped"]),
+        "sources": tuple(map(str, values["sources"])),
+    }

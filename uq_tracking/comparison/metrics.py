@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.metrics.registry import FAMILIES, Metric, registry
 
-HEADLINE: Mapping[str, tuple[str, ...]] = {
-    "regression": (
-        "n_merci",
-        "ause_rmse",
-        "spearman",
-        "crps",
-        "nll",
-        "ence",
-        "auce",
-        "coverage_95",
-        "rmse",
-    ),
-    "classification": ("ause_brier", "nll", "brier", "ece", "accuracy", "miou"),
-}
-"""One or two metrics of every kind, the one that rows are sorted by first."""
-
-ACCURACY = FAMILIES["accuracy"]
+ACCURACY, SCORING = FAMILIES["accuracy"], FAMILIES["scoring"]
 OTHER = "Other"
 
 
@@ -51,10 +35,21 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     return [known[key] if key in known else _not_installed_here(key, task) for key in keys]
 
 
-def headline(metrics: Iterable[Metric], task: str) -> tuple[str, ...]:
-    """Keys of the metrics that are shown when nobody chooses; all where none of the usual ones is there."""
-    keys = [metric.key for metric in metrics]
-    return tuple(key for key in HEADLINE.get(task, ()) if key in keys) or tuple(keys)
+def headline(metrics: Iterable[Metric]) -> tuple[str, ...]:
+    """Keys of the metrics that are shown when nobody chooses; all where none is declared a headline."""
+    metrics = list(metrics)
+    return tuple(m.key for m in metrics if m.headline) or tuple(m.key for m in metrics)
+
+
+def sorted_by(metrics: Sequence[Metric], shown: Sequence[Metric]) -> Metric | None:
+    """The metric that rows are sorted by: the first that judges of those chosen, else the first scoring rule.
+
+    A scoring rule judges predictions and uncertainties together, so no method comes first by one of them alone.
+    """
+    judging = [metric for metric in shown if metric.direction is not None]
+    rules = [metric for metric in judging if family(metric) == SCORING]
+    nobody_chose = tuple(metric.key for metric in shown) == headline(metrics)
+    return next(iter(rules if nobody_chose and rules else judging), None)
 
 
 def family(metric: Metric) -> str:

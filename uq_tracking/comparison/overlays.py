@@ -24,6 +24,8 @@ class Line:
     method: str
     x: FloatArray
     y: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,4 +101,15 @@ def _line(run: ScoredRun, curve: Curve) -> Line | None:
     if len(x) != len(y):
         return None
     finite = np.isfinite(x) & np.isfinite(y)
-    return Line(run.label, run.method, x[finite], y[finite]) if finite.any() else None
+    if not finite.any():
+        return None
+    low, high = (_band(curve, end, finite) for end in ("low", "high"))
+    return Line(run.label, run.method, x[finite], y[finite], low, high)
+
+
+def _band(curve: Curve, end: str, finite: npt.NDArray[np.bool_]) -> FloatArray | None:
+    """One end of the confidence band, where the curve has a whole one."""
+    values = np.ravel(curve.columns[end]) if end in curve.columns else np.empty(0)
+    if len(values) != len(finite) or not np.isfinite(values[finite]).all():
+        return None
+    return values[finite]

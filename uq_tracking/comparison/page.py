@@ -40,6 +40,10 @@ SHADES = 10
 """Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
 COLORS = 8
 """Colours of the style sheet; further methods repeat them with other dashes."""
+SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
+"""Accuracy, and how well the uncertainty orders the errors that it consists of; the first pair that is there."""
+IN_TARGET_UNIT = "reliability"
+"""Curves whose axes are standard deviations of the target."""
 DIGITS = 5
 """Significant digits of a curve's points: more than a screen shows."""
 
@@ -62,6 +66,7 @@ def comparison_page(comparison: Comparison) -> str:
             script=Markup(script),
             data=Markup(_json(_data(comparison))),
             families=_families(comparison),
+            scatter=_scatter(comparison),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
             disagreement=disagreement(comparison, comparison.shown()),
@@ -206,9 +211,12 @@ def _data(comparison: Comparison) -> dict[str, Any]:
     return {
         "methods": list(index),
         "baseline": comparison.baseline,
+        "sortedBy": None if comparison.sorted_by is None else comparison.sorted_by.key,
         "level": comparison.level,
         "metrics": {metric.key: _metric(comparison, metric) for metric in comparison.metrics},
-        "curves": [_overlay(overlay, index) for overlay in comparison.curves.values()],
+        "curves": _curves(comparison, index),
+        "scatter": _scatter(comparison),
+        "csv": comparison.to_csv(),
         "differences": sorted(
             ({**item.to_dict(), "method": index[item.method]} for item in comparison.differences),
             key=lambda item: item["method"],
@@ -228,6 +236,36 @@ def _metric(comparison: Comparison, metric: Metric) -> dict[str, Any]:
     }
 
 
+def _scatter(comparison: Comparison) -> dict[str, Any] | None:
+    """A point per method that has both scores; None where fewer than two have."""
+    known = {metric.key for metric in comparison.metrics}
+    pair = next((pair for pair in SCATTERS if known.issuperset(pair)), None)
+    if pair is None:
+        return None
+    cells = {name: [comparison.table[name][key] for key in pair] for name in comparison.methods}
+    points = [
+        {"method": k, "x": x.value, "y": y.value, "xInterval": x.interval, "yInterval": y.interval}
+        for k, (x, y) in enumerate(cells.values())
+        if x.value is not None and y.value is not None
+    ]
+    bounds = {name: found.get(pair[1]) for name, found in comparison.bounds.items()}
+    levels = [{"name": name, "value": bound.high} for name, bound in bounds.items() if bound is not None]
+    return {"x": pair[0], "y": pair[1], "points": points, "levels": levels} if len(points) > 1 else None
+
+
+def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any]]:
+    """Every curve; titles that several have are completed by the end of the curve's name."""
+    found = [_overlay(overlay, index) for overlay in comparison.curves.values()]
+    titles = [curve["title"] for curve in found]
+    for curve in found:
+        if titles.count(curve["title"]) > 1:
+            curve["title"] += f", {curve['name'].rpartition('_')[2].upper()}"
+        if comparison.unit and curve["name"].startswith(IN_TARGET_UNIT):
+            for axis in ("xLabel", "yLabel"):
+                curve[axis] += f" [{comparison.unit}]"
+    return found
+
+
 def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
     """One name's curves; horizontal positions that several runs share are written once."""
     places: dict[tuple[float, ...], int] = {}
@@ -235,7 +273,10 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
     for line in overlay.lines:
         x = tuple(_rounded(line.x))
         place = places.setdefault(x, len(places))
-        lines.append({"method": index[line.method], "run": line.label, "x": place, "y": _rounded(line.y)})
+        made = {"method": index[line.method], "run": line.label, "x": place, "y": _rounded(line.y)}
+        if line.low is not None and line.high is not None:
+            made |= {"low": _rounded(line.low), "high": _rounded(line.high)}
+        lines.append(made)
     return {
         "name": overlay.name,
         "title": overlay.title,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from uq_tracking.comparison.agreement import Agreement, agreement
 from uq_tracking.comparison.bounds import Bound, bounds
 from uq_tracking.comparison.differences import Difference
+from uq_tracking.comparison.metrics import sorted_by
 from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
@@ -43,7 +44,7 @@ class Comparison:
     metrics : tuple of Metric
         Columns of the table.
     headline : tuple of str
-        Keys of those that are shown when nobody chooses; rows are sorted by the first that judges.
+        Keys of those that are shown when nobody chooses.
     level : float
         Confidence level of the intervals of differences.
     baseline : str or None
@@ -76,10 +77,15 @@ class Comparison:
     sources: tuple[str, ...] = ()
 
     @cached_property
+    def sorted_by(self) -> Metric | None:
+        """The metric that rows are sorted by; None where none judges."""
+        return sorted_by(self.metrics, self.shown())
+
+    @cached_property
     def groups(self) -> dict[str, list[ScoredRun]]:
-        """The runs of each method; the best method by the first metric that judges comes first."""
+        """The runs of each method; the best method by ``sorted_by`` comes first."""
         groups = by_method(self.runs)
-        first = next((metric for metric in self.shown() if metric.direction is not None), None)
+        first = self.sorted_by
         if first is None:
             return groups
         losses = {name: mean_loss(runs, first) for name, runs in groups.items()}
@@ -89,7 +95,7 @@ class Comparison:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Names of the methods, the best by the first metric that judges first."""
+        """Names of the methods, the best by ``sorted_by`` first."""
         return tuple(self.groups)
 
     def shown(self, keys: MetricKeys = None) -> list[Metric]:
@@ -226,9 +232,9 @@ class Comparison:
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
         """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
-        from uq_tracking.comparison.files import comparison_from_json
+        from uq_tracking.comparison.files import comparison_fields
 
-        return comparison_from_json(source)
+        return cls(**comparison_fields(source))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One self-contained page that works without a network, also written to ``path`` if given."""

@@ -51,7 +51,7 @@ def compare(
         The method that the others are compared to, with intervals of the differences.
     metrics : iterable of str, optional
         Keys of the metrics to compare; all that the runs have by default. Rows are sorted by the first one that
-        judges.
+        judges; when nobody chooses, by the first scoring rule.
     level : float
         Confidence level of the intervals.
     seed : int
@@ -110,7 +110,7 @@ def compare(
         task=task,
         runs=tuple(runs),
         metrics=tuple(chosen),
-        headline=tuple(m.key for m in chosen) if metrics is not None else headline(chosen, task),
+        headline=tuple(m.key for m in chosen) if metrics is not None else headline(chosen),
         level=level,
         baseline=baseline,
         differences=_against(groups, chosen, baseline, pairs),

@@ -98,7 +98,8 @@ class CurveSpec:
             The statistics have no such curve.
         """
         columns = self.function(statistics, settings)
-        steps = None if self.steps is None else np.asarray(self.steps(columns)).astype(np.int64)
+        numbers = None if self.steps is None else np.asarray(self.steps(columns))
+        steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
         texts = (self.x_label, self.y_label, self.title)
         curve = finite(Curve(self.name, columns, self.x, self.y, *texts, self.score, steps))
         if not len(curve.columns[self.x]):

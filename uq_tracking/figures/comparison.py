@@ -14,9 +14,9 @@ from uq_tracking.figures.curves import (
     reliability_axes,
     reliability_columns,
 )
-from uq_tracking.figures.source import NothingToDrawError, heading, score_text, unit_of
+from uq_tracking.figures.source import NothingToDrawError, heading, unit_of
 from uq_tracking.figures.style import finished, legend, line, new_figure, undefined_figure
-from uq_tracking.figures.text import one_line
+from uq_tracking.figures.text import one_line, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -72,8 +72,9 @@ def _before_after(before: Report, after: Report) -> Figure:
 
 
 def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> None:
-    """Title a panel with its score before and after."""
-    values = [score_text(report, key, "").strip() or "undefined" for report in (before, after)]
+    """Title a panel with its score before and after; there is no room for intervals."""
+    found = [report.scores.get(key) for report in (before, after)]
+    values = ["undefined" if score is None else readable(score, padded=True) for score in found]
     ax.set_title(
         f"{label} {values[0]} → {values[1]}", fontsize=style.TEXT, color="black", fontweight="normal"
     )

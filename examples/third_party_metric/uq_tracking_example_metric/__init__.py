@@ -1,17 +1,39 @@
-"""A metric from another distribution: whether the largest errors are as large as the predictions say."""
+"""A metric and a curve from another distribution: whether the largest errors are as large as the predictions say."""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.curves import curve
 from uq_tracking.families import family_of
-from uq_tracking.hookspecs import hookimpl
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.regression import RegressionStatistics
 
-LEVEL = 0.99
+LEVELS = np.arange(50, 100) / 100
 FEWEST = 100
 
 
+def observed_quantiles(statistics: RegressionStatistics) -> npt.NDArray[np.float64]:
+    """Order statistics of |z| at the shares .50 ... .99 of the samples."""
+    if statistics.n < FEWEST:
+        raise Undefined(f"{statistics.n} samples have no 99th percentile; it takes {FEWEST}")
+    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+        raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
+    ranks = [-(-percent * statistics.n // 100) for percent in range(50, 100)]
+    return statistics.by_z.folded().value(ranks)
+
+
+@metric(
+    "tail_ratio",
+    family="calibration",
+    direction=1.0,
+    summary="How much wider the tails are than claimed",
+    formula="Q_.99(|z|) / Q((1 + .99) / 2)",
+    source="An example",
+    bounds=(0, float("inf")),
+)
 def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
     """The 99th percentile of |z| over the one that the predictive distribution has.
 
@@ -25,27 +47,24 @@ def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> round(uq.evaluate(error, 0 * error, np.full(5000, 3**0.5)).scores["tail_ratio"], 2)
     1.29
     """
-    if statistics.n < FEWEST:
-        raise Undefined(f"{statistics.n} samples have no 99th percentile; it takes {FEWEST}")
-    if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
-        raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
-    rank = -(-99 * statistics.n // 100)
-    observed = float(statistics.by_z.folded().value([rank])[0])
-    return observed / float(family_of(settings).central(LEVEL))
+    return float(observed_quantiles(statistics)[-1] / family_of(settings).central(LEVELS[-1]))
 
 
-@hookimpl
-def uq_metrics() -> list[Metric]:
-    """The metric of this distribution."""
-    return [
-        Metric(
-            "tail_ratio",
-            tail_ratio,
-            direction=1.0,
-            unit="",
-            summary="How much wider the tails are than claimed",
-            formula="Q_.99(|z|) / Q((1 + .99) / 2)",
-            source="An example",
-            bounds=(0, float("inf")),
-        )
-    ]
+@curve(
+    "tails",
+    x="claimed",
+    y="observed",
+    x_label="Claimed quantile of |z|",
+    y_label="Observed quantile of |z|",
+    title="Tails",
+    score="tail_ratio",
+    reference="diagonal",
+    ceiling=float("inf"),
+    recalibrated=True,
+    settings=("family",),
+    draw="uq_tracking_example_metric.drawing.tails",
+    figure="tails",
+)
+def tails(statistics: RegressionStatistics, settings: Settings) -> dict[str, npt.NDArray[np.float64]]:
+    """Observed against claimed quantiles of |z|; calibrated predictions lie on the diagonal."""
+    return {"claimed": family_of(settings).central(LEVELS), "observed": observed_quantiles(statistics)}

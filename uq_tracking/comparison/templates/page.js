@@ -6,6 +6,8 @@
   const COLORS = 8;
   const hiddenMethods = new Set();
   const hiddenRuns = new Set();
+  const single = document.getElementById("single-runs");
+  const recalibrated = document.getElementById("recalibrated");
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
   // ---------- small helpers ----------
@@ -25,11 +27,21 @@
     return made;
   }
 
-  function shown(value, digits = 3) {
+  // The same rules as format_score of the package, so that a number reads alike in the table and in a tip.
+  function shown(value, digits = 4) {
     if (value === 0) return "0";
     const size = Math.abs(value);
-    const text = size >= 1e6 || size < 1e-4 ? value.toExponential(digits - 1) : Number(value.toPrecision(digits)).toString();
-    return text.replace("-", "\u2212");
+    let text;
+    if (size >= Math.pow(10, digits - 1) && size < 1e8) text = Math.round(size).toLocaleString("en-US");
+    else if (Number(size.toPrecision(digits)) >= 1e8 || Number(size.toPrecision(digits)) < 1e-4) text = size.toExponential(digits - 1).replace("+", "");
+    else text = plain(size, digits);
+    return ((value < 0 ? "-" : "") + text).replaceAll("-", "\u2212");
+  }
+
+  function plain(size, digits) {
+    const rounded = Number(size.toPrecision(digits));
+    const before = Math.floor(Math.log10(rounded) + 1e-12) + 1;
+    return rounded.toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits - before), maximumFractionDigits: Math.max(0, digits - before) });
   }
 
   function ticks(low, high, wanted = 5) {
@@ -129,8 +141,7 @@
       return sign * (typeof one === "string" ? one.localeCompare(other, undefined, { numeric: true }) : one - other);
     };
     for (const row of all("tr.method", body).sort(compare)) {
-      const runs = all(`tr.run[data-parent="${row.dataset.method}"]`, body);
-      body.append(row, ...runs);
+      body.append(row, ...all(`tr[data-parent="${row.dataset.method}"]`, body));
     }
   }
 
@@ -148,13 +159,15 @@
   function applyMethods() {
     for (const chip of all(".chip")) chip.setAttribute("aria-pressed", String(!hiddenMethods.has(Number(chip.dataset.chip))));
     for (const box of all("input[data-toggle]")) box.checked = !hiddenMethods.has(Number(box.dataset.toggle));
-    for (const row of all("tr.method", body)) row.classList.toggle("off", hiddenMethods.has(Number(row.dataset.method)));
-    for (const row of all("tr.run", body)) {
-      const off = hiddenMethods.has(Number(row.dataset.parent)) || hiddenRuns.has(row.dataset.run);
-      row.classList.toggle("off", off);
+    for (const row of all("tr.method", body)) row.hidden = hiddenMethods.has(Number(row.dataset.method));
+    for (const row of all("tr.run, tr.recalibrated", body)) {
+      const box = row.classList.contains("run") ? single : recalibrated;
+      row.hidden = hiddenMethods.has(Number(row.dataset.parent)) || !(box && box.checked);
+      row.classList.toggle("off", hiddenRuns.has(row.dataset.run));
     }
     for (const card of all(".card[data-method]")) card.hidden = hiddenMethods.has(Number(card.dataset.method));
     document.getElementById("toggle-all").textContent = hiddenMethods.size ? `show all ${data.methods.length}` : "hide all";
+    drawScatter();
     drawCurves();
     drawDifferences();
   }
@@ -185,12 +198,7 @@
     data.methods.forEach((_, method) => setMethod(method, on));
     applyMethods();
   });
-  const single = document.getElementById("single-runs");
-  if (single) {
-    single.addEventListener("change", () => {
-      for (const row of all("tr.run", body)) row.hidden = !single.checked;
-    });
-  }
+  for (const box of [single, recalibrated]) if (box) box.addEventListener("change", applyMethods);
 
   function emphasise(method) {
     for (const line of all(".run-line")) {
@@ -216,9 +224,9 @@
     return [low, high];
   }
 
-  function frame(svg, x, y, xLabel, yLabel) {
-    const [bottom, left] = [HEIGHT - EDGE.bottom, EDGE.left];
-    const right = WIDTH - EDGE.right;
+  function frame(svg, x, y, xLabel, yLabel, width = WIDTH, height = HEIGHT) {
+    const [bottom, left] = [height - EDGE.bottom, EDGE.left];
+    const right = width - EDGE.right;
     const xTicks = ticks(...x.domain), yTicks = ticks(...y.domain);
     xTicks.forEach((value) => {
       draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: EDGE.top, y2: bottom });
@@ -230,7 +238,7 @@
     });
     draw(svg, "line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom });
     draw(svg, "line", { class: "axis", x1: left, x2: left, y1: EDGE.top, y2: bottom });
-    draw(svg, "text", { class: "label", x: (left + right) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, xLabel);
+    draw(svg, "text", { class: "label", x: (left + right) / 2, y: height - 8, "text-anchor": "middle" }, xLabel);
     draw(svg, "text", { class: "label", x: 0, y: 0, "text-anchor": "middle", transform: `translate(13 ${(EDGE.top + bottom) / 2}) rotate(-90)` }, yLabel);
   }
 
@@ -259,30 +267,30 @@
 
   function makePlot(curve, place) {
     const card = element("div", { class: "plot", "data-curve": curve.name });
-    const title = element("h3", {}, curve.title);
-    title.append(element("span", { class: "sub" }, curve.name));
-    card.append(title);
+    card.append(element("h3", { title: curve.name }, curve.title));
     document.getElementById("curve-grid").append(card);
+    offerFiles(card, curve.name, curve.title, () => curveRows(curve));
     return { curve, card, place };
   }
 
   function drawPlot({ curve, card, place }) {
     card.querySelector("svg")?.remove();
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${curve.title}, ${curve.name}` });
-    const xDomain = extent(curve.lines.flatMap((line) => curve.x[line.x]));
-    const heights = curve.lines.filter(visible).flatMap((line) => line.y);
-    let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...curve.levels]);
+    const lines = curve.lines.filter(visible);
+    let xDomain = extent(curve.lines.flatMap((line) => curve.x[line.x]));
+    const heights = lines.flatMap((line) => line.y);
+    const bands = lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]);
+    let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...bands, ...curve.levels]);
     const pad = 0.04 * (yDomain[1] - yDomain[0]);
     yDomain = curve.yLimits || [yDomain[0] - pad, yDomain[1] + pad];
+    if (curve.diagonal) xDomain = yDomain = extent([...xDomain, ...yDomain]);
     const x = scale(xDomain, EDGE.left, WIDTH - EDGE.right);
     const y = scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top);
     frame(svg, x, y, curve.xLabel, curve.yLabel);
     const clip = draw(draw(svg, "defs"), "clipPath", { id: `clip-${place}` });
     draw(clip, "rect", { x: EDGE.left, y: EDGE.top, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom });
     const inside = draw(svg, "g", { "clip-path": `url(#clip-${place})` });
-    if (curve.diagonal) draw(inside, "path", { class: "reference", d: path(xDomain, xDomain, x, scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top)) });
-    for (const level of curve.levels) draw(inside, "line", { class: "reference", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(level), y2: y(level) });
-    const lines = curve.lines.filter(visible);
+    for (const line of lines) if (line.low) draw(inside, "path", { class: `band c${line.method % COLORS}`, d: area(curve.x[line.x], line, x, y) });
     const many = new Map();
     for (const line of lines) many.set(line.method, (many.get(line.method) || 0) + 1);
     for (const line of lines) {
@@ -293,7 +301,23 @@
       made.dataset.run = line.run;
       if (xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot c${line.method % COLORS}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
     }
+    // The reference lies above the lines: a perfect model would hide it otherwise.
+    if (curve.diagonal) draw(inside, "line", { class: "reference", x1: x(xDomain[0]), y1: y(xDomain[0]), x2: x(xDomain[1]), y2: y(xDomain[1]) });
+    for (const level of curve.levels) draw(inside, "line", { class: "reference", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(level), y2: y(level) });
     hover(svg, curve, lines, x, y);
+  }
+
+  function area(xs, line, x, y) {
+    const corner = (heights) => (value, k) => `${x(value).toFixed(2)} ${y(heights[k]).toFixed(2)}`;
+    return `M${[...xs.map(corner(line.low)), ...xs.map(corner(line.high)).reverse()].join("L")}Z`;
+  }
+
+  function curveRows(curve) {
+    const rows = [["method", "run", curve.xLabel, curve.yLabel, "low", "high"]];
+    for (const line of curve.lines.filter(visible)) {
+      curve.x[line.x].forEach((value, k) => rows.push([data.methods[line.method], line.run, value, line.y[k], line.low ? line.low[k] : "", line.high ? line.high[k] : ""]));
+    }
+    return rows;
   }
 
   function nearest(xs, value) {
@@ -368,14 +392,159 @@
     }
   }
 
+  // ---------- accuracy against uncertainty ----------
+
+  function drawScatter() {
+    const place = document.getElementById("scatter-plot");
+    if (!place) return;
+    const { x: xKey, y: yKey, levels } = data.scatter;
+    const points = data.scatter.points.filter((point) => !hiddenMethods.has(point.method));
+    let card = place.querySelector(".plot");
+    if (!card) {
+      card = element("div", { class: "plot wide", "data-scatter": yKey });
+      card.append(element("h3", {}, `${xKey} against ${yKey}`));
+      place.append(card);
+      offerFiles(card, `${xKey}_${yKey}`, `${xKey} against ${yKey}`, () => scatterRows());
+    }
+    card.querySelector("svg.drawing")?.remove();
+    const width = Math.max(300, Math.min(720, card.clientWidth - 26)), height = 340;
+    const svg = draw(card, "svg", { class: "drawing", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${xKey} against ${yKey}` });
+    const ends = (axis) => points.flatMap((point) => [point[axis], ...(point[`${axis}Interval`] || [])]);
+    const padded = ([low, high]) => [low - 0.07 * (high - low), high + 0.12 * (high - low)];
+    const x = scale(padded(extent(ends("x"))), EDGE.left, width - EDGE.right);
+    const y = scale(padded(extent([...ends("y"), ...levels.map((level) => level.value)])), height - EDGE.bottom, EDGE.top);
+    frame(svg, x, y, axisLabel(xKey), axisLabel(yKey), width, height);
+    for (const level of levels) {
+      draw(svg, "line", { class: "reference", x1: EDGE.left, x2: width - EDGE.right, y1: y(level.value), y2: y(level.value) });
+      draw(svg, "text", { x: EDGE.left + 4, y: y(level.value) - 4 }, level.name);
+    }
+    for (const point of points) scatterPoint(svg, point, x, y);
+    scatterLabels(svg, points, x, y, width);
+  }
+
+  const axisLabel = (key) => `${key}${data.metrics[key].unit ? ` [${data.metrics[key].unit}]` : ""} (better: ${data.metrics[key].better})`;
+
+  function scatterRows() {
+    const { x, y, points } = data.scatter;
+    return [["method", x, y], ...points.filter((point) => !hiddenMethods.has(point.method)).map((point) => [data.methods[point.method], point.x, point.y])];
+  }
+
+  function scatterPoint(svg, point, x, y) {
+    const group = draw(svg, "g", { class: `c${point.method % COLORS}` });
+    if (point.xInterval) draw(group, "line", { class: "interval-line", x1: x(point.xInterval[0]), x2: x(point.xInterval[1]), y1: y(point.y), y2: y(point.y) });
+    if (point.yInterval) draw(group, "line", { class: "interval-line", x1: x(point.x), x2: x(point.x), y1: y(point.yInterval[0]), y2: y(point.yInterval[1]) });
+    const made = draw(group, "circle", { class: "dot", cx: x(point.x), cy: y(point.y), r: 5 });
+    made.dataset.method = point.method;
+    made.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, [
+      element("b", {}, data.methods[point.method]),
+      element("div", {}, `${data.scatter.x} ${shown(point.x)}`),
+      element("div", {}, `${data.scatter.y} ${shown(point.y)}`),
+    ]));
+    made.addEventListener("pointerleave", hideTip);
+  }
+
+  // Names above their points, moved up where two would lie over each other.
+  function scatterLabels(svg, points, x, y, width) {
+    const taken = [];
+    for (const point of [...points].sort((a, b) => y(b.y) - y(a.y))) {
+      const name = short(data.methods[point.method]), half = 3.4 * name.length;
+      const middle = Math.max(EDGE.left + half, Math.min(width - EDGE.right - half, x(point.x)));
+      let at = y(point.y) - 10;
+      while (taken.some((other) => Math.abs(other.at - at) < 13 && Math.abs(other.middle - middle) < half + other.half + 4)) at -= 2;
+      taken.push({ at, middle, half });
+      draw(svg, "text", { class: "row name", x: middle, y: at, "text-anchor": "middle" }, name);
+    }
+  }
+
+  const short = (name) => (name.length > 22 ? `${name.slice(0, 21)}\u2026` : name);
+
+  // ---------- files ----------
+
+  function offerFiles(card, name, title, rows) {
+    const group = element("span", { class: "files", role: "group", "aria-label": `Save ${title}` });
+    const offers = { CSV: () => save(`${name}.csv`, "text/csv", csv(rows())) };
+    offers.SVG = () => save(`${name}.svg`, "image/svg+xml", standalone(card, title));
+    offers.PNG = () => savePng(`${name}.png`, standalone(card, title));
+    for (const [label, act] of Object.entries(offers)) {
+      const button = element("button", { type: "button" }, label);
+      button.addEventListener("click", act);
+      group.append(button);
+    }
+    card.prepend(group);
+  }
+
+  function save(name, type, content) {
+    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    const link = element("a", { href: address, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
+  }
+
+  // A text that a spreadsheet would take for a formula is marked as text.
+  function csv(rows) {
+    const cell = (value) => {
+      const text = typeof value === "string" && /^[=+\-@\t]/.test(value) ? `'${value}` : String(value);
+      return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+    };
+    return `${rows.map((row) => row.map(cell).join(",")).join("\n")}\n`;
+  }
+
+  const COPIED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight", "paint-order"];
+
+  // The picture with its title and a legend, styled by attributes so that any program shows it.
+  function standalone(card, title) {
+    const svg = card.querySelector("svg"), copy = svg.cloneNode(true);
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const originals = all("*", svg);
+    all("*", copy).forEach((node, k) => {
+      const style = getComputedStyle(originals[k]);
+      for (const name of COPIED) node.setAttribute(name, style.getPropertyValue(name));
+      node.removeAttribute("class");
+    });
+    const ink = getComputedStyle(document.body).color, font = getComputedStyle(document.body).fontFamily;
+    const legend = card.dataset.curve ? data.methods.map((name, method) => [name, method]).filter(([, method]) => !hiddenMethods.has(method)) : [];
+    const total = height + 30 + 18 * legend.length;
+    const whole = document.createElementNS(SVG, "svg");
+    const attributes = { xmlns: SVG, viewBox: `0 -26 ${width} ${total}`, width, height: total };
+    for (const [name, value] of Object.entries(attributes)) whole.setAttribute(name, value);
+    draw(whole, "rect", { x: 0, y: -26, width, height: total, fill: getComputedStyle(document.body).backgroundColor });
+    draw(whole, "text", { x: 8, y: -8, fill: ink, "font-size": 15, "font-weight": 600, "font-family": font }, title);
+    whole.append(...copy.childNodes);
+    legend.forEach(([name, method], k) => {
+      const line = all(`.run-line`, card).find((other) => Number(other.dataset.method) === method);
+      const y = height + 14 + 18 * k;
+      if (line) draw(whole, "line", { x1: 14, x2: 40, y1: y - 4, y2: y - 4, stroke: getComputedStyle(line).stroke, "stroke-width": 2.5, "stroke-dasharray": getComputedStyle(line).strokeDasharray });
+      draw(whole, "text", { x: 48, y, fill: ink, "font-size": 12, "font-family": font }, name);
+    });
+    return new XMLSerializer().serializeToString(whole);
+  }
+
+  async function savePng(name, text) {
+    const bytes = new TextEncoder().encode(text);
+    const image = new Image();
+    image.src = `data:image/svg+xml;base64,${btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))}`;
+    await image.decode();
+    const canvas = element("canvas");
+    [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((content) => save(name, "image/png", content));
+  }
+
+  document.getElementById("save-scores").addEventListener("click", () => save("scores.csv", "text/csv", data.csv));
+
+  // ---------- forests ----------
+
   const CLASSES = { better: "better", worse: "worse" };
 
   function forest(key, items) {
     const metric = data.metrics[key];
     const card = element("div", { class: "plot", "data-difference": key });
     const title = element("h3", {}, `${key} ${metric.mark}`);
-    title.append(element("span", { class: "sub" }, metric.unit));
+    if (metric.unit) title.append(element("span", { class: "sub" }, `[${metric.unit}]`));
     card.append(title);
+    offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.verdict])]);
     const rowHeight = 24, height = 30 + rowHeight * items.length, left = 150;
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `differences in ${key}` });
     const ends = items.flatMap((item) => [item.value, ...(item.interval || [])]);
@@ -394,8 +563,7 @@
 
   function forestRow(svg, item, x, y, left) {
     const name = data.methods[item.method];
-    const short = name.length > 22 ? `${name.slice(0, 21)}\u2026` : name;
-    draw(svg, "text", { class: "row", x: left - 10, y: y + 4, "text-anchor": "end" }, short);
+    draw(svg, "text", { class: "row", x: left - 10, y: y + 4, "text-anchor": "end" }, short(name));
     const group = draw(svg, "g", { class: CLASSES[item.verdict] || "unclear" });
     if (item.interval) draw(group, "line", { class: "interval-line", x1: x(item.interval[0]), x2: x(item.interval[1]), y1: y, y2: y });
     const at = x(item.value);
@@ -416,7 +584,7 @@
 
   // ---------- start ----------
 
-  const first = all("thead th[data-key]", table).find((header) => data.metrics[header.dataset.key].better !== "does not judge" && !header.hidden);
+  const first = all("thead th[data-key]", table).find((header) => header.dataset.key === data.sortedBy);
   if (first) first.setAttribute("aria-sort", "ascending");
   // More lines than this are hard to follow: the page opens with the best ones, the others are a click away.
   const MOST = 24, OPENED = 12;

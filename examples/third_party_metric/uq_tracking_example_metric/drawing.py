@@ -1,0 +1,21 @@
+"""The figure of the curve; imported when it is drawn, so that finding the plugin loads no matplotlib."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from uq_tracking import Report
+
+
+def tails(report: Report) -> Figure:
+    """Draw the observed against the claimed quantiles of |z|, with the band that groups give."""
+    columns = report.curves["tails"].columns
+    figure = Figure(figsize=(5, 4.5), layout="constrained")
+    ax = figure.add_subplot(xlabel="claimed quantile of |z|", ylabel="observed quantile of |z|")
+    if "low" in columns:
+        ax.fill_between(columns["claimed"], columns["low"], columns["high"], alpha=0.3, label="interval")
+    ax.plot(columns["claimed"], columns["observed"], label="model")
+    ax.plot(columns["claimed"], columns["claimed"], "k--", label="calibrated")
+    ax.set_title(f"Tails: ratio {report.scores['tail_ratio']:.2f}")
+    ax.legend()
+    return figure

@@ -1,0 +1,91 @@
+"""What the declarations of curves say holds: columns, scores, settings, drawings, ceilings."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import uq_tracking as uq
+from uq_tracking import plugins
+from uq_tracking.curves.curve import Curve
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
+
+RNG = np.random.default_rng(5)
+STD = RNG.gamma(3, 0.4, 600)
+STATISTICS = {
+    "regression": uq.evaluate(RNG.standard_t(4, 600) * STD, 0 * STD, STD).statistics,
+    "classification": uq.evaluate_classification(
+        RNG.integers(0, 3, 600), RNG.dirichlet([1, 1, 2], 600)
+    ).statistics,
+}
+SPECS = [spec for task in STATISTICS for spec in plugins.curves(task).values()]
+NAMES = [f"{spec.task}/{spec.name}" for spec in SPECS]
+OTHER = {"n_bins": 7, "family": "laplace", "alpha": 0.8}
+
+
+def built(spec, **settings) -> Curve:
+    return spec.build(STATISTICS[spec.task], Settings(**settings))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=NAMES)
+class TestEveryCurve:
+    def test_has_the_columns_of_its_axes_and_increasing_steps(self, spec):
+        curve = built(spec)
+        assert {spec.x, spec.y} <= curve.columns.keys()
+        assert len({len(column) for column in curve.columns.values()}) == 1
+        if spec.steps is not None:
+            assert np.all(np.diff(curve.steps) > 0)
+            assert len(curve.steps) == len(curve.columns[spec.x])
+
+    def test_is_summarised_by_a_metric_of_its_task(self, spec):
+        assert spec.score in plugins.metrics(spec.task)
+
+    def test_is_defined_by_the_settings_it_names_and_no_others(self, spec):
+        assert set(spec.settings) <= {field.name for field in fields(Settings)}
+        usual = built(spec).to_dict()
+        for name, value in OTHER.items():
+            changed = built(spec, **{name: value}).to_dict() != usual
+            assert changed == (name in spec.settings), name
+
+    def test_stays_within_its_ceiling(self, spec):
+        if spec.ceiling is not None:
+            values = built(spec).columns[spec.y]
+            assert np.all((values >= 0) & (values <= spec.ceiling))
+
+    def test_names_a_function_that_draws_it(self, spec):
+        assert spec.figure is None or spec.draw is not None
+        if spec.draw is not None:
+            module, _, name = spec.draw.rpartition(".")
+            assert callable(getattr(import_module(module), name))
+
+
+@pytest.mark.parametrize("task", STATISTICS)
+def test_every_figure_and_map_names_a_function(task):
+    for spec in (*plugins.figures(task).values(), *plugins.maps(task).values()):
+        module, _, name = spec.function.rpartition(".")
+        assert callable(getattr(import_module(module), name)), spec.name
+
+
+def test_the_bins_of_a_classification_are_numbered_with_gaps():
+    labels, probs = [0, 0, 1], [[0.55, 0.45], [0.95, 0.05], [0.0, 1.0]]
+    curve = uq.evaluate_classification(labels, probs).curves["reliability"]
+    assert_array_equal(curve.steps, [5, 9])
+
+
+def test_limits_leave_out_the_pole_of_n_merci():
+    limits = plugins.curves()["n_merci_by_alpha"].limits
+    alpha = np.asarray([0.55, 0.6, 0.9, 1.0])
+    assert limits(alpha, np.asarray([-80.0, 300.0, 0.5, 0.4])) == (-0.1, 1.6)
+    assert limits(alpha, np.asarray([0.0, 0.0, 2.0, 0.4])) == pytest.approx((-0.1, 2.2))
+    assert limits(alpha[:2], np.asarray([-1.0, 2.0])) == pytest.approx((-1.1, 2.2))
+
+
+def test_a_curve_without_a_finite_point_is_undefined():
+    spec = replace(SPECS[0], function=lambda *_: {SPECS[0].x: np.asarray([np.nan]), SPECS[0].y: np.ones(1)})
+    with pytest.raises(Undefined, match="has no finite point"):
+        built(spec)

@@ -1,0 +1,130 @@
+"""Plugins: what their modules declare and return is found, in order, once, and a broken one is named and skipped."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking import plugins
+from uq_tracking.curves import CurveSpec, curve
+from uq_tracking.drawings import FigureSpec
+from uq_tracking.errors import PluginError, TrackingWarning
+from uq_tracking.hookspecs import hookimpl
+from uq_tracking.metrics.registry import FAMILIES, Metric, metric
+
+
+def metric_of(key, family="spread", **options):
+    def function(statistics, settings):
+        return statistics.moments["std"].high
+
+    words = {"summary": "Largest std", "formula": "max s", "source": "-"}
+    return metric(key, family=family, direction=None, **words, **options)(function)
+
+
+@pytest.fixture
+def register():
+    """Register plugins for the length of a test."""
+    plugins.reload()
+
+    def add(name, **contents):
+        module = types.ModuleType(name)
+        vars(module).update(contents)
+        plugins.manager().register(module, name)
+        plugins.forget()
+        return module
+
+    yield add
+    plugins.reload()
+
+
+def test_what_a_module_declares_needs_no_hook(register):
+    register("largest", largest_std=metric_of("largest_std"))
+    assert uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).scores["largest_std"] == 2.0
+
+
+def test_what_a_hook_returns_is_found_beside_what_is_declared(register):
+    made = Metric("two", lambda statistics, settings: 2.0, None, "", "Two", "2", "-")
+    register("both", one=metric_of("one"), uq_metrics=hookimpl(lambda: [made]))
+    assert {"one", "two"} <= plugins.metrics().keys()
+
+
+def test_a_function_that_two_modules_hold_is_offered_once(register):
+    shared = metric_of("largest_std")
+    register("home", largest_std=shared)
+    register("guest", largest_std=shared)
+    assert plugins.metrics()["largest_std"].key == "largest_std"
+
+
+def test_a_name_claimed_twice_is_refused_naming_both(register):
+    register("one", largest=metric_of("largest_std"))
+    register("other", largest=metric_of("largest_std"))
+    with pytest.raises(PluginError, match="'regression/largest_std' is claimed by plugins 'one' and 'other'"):
+        plugins.metrics()
+
+
+def test_the_same_name_may_stand_in_both_tasks(register):
+    register("tasks", one=metric_of("twice"), other=metric_of("twice", task="classification"))
+    assert plugins.metrics()["twice"] is not plugins.metrics("classification")["twice"]
+
+
+def test_a_plugin_that_raises_is_skipped_by_name(register):
+    def broken():
+        raise RuntimeError("no such file")
+
+    register("broken", uq_metrics=hookimpl(broken))
+    with pytest.warns(TrackingWarning, match="plugin 'broken' is skipped: RuntimeError: no such file"):
+        assert "rmse" in plugins.metrics()
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_metrics_are_in_the_order_of_their_families(task, register):
+    register(
+        "late", early=metric_of("early", "accuracy", task=task), odd=metric_of("odd", "other", task=task)
+    )
+    families = [found.family for found in plugins.metrics(task).values()]
+    assert families == sorted(families, key=[*FAMILIES, "other"].index)
+    assert "early" in list(plugins.metrics(task))[:7]
+
+
+HEADLINE = {
+    "regression": "rmse nll crps coverage_95 calibration_error ence z_std ause_rmse n_merci",
+    "classification": "accuracy miou nll brier ece ause_brier aurc",
+}
+
+
+@pytest.mark.parametrize("task", HEADLINE)
+def test_the_headline_metrics_and_those_with_a_floor(task):
+    found = plugins.metrics(task).values()
+    assert [each.key for each in found if each.headline] == HEADLINE[task].split()
+    for each in found:
+        if each.floor:
+            assert each.family == "calibration"
+            assert each.bounds[0] == 0
+
+
+def test_a_curve_needs_no_more_than_its_declaration(register):
+    @curve("span", x="s", y="n", x_label="std", y_label="samples", title="Span", settings=("alpha",))
+    def span(statistics, settings):
+        std = statistics.moments["std"]
+        return {"s": np.asarray([std.low, std.high]), "n": np.asarray([1.0, np.inf])}
+
+    register("spans", span=span)
+    built = uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).curves["span"]
+    assert built.columns["s"].tolist() == [0.5]  # what 64-bit numbers cannot hold is left out
+    assert (built.main, built.steps, built.title) == ("n", None, "Span")
+
+
+def test_the_hook_returns_curves_too(register):
+    spec = CurveSpec("flat", lambda statistics, settings: {"x": np.zeros(2)}, "x", "x", "x", "x", "Flat")
+    register("flat", uq_curves=hookimpl(lambda: [spec]))
+    assert plugins.curves()["flat"] is spec
+
+
+def test_a_figure_may_be_given_as_a_function_or_by_its_name(register):
+    by_name = FigureSpec("named", "math.sqrt")
+    assert by_name.draw(4) == FigureSpec("given", lambda report: report / 2).draw(4) == 2
+    register("figures", uq_figures=hookimpl(lambda: [by_name]))
+    assert plugins.figures()["named"] is by_name
