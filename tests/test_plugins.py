@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking import plugins
-from uq_tracking.curves import CurveSpec, curve
+from uq_tracking.curves import CurveSpec, build_curves, curve
 from uq_tracking.drawings import FigureSpec
 from uq_tracking.errors import PluginError, TrackingWarning
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import FAMILIES, Metric, metric
+from uq_tracking.settings import Settings
 
 
 def metric_of(key, family="spread", **options):
@@ -117,6 +121,26 @@ def test_a_curve_needs_no_more_than_its_declaration(register):
     assert (built.main, built.steps, built.title) == ("n", None, "Span")
 
 
+def test_a_curve_may_need_the_predictions_or_be_built_when_asked_for(register):
+    labels = {"x_label": "place", "y_label": "error", "title": "Errors"}
+
+    @curve("errors", x="place", y="error", needs=("predictions",), **labels)
+    def errors(inputs, settings):
+        target, mean, _ = inputs.predictions.flat()
+        return {"place": np.arange(len(mean)), "error": np.asarray(target - mean)}
+
+    @curve("asked", x="x", y="x", default=False, **labels)
+    def asked(statistics, settings):
+        return {"x": np.zeros(1)}
+
+    register("curves", errors=errors, asked=asked)
+    report = uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0])
+    assert report.curves["errors"].columns["error"].tolist() == [0.0, 0.5]
+    again = build_curves(report.statistics, Settings(), asked=["asked"])
+    assert "asked" in again.keys() - report.curves.keys()
+    assert "errors" not in again
+
+
 def test_the_hook_returns_curves_too(register):
     spec = CurveSpec("flat", lambda statistics, settings: {"x": np.zeros(2)}, "x", "x", "x", "x", "Flat")
     register("flat", uq_curves=hookimpl(lambda: [spec]))
@@ -128,3 +152,19 @@ def test_a_figure_may_be_given_as_a_function_or_by_its_name(register):
     assert by_name.draw(4) == FigureSpec("given", lambda report: report / 2).draw(4) == 2
     register("figures", uq_figures=hookimpl(lambda: [by_name]))
     assert plugins.figures()["named"] is by_name
+
+
+def test_the_curve_in_the_guide_does_what_the_text_says(register):
+    guide = (Path(__file__).parents[1] / "docs" / "curves.md").read_text(encoding="utf-8")
+    code = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1]
+    register("guide", **{k: v for k, v in run_code(code).items() if k == "error_quantiles"})
+    error = np.random.default_rng(0).normal(size=400)
+    columns = uq.evaluate(error, 0 * error, np.ones(400)).curves["error_quantiles"].columns
+    expected = np.quantile(np.abs(error), columns["share"], method="inverted_cdf")
+    assert_allclose(columns["abs_error"], expected, rtol=1e-12)
+
+
+def run_code(code):
+    names = {}
+    exec(compile(code, "docs/curves.md", "exec", dont_inherit=True), names)
+    return names

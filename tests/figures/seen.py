@@ -1,4 +1,4 @@
-"""What can be read off a finished figure."""
+"""What can be read off a plain_texts figure."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def banded(
     """
     size, n_boot = len(tables), min(n_boot, MOST_RESAMPLES)
     specs = plugins.curves("regression")
-    wanted = [name for name in curves if name in specs and specs[name].ceiling is not None]
+    wanted = [
+        name for name in curves if name in specs and specs[name].ceiling is not None and not specs[name].needs
+    ]
     if size < FEWEST_GROUPS or not wanted:
         return curves
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray, finite
-from uq_tracking.metrics.registry import Task, Undefined
+from uq_tracking.metrics.registry import MetricInputs, Task, Undefined, input_for
 from uq_tracking.settings import Settings
 
 Columns = Mapping[str, FloatArray]
@@ -49,6 +49,10 @@ class CurveSpec:
     score : str or None
         Key of the score that summarises the curve.
     task : {"regression", "classification"}
+    needs : tuple of str
+        Input besides the statistics, as for metrics; a function that needs any gets `MetricInputs` in their place.
+    default : bool
+        Whether it is built without being asked for.
     steps : callable or None
         Increasing integers of the columns, for trackers whose axis is an integer step.
     reference : "diagonal" or tuple of float
@@ -79,6 +83,8 @@ class CurveSpec:
     title: str
     score: str | None = None
     task: Task = "regression"
+    needs: tuple[str, ...] = ()
+    default: bool = True
     steps: Steps | None = None
     reference: Literal["diagonal"] | tuple[float, ...] = ()
     ceiling: float | None = None
@@ -89,15 +95,15 @@ class CurveSpec:
     draw: str | None = None
     figure: str | None = None
 
-    def build(self, statistics: Any, settings: Settings) -> Curve:
-        """Build the curve of statistics; its points are finite.
+    def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:
+        """Build the curve of statistics, or of more where it needs more; its points are finite.
 
         Raises
         ------
         Undefined
-            The statistics have no such curve.
+            There is no such curve.
         """
-        columns = self.function(statistics, settings)
+        columns = self.function(input_for(self.needs, statistics, inputs), settings)
         numbers = None if self.steps is None else np.asarray(self.steps(columns))
         steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
         texts = (self.x_label, self.y_label, self.title)
@@ -120,6 +126,8 @@ def curve(
     title: str,
     score: str | None = None,
     task: Task = "regression",
+    needs: tuple[str, ...] = (),
+    default: bool = True,
     steps: Steps | None = None,
     reference: Literal["diagonal"] | tuple[float, ...] = (),
     ceiling: float | None = None,
@@ -137,8 +145,8 @@ def curve(
 
     def declare(function: F) -> F:
         made = CurveSpec(
-            name, function, x, y, x_label, y_label, title, score, task, steps, reference, ceiling, recalibrated,
-            settings, overlaid, limits, draw, figure,
+            name, function, x, y, x_label, y_label, title, score, task, needs, default, steps, reference, ceiling,
+            recalibrated, settings, overlaid, limits, draw, figure,
         )  # fmt: skip
         return plugins.declare("uq_curves", made, function)
 
@@ -146,15 +154,20 @@ def curve(
 
 
 def build_curves(
-    statistics: Any, settings: Settings, task: str = "regression", names: Iterable[str] | None = None
+    statistics: Any,
+    settings: Settings,
+    task: str = "regression",
+    *,
+    inputs: MetricInputs | None = None,
+    asked: Container[str] = (),
 ) -> dict[str, Curve]:
-    """Every declared curve of a task, or those named, that the statistics define."""
+    """The curves of a task that are built by default, and those asked for, as far as they are defined."""
     built: dict[str, Curve] = {}
     for spec in plugins.curves(task).values():
-        if names is not None and spec.name not in names:
+        if not (spec.default or spec.name in asked):
             continue
         try:
-            built[spec.name] = spec.build(statistics, settings)
+            built[spec.name] = spec.build(statistics, settings, inputs)
         except Undefined:
             continue  # the score that summarises the curve is undefined too and carries the reason
     return built

@@ -306,10 +306,9 @@ def score(
     settings = settings or Settings()
     chosen = list(select("regression") if metrics is None else metrics)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
-        scores, undefined = compute(
-            statistics, settings, chosen, extra and replace(extra, statistics=statistics)
-        )
-        curves = build_curves(statistics, settings)
+        inputs = extra and replace(extra, statistics=statistics)
+        scores, undefined = compute(statistics, settings, chosen, inputs)
+        curves = build_curves(statistics, settings, inputs=inputs)
     return Report(
         task="regression",
         scores=scores,

@@ -28,7 +28,7 @@ from uq_tracking.figures.panels import (
     show,
     title_over,
 )
-from uq_tracking.figures.style import finished, new_figure
+from uq_tracking.figures.style import new_figure, plain_texts
 from uq_tracking.figures.text import clipped, one_line, readable
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,7 +94,7 @@ def class_map(
     figure = _draw(panels, layout, origin)
     _legend(figure, layout, _shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
     title_over(figure, title)
-    return finished(figure)
+    return plain_texts(figure)
 
 
 def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:

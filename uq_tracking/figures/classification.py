@@ -9,25 +9,25 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.figures import style
-from uq_tracking.figures.comparison import LOOKS, WIDE
+from uq_tracking.figures.comparison import STYLES, WIDE
 from uq_tracking.figures.ranking import sparsified
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
     columns,
-    drawn,
     heading,
+    report_figure,
     score_text,
 )
 from uq_tracking.figures.style import (
-    dress,
-    finished,
     legend,
     line,
     new_figure,
+    plain_texts,
     points,
     reference,
-    titled,
+    set_titles,
+    style_axes,
     undefined_figure,
 )
 from uq_tracking.figures.text import counted
@@ -41,7 +41,7 @@ MOST_LABELLED = 10
 NAMES = ("low", "high", "confidence", "accuracy", "count")
 
 
-@drawn("Reliability")
+@report_figure("Reliability")
 def class_reliability(report: Report) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
@@ -69,12 +69,12 @@ def class_reliability(report: Report) -> Figure:
     _accuracies(upper, bins)
     _counts(lower, bins)
     scores = [score_text(report, "ece", "ECE"), score_text(report, "mce", "MCE")]
-    titled(upper, heading(report, "Reliability"), scores)
+    set_titles(upper, heading(report, "Reliability"), scores)
     return figure
 
 
 def _accuracies(ax: Axes, bins: Columns) -> None:
-    dress(ax, "", "accuracy")
+    style_axes(ax, "", "accuracy")
     ax.tick_params(labelbottom=False)
     left, width = bins["low"], bins["high"] - bins["low"]
     accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
@@ -103,7 +103,7 @@ def _accuracies(ax: Axes, bins: Columns) -> None:
 
 def _counts(ax: Axes, bins: Columns) -> None:
     count = bins["count"]
-    dress(ax, "confidence: top probability", "samples")
+    style_axes(ax, "confidence: top probability", "samples")
     ax.grid(False)
     width = bins["high"] - bins["low"]
     ax.bar(
@@ -131,7 +131,7 @@ def short_count(value: float) -> str:
     return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
 
 
-@drawn("Sparsification")
+@report_figure("Sparsification")
 def class_sparsification(report: Report) -> Figure:
     """Draw the Brier score that is left when the samples of highest entropy are removed, over that of all.
 
@@ -153,11 +153,11 @@ def class_sparsification(report: Report) -> Figure:
     """
     figure = sparsified(report, "Brier", "ause_brier", label="by entropy")
     scores = [score_text(report, "ause_brier", "AUSE"), score_text(report, "brier", "Brier score")]
-    titled(figure.axes[0], heading(report, "Sparsification"), scores)
+    set_titles(figure.axes[0], heading(report, "Sparsification"), scores)
     return figure
 
 
-@drawn("Risk and coverage")
+@report_figure("Risk and coverage")
 def risk_coverage(report: Report) -> Figure:
     """Draw the error rate of the samples decided, when only the most confident share is decided.
 
@@ -176,7 +176,7 @@ def risk_coverage(report: Report) -> Figure:
     """
     curve = columns(report, "risk_coverage", ("coverage", "risk"), score="aurc")
     figure = new_figure()
-    ax = dress(figure.add_subplot(), "coverage: share decided, most confident first", "risk: error rate")
+    ax = style_axes(figure.add_subplot(), "coverage: share decided, most confident first", "risk: error rate")
     x, risk = curve["coverage"], curve["risk"]
     ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
     line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
@@ -185,7 +185,7 @@ def risk_coverage(report: Report) -> Figure:
     ax.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
     legend(ax, loc="best")
     scores = [score_text(report, "aurc", "AURC"), score_text(report, "accuracy", "accuracy")]
-    titled(ax, heading(report, "Risk and coverage"), scores)
+    set_titles(ax, heading(report, "Risk and coverage"), scores)
     return figure
 
 
@@ -208,7 +208,7 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
     except NothingToDrawError as nothing:
         return undefined_figure(name, str(nothing), WIDE)
     figure = new_figure(WIDE)
-    for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), LOOKS, strict=True):
+    for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), STYLES, strict=True):
         _accuracies(ax, bins)
         ax.tick_params(labelbottom=True)
         ax.set(xlabel="confidence: top probability", xticks=[0, 0.25, 0.5, 0.75, 1.0])
@@ -216,4 +216,4 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
         scores = f"{score_text(report, 'ece', 'ECE')}, {score_text(report, 'nll', 'NLL')}"
         ax.set_title(f"{look['label']}: {scores}", fontsize=style.TEXT, color="black", fontweight="normal")
     figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
-    return finished(figure)
+    return plain_texts(figure)

@@ -15,14 +15,14 @@ from uq_tracking.figures.curves import (
     reliability_columns,
 )
 from uq_tracking.figures.source import NothingToDrawError, heading, unit_of
-from uq_tracking.figures.style import finished, legend, line, new_figure, undefined_figure
+from uq_tracking.figures.style import legend, line, new_figure, plain_texts, undefined_figure
 from uq_tracking.figures.text import one_line, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
 WIDE = (8.6, 4.6)
-LOOKS = (
+STYLES = (
     {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
     {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
 )
@@ -51,7 +51,7 @@ def before_after(before: Report, after: Report | None = None, method: str | None
     except NothingToDrawError as nothing:
         return undefined_figure(name, str(nothing), WIDE)
     figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
-    return finished(figure)
+    return plain_texts(figure)
 
 
 def _before_after(before: Report, after: Report) -> Figure:
@@ -61,9 +61,9 @@ def _before_after(before: Report, after: Report) -> Figure:
     left, right = figure.subplots(1, 2)
     reliability_axes(left, bins, unit_of(before))
     calibration_axes(right)
-    for table, look in zip(bins, LOOKS, strict=True):
+    for table, look in zip(bins, STYLES, strict=True):
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
-    for table, look in zip(shares, LOOKS, strict=True):
+    for table, look in zip(shares, STYLES, strict=True):
         line(right, table["expected"], table["observed"], **{**look, "marker": ""})
     _scores(left, "ENCE", "ence", before, after)
     _scores(right, "calibration error", "calibration_error", before, after)

@@ -15,13 +15,13 @@ from uq_tracking.figures.source import (
     Columns,
     band,
     columns,
-    drawn,
     family_text,
     heading,
+    report_figure,
     score_text,
     unit_of,
 )
-from uq_tracking.figures.style import dress, line, new_figure, points, reference, titled
+from uq_tracking.figures.style import line, new_figure, points, reference, set_titles, style_axes
 from uq_tracking.figures.text import counted, with_unit
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ LOG_ABOVE = 30.0
 """Ratio of the largest to the smallest bin above which reliability is drawn on logarithmic axes."""
 
 
-@drawn("Reliability")
+@report_figure("Reliability")
 def reliability(report: Report) -> Figure:
     """Draw the RMSE of each bin against the standard deviation it claims (RMV).
 
@@ -60,7 +60,7 @@ def reliability(report: Report) -> Figure:
     _count_bars(ax, bins)
     band(ax, report, "reliability", bins["rmv"])
     line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False)
-    titled(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
+    set_titles(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
     return figure
 
 
@@ -71,7 +71,7 @@ def reliability_columns(report: Report) -> Columns:
 
 def reliability_axes(ax: Axes, tables: list[Columns], unit: str | None) -> Axes:
     """Prepare square axes with equal limits around all bins, the identity line and the two sides named."""
-    dress(ax, with_unit("predicted: root mean variance", unit), with_unit("observed: RMSE", unit))
+    style_axes(ax, with_unit("predicted: root mean variance", unit), with_unit("observed: RMSE", unit))
     values = np.concatenate([table[key] for table in tables for key in ("rmv", "rmse")])
     low, high = float(values.min()), float(values.max())
     if low > 0 and high / low > LOG_ABOVE:
@@ -129,7 +129,7 @@ def _count_text(bins: Columns) -> str:
     return f"{number} of {low} samples" if low == high else f"{number} of {low} to {high} samples"
 
 
-@drawn("Calibration")
+@report_figure("Calibration")
 def calibration(report: Report) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the share expected.
 
@@ -162,7 +162,7 @@ def calibration(report: Report) -> Figure:
         score_text(report, "miscalibration_area", "miscalibration area"),
         family_text(report),
     ]
-    titled(ax, heading(report, "Calibration"), scores)
+    set_titles(ax, heading(report, "Calibration"), scores)
     return figure
 
 
@@ -173,7 +173,7 @@ def calibration_columns(report: Report) -> Columns:
 
 def calibration_axes(ax: Axes) -> Axes:
     """Prepare the unit square with its diagonal, each half's over- and underconfident side named."""
-    dress(ax, "predicted quantile level", "observed share of targets below")
+    style_axes(ax, "predicted quantile level", "observed share of targets below")
     _unit_square(ax)
     line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
@@ -206,7 +206,7 @@ def _deviation(ax: Axes, expected: FloatArray, observed: FloatArray, *, split: f
         ax.fill_between(x, x, y, where=where.tolist(), color=color, alpha=0.35, linewidth=0, zorder=1.8)
 
 
-@drawn("Coverage")
+@report_figure("Coverage")
 def coverage(report: Report) -> Figure:
     """Draw the share of targets inside the central intervals against the share they promise.
 
@@ -228,7 +228,7 @@ def coverage(report: Report) -> Figure:
     """
     curve = columns(report, "coverage", ("nominal", "observed"), score="auce")
     figure = new_figure()
-    ax = dress(figure.add_subplot(), "nominal coverage of the central interval", "observed coverage")
+    ax = style_axes(figure.add_subplot(), "nominal coverage of the central interval", "observed coverage")
     _unit_square(ax)
     _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
     _band(ax, curve, "nominal")
@@ -236,11 +236,11 @@ def coverage(report: Report) -> Figure:
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
     _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
     _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
-    titled(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE"), family_text(report)])
+    set_titles(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE"), family_text(report)])
     return figure
 
 
-@drawn("PIT histogram")
+@report_figure("PIT histogram")
 def pit_histogram(report: Report) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
@@ -261,7 +261,7 @@ def pit_histogram(report: Report) -> Figure:
     """
     bars = columns(report, "pit_histogram", ("center", "density", "count"), score="pit_ks")
     figure = new_figure()
-    ax = dress(figure.add_subplot(), "PIT: predicted probability below the target", "density")
+    ax = style_axes(figure.add_subplot(), "PIT: predicted probability below the target", "density")
     share = 1.0 / len(bars["center"])
     ax.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
     half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
@@ -272,7 +272,7 @@ def pit_histogram(report: Report) -> Figure:
     ax.set(
         xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
     )
-    titled(
+    set_titles(
         ax,
         heading(report, "PIT histogram"),
         [score_text(report, "pit_ks", "KS distance"), family_text(report)],

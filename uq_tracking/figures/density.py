@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, columns, drawn, heading, score_text, unit_of
-from uq_tracking.figures.style import dress, legend, line, new_figure, titled
+from uq_tracking.figures.source import Columns, columns, heading, report_figure, score_text, unit_of
+from uq_tracking.figures.style import legend, line, new_figure, set_titles, style_axes
 from uq_tracking.figures.text import counted, readable, with_unit
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class _Side:
     zero: tuple[float, float] | None
 
 
-@drawn("Error vs std")
+@report_figure("Error vs std")
 def error_vs_std(report: Report) -> Figure:
     """Draw how the absolute errors spread at each predicted standard deviation.
 
@@ -60,7 +60,7 @@ def error_vs_std(report: Report) -> Figure:
     figure, unit = new_figure(), unit_of(report)
     x = _side(cells["std_low"], cells["std_high"])
     y = _side(cells["error_low"], cells["error_high"], _lowest(cells))
-    ax = dress(figure.add_subplot(), with_unit("predicted std", unit), with_unit("absolute error", unit))
+    ax = style_axes(figure.add_subplot(), with_unit("predicted std", unit), with_unit("absolute error", unit))
     style.log_axes(ax, x.limits, y.limits)
     _mark_zero(ax, x, y)
     drawn_cells = _draw_cells(ax, x, y, cells["count"])
@@ -68,7 +68,7 @@ def error_vs_std(report: Report) -> Figure:
     legend(ax, loc=_emptier_corner(x, y, cells["count"]))
     _colour_bar(figure, ax, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
-    titled(ax, heading(report, "Error vs std"), scores)
+    set_titles(ax, heading(report, "Error vs std"), scores)
     return figure
 
 
@@ -170,4 +170,4 @@ def _colour_bar(figure: Figure, ax: Axes, cells: PolyCollection, top: float) -> 
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
-    style.dress_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)
+    style.style_colour_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)

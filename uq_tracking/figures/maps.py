@@ -14,8 +14,8 @@ from matplotlib.image import AxesImage
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures.panels import (
     Panel,
-    apart,
     colour_bar,
+    distinct_limits,
     layout_for,
     picture,
     plain,
@@ -23,7 +23,7 @@ from uq_tracking.figures.panels import (
     show,
     title_over,
 )
-from uq_tracking.figures.style import finished, new_figure
+from uq_tracking.figures.style import new_figure, plain_texts
 from uq_tracking.figures.text import readable, with_unit
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -82,7 +82,7 @@ def uncertainty_map(
     arrays = [plain(array) for array in (target, mean, std)]
     _check(arrays, scale, origin)
     panels = _panels(arrays, float(scale), None if image is None else picture(plain(image)))
-    return finished(_draw(panels, unit, title, origin))
+    return plain_texts(_draw(panels, unit, title, origin))
 
 
 def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> None:
@@ -122,7 +122,9 @@ def _limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
             if len(seen) and (scale == "value" or seen.max() > 0):
                 low, high = np.percentile(seen, percentiles)
                 limits[scale] = (
-                    apart(float(low), float(high)) if scale == "value" else (0.0, float(high or seen.max()))
+                    distinct_limits(float(low), float(high))
+                    if scale == "value"
+                    else (0.0, float(high or seen.max()))
                 )
                 break
     return limits

@@ -99,10 +99,10 @@ def _stretch(values: Masked) -> tuple[float, float]:
     if len(seen) == 0 or (seen.min() >= 0 and seen.max() <= 1):
         return 0.0, 1.0
     low, high = np.percentile(seen, [1, 99])
-    return apart(float(low), float(high))
+    return distinct_limits(float(low), float(high))
 
 
-def apart(low: float, high: float) -> tuple[float, float]:
+def distinct_limits(low: float, high: float) -> tuple[float, float]:
     """Limits that differ, so that a constant map has a colour."""
     if high > low:
         return low, high
@@ -173,7 +173,7 @@ def colour_bar(figure: Figure, drawn: Sequence[tuple[Axes, AxesImage]], label: s
         aspect=18,
         shrink=0.95,
     )  # fmt: skip
-    _dress_bar(bar, label, layout)
+    _style_colour_bar(bar, label, layout)
 
 
 def close_colour_bar(figure: Figure, ax: Axes, shown: AxesImage, label: str, layout: Layout) -> None:
@@ -185,14 +185,14 @@ def close_colour_bar(figure: Figure, ax: Axes, shown: AxesImage, label: str, lay
         shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
         extend=_extend([shown]),
     )  # fmt: skip
-    _dress_bar(bar, label, layout)
+    _style_colour_bar(bar, label, layout)
 
 
-def _dress_bar(bar: Colorbar, label: str, layout: Layout) -> None:
+def _style_colour_bar(bar: Colorbar, label: str, layout: Layout) -> None:
     axis = bar.ax.yaxis if layout.bars == "right" else bar.ax.xaxis
     axis.set_major_locator(MaxNLocator(5 if layout.bars == "right" else 4))
     axis.set_major_formatter(style.TickNumbers())
-    style.dress_bar(bar, label, size=layout.font, ticks=layout.font - 1)
+    style.style_colour_bar(bar, label, size=layout.font, ticks=layout.font - 1)
 
 
 def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "max"]:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import band, columns, drawn, heading, score_text
-from uq_tracking.figures.style import dress, legend, line, new_figure, points, titled
+from uq_tracking.figures.source import band, columns, heading, report_figure, score_text
+from uq_tracking.figures.style import legend, line, new_figure, points, set_titles, style_axes
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 
-@drawn("Sparsification")
+@report_figure("Sparsification")
 def sparsification(report: Report) -> Figure:
     """Draw the RMSE that is left when the most uncertain samples are removed, over the RMSE of all.
 
@@ -40,7 +40,7 @@ def sparsification(report: Report) -> Figure:
     """
     figure = sparsified(report, "RMSE", "ause_rmse")
     scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
-    titled(figure.axes[0], heading(report, "Sparsification"), scores)
+    set_titles(figure.axes[0], heading(report, "Sparsification"), scores)
     return figure
 
 
@@ -49,7 +49,7 @@ def sparsified(report: Report, error: str, score: str, *, label: str = "by uncer
     keys = ("model", "oracle", "random")
     curve = columns(report, f"sparsification_{error.lower()}", ("fraction", *keys), score=score)
     figure = new_figure()
-    ax = dress(
+    ax = style_axes(
         figure.add_subplot(), "fraction of most uncertain removed", f"{error} of the rest / {error} of all"
     )
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
@@ -64,7 +64,7 @@ def sparsified(report: Report, error: str, score: str, *, label: str = "by uncer
     return figure
 
 
-@drawn("n-MeRCI")
+@report_figure("n-MeRCI")
 def n_merci_by_alpha(report: Report) -> Figure:
     """Draw n-MeRCI against the share of errors that the rescaled uncertainty must cover.
 
@@ -87,7 +87,7 @@ def n_merci_by_alpha(report: Report) -> Figure:
     """
     curve = columns(report, "n_merci_by_alpha", ("alpha", "n_merci"), score="n_merci")
     figure = new_figure()
-    ax = dress(figure.add_subplot(), "share \N{GREEK SMALL LETTER ALPHA} of errors to cover", "n-MeRCI")
+    ax = style_axes(figure.add_subplot(), "share \N{GREEK SMALL LETTER ALPHA} of errors to cover", "n-MeRCI")
     x, y = curve["alpha"], curve["n_merci"]
     left, right = min(0.5, float(x.min())), max(1.0, float(x.max()))
     low, high = _n_merci_limits(x, y)
@@ -98,7 +98,7 @@ def n_merci_by_alpha(report: Report) -> Figure:
     points(ax, x[pole:], y[pole:], label="model")
     ax.set(xlim=(left, right), ylim=(low, high))
     legend(ax, loc="best")
-    titled(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
+    set_titles(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
     return figure
 
 

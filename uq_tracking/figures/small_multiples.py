@@ -1,4 +1,4 @@
-"""Drawings of the curves that are made on demand: a small panel for each metric."""
+"""Drawings of the curves that are built on demand: a small panel for each metric."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNL
 
 from uq_tracking import plugins
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, NothingToDrawError, columns, drawn, heading, unit_of
-from uq_tracking.figures.style import decades, dress, legend, line, new_figure, points, reference
+from uq_tracking.figures.source import (
+    Columns,
+    NothingToDrawError,
+    columns,
+    family_text,
+    heading,
+    report_figure,
+    unit_of,
+)
+from uq_tracking.figures.style import decades, legend, line, new_figure, points, reference, style_axes
 from uq_tracking.figures.text import clipped, counted, one_line, readable, with_unit
 
 if TYPE_CHECKING:
@@ -28,7 +36,12 @@ WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.35
 IN_A_ROW, MOST_PANELS, MOST_NAMES = 3, 9, 24
 
 BAND = "#9CC6E0"
-FAMILIES = (("", "Gaussian", "-"), ("_laplace", "Laplace", "--"), ("_uniform", "uniform", ":"))
+PRIORS = (
+    ("_gaussian", "Gaussian", "-.", style.RANDOM),
+    ("_laplace", "Laplace", "--", style.BEFORE),
+    ("_uniform", "uniform", ":", style.ORACLE),
+)
+"""Distributions that scores are swept under besides the predicted one: ending of the key, name, dashes, colour."""
 SWEPT = ("nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball")
 NEAR = (0.4, 2.5)
 """Factors whose scores have to be seen in whole; a log score is thousands at a tenth of the scale."""
@@ -57,7 +70,7 @@ def _panels(report: Report, prefix: str) -> list[tuple[str, str]]:
 
 
 def _small(ax: Axes, x_label: str, y_label: str = "") -> Axes:
-    dress(ax, x_label, y_label)
+    style_axes(ax, x_label, y_label)
     ax.xaxis.label.set_fontsize(style.SMALL)
     ax.yaxis.label.set_fontsize(style.SMALL)
     ax.tick_params(which="major", labelsize=style.SMALL - 1)
@@ -82,11 +95,11 @@ def _short(value: float) -> str:
     return f"{readable(value / 1000)}k" if value >= 10_000 else readable(value)
 
 
-@drawn("Scores against scale")
+@report_figure("Scores against scale")
 def scale_sweep(report: Report) -> Figure:
     """Draw each proper score as all standard deviations are multiplied by a common factor.
 
-    The vertical line is the scale as predicted, the dots are the best scales. Where the line and the dot are apart, a
+    The vertical line is the scale as predicted, the dots are the best scales. Where a dot lies beside the line, a
     plain rescaling would gain what lies between them.
 
     Parameters
@@ -103,9 +116,7 @@ def scale_sweep(report: Report) -> Figure:
     .. [1] MeRCI, 2018, fig. 2.
     """
     table = columns(report, "scale_sweep", ("factor",))
-    panels = [
-        ("scale_sweep", key) for key in SWEPT if any(key + suffix in table for suffix, _, _ in FAMILIES)
-    ]
+    panels = [("scale_sweep", key) for key in SWEPT if any(column.startswith(key) for column in table)]
     return _grid(report, "Scores against scale", panels, _sweep_panel)
 
 
@@ -113,10 +124,11 @@ def _sweep_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table = columns(report, curve, ("factor",))
     _small(ax, "factor on every std")
     factor = table["factor"]
-    shown = [(key + suffix, name, dashes) for suffix, name, dashes in FAMILIES if key + suffix in table]
+    predicted = ("", family_text(report).replace(" distribution", "") or "Gaussian", "-", style.MODEL)
+    shown = [(key + end, *look) for end, *look in (predicted, *PRIORS) if key + end in table]
     near = (factor >= NEAR[0]) & (factor <= NEAR[1])
-    limits = np.concatenate([table[column][near] for column, _, _ in shown])
-    for (column, name, dashes), color in zip(shown, (style.MODEL, style.BEFORE, style.ORACLE), strict=False):
+    limits = np.concatenate([table[column][near] for column, *_ in shown])
+    for column, name, dashes, color in shown:
         line(ax, factor, table[column], color=color, linestyle=dashes, linewidth=1.8, label=name)
         best = _best(report, column, table[column])
         limits = np.append(limits, table[column][best])
@@ -135,7 +147,7 @@ def _best(report: Report, key: str, values: FloatArray) -> int:
     return int(np.argmin(losses))
 
 
-@drawn("By group")
+@report_figure("By group")
 def by_group(report: Report) -> Figure:
     """Draw metrics in each stratum of ``by``, with the score of all samples as a dashed line.
 
@@ -173,7 +185,7 @@ def _whole(ax: Axes, report: Report, key: str) -> None:
         reference(ax, [low, high], [report.scores[key]] * 2, zorder=2.6)
 
 
-@drawn("By target")
+@report_figure("By target")
 def by_target(report: Report) -> Figure:
     """Draw metrics in intervals of the target; grey bars are the intervals' numbers of samples.
 
@@ -214,7 +226,7 @@ def _room(ax: Axes, values: FloatArray, *, below: float = 0.06) -> None:
     ax.set_ylim(low - below * span, high + 0.08 * span)
 
 
-@drawn("By number of members")
+@report_figure("By number of members")
 def by_members(report: Report) -> Figure:
     """Draw metrics against the number of members: mean over random subsets, and the band they lie in.
 
@@ -241,7 +253,7 @@ def _members_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     _log_x(ax, table["members"], base_two=True)
 
 
-@drawn("Stability")
+@report_figure("Stability")
 def stability(report: Report) -> Figure:
     """Draw metrics on random subsets of growing size: their mean, and a band of one standard deviation.
 

@@ -1,4 +1,4 @@
-"""What a drawing takes from a report: finite rows of a curve, scores as text, reasons for an empty figure."""
+"""What drawings read from a report: finite rows of a curve, scores as text, reasons for an empty figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.style import finished, undefined_figure
+from uq_tracking.figures.style import plain_texts, undefined_figure
 from uq_tracking.figures.text import one_line, readable
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def _reason(report: Report, score: str | None) -> str | None:
     return report.undefined.get(score) if score else None
 
 
-def drawn(name: str) -> Callable[[Callable[[Report], Figure]], Callable[[Report], Figure]]:
-    """Make a drawing plain in its texts, and state the reason when there is nothing to draw."""
+def report_figure(name: str) -> Callable[[Callable[[Report], Figure]], Callable[[Report], Figure]]:
+    """Decorate a drawing of a report: texts become plain, and where there is nothing to draw the figure says why."""
 
     def wrap(draw: Callable[[Report], Figure]) -> Callable[[Report], Figure]:
         @wraps(draw)
         def safe(report: Report) -> Figure:
             try:
-                return finished(draw(report))
+                return plain_texts(draw(report))
             except NothingToDrawError as nothing:
                 return undefined_figure(heading(report, name), str(nothing))
 
@@ -74,7 +74,7 @@ def heading(report: Report, name: str) -> str:
 
 
 def family_text(report: Report) -> str:
-    """Name the distribution that quantiles are of, unless it is the Gaussian."""
+    """Name the predicted distribution, unless it is the Gaussian."""
     family = str(report.settings.get("family", "gaussian"))
     if family == "gaussian":
         return ""

@@ -1,7 +1,7 @@
 """How every figure looks: sizes, colours, titles, numbers as text, and pixels.
 
 A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by
-side. ``matplotlib.rc_context`` would change those settings for the whole process while a figure is drawn,
+side. ``matplotlib.rc_context`` would change those settings for the whole process while a figure is report_figure,
 which another thread could see (and two threads could leave changed), so artists get everything explicitly.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under the common colour
@@ -61,12 +61,12 @@ def new_figure(size: tuple[float, float] = SIZE) -> Figure:
     return figure
 
 
-def dress(ax: Axes, x_label: str, y_label: str) -> Axes:
+def style_axes(ax: Axes, x_label: str, y_label: str) -> Axes:
     """Set everything about the axes that the user's own settings could otherwise change."""
     ax.set_facecolor("white")
     ax.set_axisbelow(True)
     ax.grid(True, which="major", color="#E6E6E6", linewidth=0.8, linestyle="-")
-    dress_ticks(ax, TICKS)
+    style_ticks(ax, TICKS)
     ax.tick_params(which="both", top=False, right=False, labeltop=False, labelright=False)
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_minor_locator(NullLocator())
@@ -80,18 +80,18 @@ def dress(ax: Axes, x_label: str, y_label: str) -> Axes:
     return ax
 
 
-def dress_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
+def style_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
     """Set everything about the ticks that the user's own settings could otherwise change."""
     look: dict[str, Any] = {"labelsize": size, "labelcolor": "black", "color": "#555555", "direction": "out"}
     ax.tick_params(which="major", **look, length=length, width=0.8, pad=3.5)
 
 
-def dress_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
+def style_colour_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
     """Do the same for a colour bar."""
     bar.set_label(label, fontsize=size, color="black", labelpad=4)
     bar.outline.set(edgecolor="#555555", linewidth=0.8)
     bar.ax.grid(False)
-    dress_ticks(bar.ax, ticks, length=3)
+    style_ticks(bar.ax, ticks, length=3)
     bar.ax.tick_params(which="minor", length=0)
 
 
@@ -137,7 +137,7 @@ def legend(ax: Axes, **where: Any) -> None:
     )  # fmt: skip
 
 
-def titled(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
+def set_titles(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
     """Put a bold name and, under it, the scores over single axes."""
     lines = [clipped(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
     name = clipped(name, NAME_WIDTH)
@@ -161,7 +161,7 @@ def _packed(parts: Sequence[str]) -> list[str]:
     return lines
 
 
-def finished(figure: Figure) -> Figure:
+def plain_texts(figure: Figure) -> Figure:
     """Make every text of the figure plain: no TeX, no mathtext, and only letters the font has."""
     for text in figure.findobj(Text):
         text.set_usetex(False)
@@ -203,8 +203,8 @@ def undefined_figure(name: str, reason: str, size: tuple[float, float] = SIZE) -
     ax.set_facecolor("white")
     text = "undefined:\n" + textwrap.fill(one_line(reason), 38)
     ax.text(0.5, 0.5, text, ha="center", va="center", fontsize=TEXT, color="#444444", transform=ax.transAxes)
-    titled(ax, name)
-    return finished(figure)
+    set_titles(ax, name)
+    return plain_texts(figure)
 
 
 def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 
 from uq_tracking.inference import read
 from uq_tracking.inference.limits import Influence
-from uq_tracking.metrics.ranking import FRACTIONS, kept_counts
+from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.statistics.grouped import FloatArray
 
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
@@ -39,7 +39,7 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
     by, payload = ORDER[task]
     power = 2 if task == "regression" else 1
     mean = mean_error * model**power
-    kept = kept_counts(statistics.n)
+    kept = remaining_counts(statistics.n)
     step = _trapezoid_weights() * model / power
     if read.group_count(statistics) is not None:
         table, groups = statistics.groups.orders[by], len(statistics.groups)

@@ -9,7 +9,7 @@ import numpy as np
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, kept_counts, sum_of_prefix_means
+from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import ClassificationStatistics
@@ -214,7 +214,7 @@ def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification
     total = statistics.by_brier.sum("brier") / statistics.n
     if total == 0:
         raise Undefined("every Brier score is 0, so there is no error to normalise by")
-    kept = kept_counts(statistics.n)
+    kept = remaining_counts(statistics.n)
 
     def curve(groups: Groups) -> FloatArray:
         return np.asarray(groups.cumulative("brier", kept) / kept / total)

@@ -37,7 +37,7 @@ class Sparsification:
     oracle: FloatArray
 
 
-def kept_counts(n: int) -> FloatArray:
+def remaining_counts(n: int) -> FloatArray:
     """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
@@ -50,7 +50,7 @@ def sparsification(statistics: RegressionStatistics | RankingStatistics, payload
     total = statistics.by_abs_error.sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
-    kept = kept_counts(statistics.n)
+    kept = remaining_counts(statistics.n)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
     def curve(groups: Groups) -> FloatArray:

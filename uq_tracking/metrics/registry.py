@@ -227,7 +227,7 @@ def compute(
     undefined: dict[str, str] = {}
     for each in metrics:
         try:
-            value = float(each.function(_input(each, statistics, inputs), settings))
+            value = float(each.function(input_for(each.needs, statistics, inputs), settings))
         except Undefined as reason:
             undefined[each.key] = str(reason)
             continue
@@ -238,11 +238,12 @@ def compute(
     return scores, undefined
 
 
-def _input(each: Metric, statistics: Any, inputs: MetricInputs | None) -> Any:
-    if not each.needs:
+def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
+    """What a function with these needs gets: statistics, or all inputs; Undefined says which are lacking."""
+    if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given
-    lacking = [name for name in each.needs if name not in have]
+    lacking = [name for name in needs if name not in have]
     if lacking:
         raise Undefined(f"it needs {' and '.join(NEEDS.get(name, name) for name in lacking)}")
     return inputs
