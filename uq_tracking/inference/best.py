@@ -1,8 +1,9 @@
 """Which of several methods cannot be told apart from the best, all pairs being looked at together.
 
-The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the groups,
-the standard errors being those of each resample. So of methods that are equal, all are tied with the best in 95 % of
-all cases, however many there are. Single tests of each pair would call one of seven equal methods worse in half of them.
+The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the
+groups, the standard errors being those of each resample. So of methods that are equal, all are tied with the best in
+95 % of all cases, however many there are. Tests of each pair by itself would call one of seven equal methods worse in
+half of them.
 """
 
 from __future__ import annotations
