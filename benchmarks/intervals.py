@@ -2,7 +2,7 @@
 
     python benchmarks/intervals.py [REPEATS]
 
-writes the tables of docs/intervals.md, between its markers. The truth is the score of two million samples drawn alike.
+writes the tables of docs/intervals.md, between its markers. The truth is the score of two million samples.
 """
 
 from __future__ import annotations

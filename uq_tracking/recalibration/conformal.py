@@ -29,8 +29,8 @@ class Conformal(RegressionRecalibration):
 
     For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target that is exchangeable
     with those of the fit set lies inside with a probability of at least p, and of at most ``p + 1 / (n + 1)`` without
-    ties [1]_. Of the largest sets not every residual is kept; the next larger one that is kept stands in, so the guarantee
-    holds. It is a statement about all new samples together: not about each one, nor about groups of them.
+    ties [1]_. Of the largest sets not every residual is kept; the next larger one that is kept stands in, so the
+    guarantee holds. It is a statement about all new samples together: not about each one, nor about groups of them.
 
     Attributes
     ----------
