@@ -298,16 +298,16 @@ class TestPaired:
         assert np.ptp(found.interval) < 0.2 * np.ptp(alone)
         assert_allclose(found.value, one.scores["crps"] - other.scores["crps"], rtol=1e-12)
 
-    def test_equal_methods_cannot_be_told_apart(self):
+    def test_equal_methods_cannot_be_distinguishable(self):
         one, other = self.pair(factor=1.0)
-        assert not any(found.told_apart for found in paired_differences(one, other, n_boot=60).values())
+        assert not any(found.distinguishable for found in paired_differences(one, other, n_boot=60).values())
 
-    def test_a_constant_difference_is_told_apart(self):
+    def test_a_constant_difference_is_distinguishable(self):
         one, other = self.pair(factor=1.5)
         found = paired_differences(one, other, n_boot=60)
-        assert found["mean_std"].told_apart
+        assert found["mean_std"].distinguishable
         assert_allclose(found["mean_std"].value, -0.5 * one.scores["mean_std"], rtol=1e-9)
-        assert not found["rmse"].told_apart
+        assert not found["rmse"].distinguishable
 
     def test_a_metric_that_is_better_higher_is_turned(self):
         found = paired_differences(*self.pair(factor=3.0), n_boot=60)["quadratic_score"]

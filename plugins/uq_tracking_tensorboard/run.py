@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite
 from uq_tracking.tracking.directory import LOG_FILE, DirectoryRun, DirectoryStore
 from uq_tracking.tracking.journal import Journal
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_tensorboard.events import EventWriter, Writer
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class TensorBoardRun(Run):
         self.uri = f"tensorboard:{self.path}"
         self._given = writer
         self._own: EventWriter | None = None
+
+    @property
+    def place(self) -> str:
+        """The folder that holds the run's; see `Run`."""
+        return str(self.path.parent)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at the last step each of them has; see `Run`."""
@@ -120,8 +125,8 @@ class TensorBoardRun(Run):
         return DirectoryStore(self.path).open(KEPT, self.path.name)
 
     def _keep(self, name: str, content: bytes) -> None:
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            path = Path(folder) / "content"
+        with scratch_folder() as folder:
+            path = folder / "content"
             path.write_bytes(content)
             self.log_file(path, name)
 

@@ -384,7 +384,7 @@ class TestPaired:
         found = paired_differences(one, other, n_boot=60)["nll"]
         assert_allclose(found.value, one.scores["nll"] - other.scores["nll"], rtol=1e-12)
         assert np.ptp(found.interval) < 0.3 * np.ptp(one.intervals["nll"])
-        assert found.told_apart
+        assert found.distinguishable
 
     def test_a_literal_resampling_of_scenes_gives_the_same_interval(self):
         one, other = self.pair()
@@ -402,8 +402,10 @@ class TestPaired:
         low, high = wide * np.quantile(gaps - gaps.mean(), [0.025, 0.975])
         assert_allclose(found.interval, (found.value + low, found.value + high), rtol=1e-9)
 
-    def test_equal_models_cannot_be_told_apart(self):
-        assert not any(found.told_apart for found in paired_differences(*self.pair(1.0), n_boot=60).values())
+    def test_equal_models_cannot_be_distinguishable(self):
+        assert not any(
+            found.distinguishable for found in paired_differences(*self.pair(1.0), n_boot=60).values()
+        )
 
     def test_what_has_no_common_groups_is_refused(self):
         one, _ = self.pair()

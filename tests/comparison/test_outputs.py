@@ -37,7 +37,7 @@ class TestText:
 
     def test_bounds_stand_above_the_methods(self, comparison):
         lines = comparison.to_text(["n_merci"]).splitlines()
-        names = [line.split()[0] for line in lines if line.startswith(("oracle", "constant", "informed"))]
+        names = [line.split()[0] for line in lines if line.startswith(("oracle ", "constant ", "informed "))]
         assert names[:3] == ["oracle", "constant", "informed"]
 
     @pytest.mark.parametrize("width", [50, 80, 120])
@@ -73,9 +73,10 @@ class TestText:
     def test_colours_go_from_yellow_to_red_and_the_worst_is_grey(self, comparison):
         console = Console(file=io.StringIO(), width=300, force_terminal=True, color_system="truecolor")
         console.print(comparison)
-        line = next(line for line in console.file.getvalue().splitlines() if "overconfident" in line)
+        rows = [line for line in console.file.getvalue().splitlines() if ":" not in line]
+        line = next(line for line in rows if "overconfident" in line)
         assert "48;2;168;168;168" in line
-        best = next(line for line in console.file.getvalue().splitlines() if "informed" in line)
+        best = next(line for line in rows if "informed" in line)
         assert "48;2;255;221;64" in best
 
 
@@ -183,3 +184,22 @@ class TestJSON:
 
 def test_repr_is_short(comparison):
     assert repr(comparison) == f"Comparison(4 methods, 4 runs, {len(comparison.metrics)} metrics)"
+
+
+class TestVerdicts:
+    def test_each_method_has_its_reports_verdict(self, comparison, reports):
+        assert comparison.verdicts["overconfident"].calibration == "overconfident"
+        for name, verdict in comparison.verdicts.items():
+            assert verdict.text == reports[name].verdict.text
+            assert f"{name}: {verdict.text}" in str(comparison)
+            assert verdict.text in comparison.to_html().replace("&#39;", "'")
+
+    def test_of_several_runs_they_are_counted(self, seeds, reports):
+        found = uq.compare({"mixed": [*seeds["bad"][:1], *[reports["overconfident"]] * 2]}).verdicts["mixed"]
+        assert found.calibration == "overconfident"
+        assert found.text.startswith("Of 3 runs, ")
+        same = uq.compare({"same": [reports["overconfident"]] * 2}).verdicts["same"]
+        assert same.text.startswith("Of 2 runs, all overconfident; ranking of errors: all ")
+
+    def test_reports_that_could_not_be_judged_have_none(self):
+        assert uq.compare({"a": report_of({"nll": 1.0})}).verdicts == {}

@@ -168,7 +168,7 @@ def test_padded_numbers_keep_their_zeros():
         ([4.0], ["4"]),
     ],
 )
-def test_ticks_can_be_told_apart(ticks, texts):
+def test_ticks_can_be_distinguishable(ticks, texts):
     assert style.TickNumbers().format_ticks(ticks) == texts
 
 

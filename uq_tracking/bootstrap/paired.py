@@ -44,14 +44,14 @@ class PairedDifference:
         Confidence interval of ``value``.
     loss_interval : (float, float)
         The same, turned so that below 0 the first method is better.
-    told_apart : bool
-        Whether the interval leaves out 0; if not, the two cannot be told apart on this test set.
+    distinguishable : bool
+        Whether the interval leaves out 0; if not, this test set does not distinguish the two.
     """
 
     value: float
     interval: Range
     loss_interval: Range
-    told_apart: bool
+    distinguishable: bool
 
 
 def paired_differences(
@@ -93,7 +93,7 @@ def paired_differences(
     >>> truth, images = rng.normal(size=4000), np.repeat(np.arange(20), 200)
     >>> good, poor = (uq.evaluate(truth, truth + s * rng.normal(size=4000), np.ones(4000), groups=images)
     ...               for s in (1.0, 1.5))
-    >>> paired_differences(good, poor)["rmse"].told_apart
+    >>> paired_differences(good, poor)["rmse"].distinguishable
     True
     """
     check_level(level, n_boot)

@@ -64,6 +64,7 @@ def _derived(comparison: Comparison) -> dict[str, Any]:
         "bounds": bounds,
         "tied_with_best": tied,
         "agreement": agreement,
+        "verdicts": {name: vars(verdict) for name, verdict in comparison.verdicts.items()},
     }
 
 

@@ -15,6 +15,7 @@ from uq_tracking.comparison.metrics import sorted_by
 from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
+from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
 from uq_tracking.errors import UnknownMetricError, closest
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
@@ -132,6 +133,7 @@ class Comparison:
         """The tables that are printed: scores, and differences where there is a baseline."""
         shown = self.shown(metrics)
         scores = self._chosen(metrics)
+        scores = replace(scores, title="", lead=(scores.title, *scores.lead))
         line = disagreement(self, shown)
         remarks = ([line] if line else []) + list(scores.remarks)
         if not self.differences:
@@ -144,6 +146,11 @@ class Comparison:
     def bounds(self) -> dict[str, dict[str, Bound]]:
         """Scores of an oracle and of a constant uncertainty, by metric."""
         return bounds(self.runs, self.metrics)
+
+    @cached_property
+    def verdicts(self) -> dict[str, MethodVerdict]:
+        """Whether each method is over- or underconfident, and whether it knows where it errs."""
+        return method_verdicts(self.groups)
 
     @cached_property
     def agreement(self) -> Agreement:

@@ -53,6 +53,7 @@ def score_table(comparison: Comparison) -> Table:
         ),
         rows=(*_bound_rows(comparison), *_method_rows(comparison, metrics)),
         title=_title(comparison),
+        lead=tuple(f"{name}: {verdict.text}" for name, verdict in comparison.verdicts.items()),
         warnings=comparison.warnings,
         notes=tuple(_legend(comparison)),
         remarks=tuple(f"skipped {run.label}: {run.reason}" for run in comparison.skipped),

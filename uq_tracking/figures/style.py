@@ -26,6 +26,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
 
+from uq_tracking.figures.picture import Picture
 from uq_tracking.figures.text import FAMILY, clipped, one_line, printable, readable
 
 FloatArray = npt.NDArray[np.float64]
@@ -222,6 +223,8 @@ def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
     bytes
         Without the date or the name of the software that made it.
     """
+    if isinstance(figure, Picture) and dpi is None:
+        return figure.png
     before, buffer = figure.get_dpi(), io.BytesIO()
     figure.set_dpi(dpi or before)
     try:

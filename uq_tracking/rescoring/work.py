@@ -31,8 +31,9 @@ from uq_tracking.tracking.names import (
     tag_name,
 )
 from uq_tracking.tracking.publish import Content, publish, scores_digest
+from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
-from uq_tracking.tracking.run_writer import RunWriter, redact
+from uq_tracking.tracking.run_writer import RunWriter
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def table_markdown(table: Table) -> str:
     )
     lines = [f"> **Warning:** {markdown_escaped(text)}\n" for text in table.warnings]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
+    lines += [f"\n{markdown_escaped(text)}" for text in table.lead]
     if table.notes:
         lines += ["", markdown_escaped("; ".join(table.notes)) + "."]
     return "\n".join([*lines, *(f"\n{markdown_escaped(text)}" for text in table.remarks)]) + "\n"

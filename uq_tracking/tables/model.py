@@ -183,8 +183,8 @@ class Table:
     columns : tuple of Column
     rows : tuple of Row
     title : str
-    lead : str
-        What it comes to, above everything.
+    lead : tuple of str
+        What it comes to, a sentence or two each, above everything.
     warnings : tuple of str
         Above the table.
     notes : tuple of str
@@ -197,7 +197,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     title: str = ""
-    lead: str = ""
+    lead: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def report_table(report: Report) -> Table:
         columns=columns,
         rows=rows,
         title=_title(report),
-        lead=report.verdict.text,
+        lead=(report.verdict.text,),
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
             *report.verdict.caveats,

@@ -49,8 +49,7 @@ def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
     for k, table in enumerate(tables):
         if k:
             yield []
-        if table.lead:
-            yield [(one_line(table.lead), STRONG)]
+        yield from ([(one_line(text), "" if n else STRONG)] for n, text in enumerate(table.lead))
         if table.title:
             yield [(one_line(table.title), STRONG)]
         yield from ([(f"warning: {one_line(text)}", WARNING)] for text in table.warnings)

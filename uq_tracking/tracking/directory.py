@@ -47,6 +47,11 @@ class DirectoryRun(Run):
         self.uri = f"dir:{self.path}"
         self._journal = Journal(self.path / LOG_FILE)
 
+    @property
+    def place(self) -> str:
+        """The folder that holds the run's; see `Run`."""
+        return str(self.path.parent)
+
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Append the numbers that are new or differ from those logged at this step; see `Run`."""
         self._check_exists()
@@ -184,6 +189,10 @@ class DirectoryBackend(Backend):
     def active_run(self) -> Run | None:
         """Return None: a folder is never active."""
         return None
+
+    def place(self, address: str, *, scheme: str | None = None) -> str:
+        """Return the folder; see `Backend`."""
+        return os.path.abspath(os.path.expanduser(address or "."))
 
     def adopt(self, run: Any) -> Run | None:
         """Adopt the path of a run's folder, made first if it is missing."""

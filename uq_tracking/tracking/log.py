@@ -15,6 +15,7 @@ from uq_tracking.report import Report
 from uq_tracking.settings import Method
 from uq_tracking.streams.base import Streaming
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
+from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
@@ -52,6 +53,7 @@ def log(
     statistics: Method = "auto",
     strict: bool = False,
     every_rank: bool = False,
+    deadline: float | None = None,
     **options: Any,
 ) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -61,9 +63,10 @@ def log(
     changes nothing.
 
     **In a job that costs thousands**: arrays or options that cannot be scored raise, before any tracker is
-    asked. From then on no tracker can stop the job: what a tracker did not take becomes one `TrackingWarning`
-    that names the tracker, what was lost and why; the other trackers still get it, and a copy of everything is
-    kept in ``./uq_runs``.
+    asked. From then on no tracker can stop the job, or hold it up for longer than the deadline. What a tracker did
+    not take becomes one `TrackingWarning` that names the tracker and why; the other trackers still get it, and the
+    call is kept in ``./uq_runs/spool``. Until the tracker answers again, further calls are kept there at once; then
+    all are sent in the background, in order, into the same run. `sync` sends what is left.
 
     **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs; a
     process of another rank, by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
@@ -114,6 +117,8 @@ def log(
         Raise instead of warning when a tracker fails, after everything was tried.
     every_rank : bool
         Log on every process of a distributed job as on rank zero, each for itself.
+    deadline : float, optional
+        Seconds that this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
     **options
         Options of `Predictions` and `evaluate`: ``mask``, ``alpha``, ``n_bins``, ``std_floor``, ``groups`` ...
 
@@ -141,7 +146,7 @@ def log(
     0.167
     """
     check_split(split)
-    step = checked_step(step)
+    step, deadline = checked_step(step), checked_deadline(deadline)
     targets = targets_of(run, to, name=method or "uq", tags=tags, every_rank=every_rank)
     if calibration is not None:
         options["calibration"] = calibration
@@ -161,7 +166,9 @@ def log(
             for name, (part, own) in parts.items()
         }
         first, *others = made.values()
-        send(replace(first, also=others), targets, to, strict=strict, every_rank=every_rank)
+        send(
+            replace(first, also=others), targets, to, strict=strict, every_rank=every_rank, deadline=deadline
+        )
         return Reports({name: content.report for name, content in made.items()})
     if is_lazy(y_true) or isinstance(y_true, Streaming):
         content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
@@ -169,7 +176,14 @@ def log(
         content = _scored(
             _read(y_true, y_pred, y_std, unit, options), unit, statistics, maps, images, options
         )
-    return send(replace(content, split=split, **about), targets, to, strict=strict, every_rank=every_rank)
+    return send(
+        replace(content, split=split, **about),
+        targets,
+        to,
+        strict=strict,
+        every_rank=every_rank,
+        deadline=deadline,
+    )
 
 
 def _scored(

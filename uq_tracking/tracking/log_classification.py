@@ -12,6 +12,7 @@ from uq_tracking.report import Report
 from uq_tracking.settings import Method
 from uq_tracking.streams.classification import ClassificationAccumulator
 from uq_tracking.tracking.cases import Maps, check_images, choose_cases
+from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split
 from uq_tracking.tracking.publish import Content
@@ -51,6 +52,7 @@ def log_classification(
     statistics: Method = "auto",
     strict: bool = False,
     every_rank: bool = False,
+    deadline: float | None = None,
     **options: Any,
 ) -> Report:
     """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -63,7 +65,7 @@ def log_classification(
         True classes 0 ... C - 1; or predictions or an accumulator, then without ``probs``.
     probs : array of the labels' shape and an axis of classes, or of the labels' shape
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
-    run, to, method, split, step, figures, tags, strict, every_rank
+    run, to, method, split, step, figures, tags, strict, every_rank, deadline
         As for `log`.
     calibration : optional
         A second set ``(labels, probs)`` to fit a temperature on, a fitted one, or True to fit each half of the
@@ -98,13 +100,13 @@ def log_classification(
     0.667
     """
     check_split(split)
-    step = checked_step(step)
+    step, deadline = checked_step(step), checked_deadline(deadline)
     targets = targets_of(run, to, name=method or "uq", tags=tags, every_rank=every_rank)
     if isinstance(labels, ClassificationAccumulator):
         if probs is not None or calibration is not None or not options.keys() <= set(AFTER):
             raise SettingsError("an accumulator has its samples and settings already; pass it alone")
         content = Content(labels.compute(**options), None, split, step, method, tags or {}, figures)
-        return send(content, targets, to, strict=strict, every_rank=every_rank)
+        return send(content, targets, to, strict=strict, every_rank=every_rank, deadline=deadline)
     given = {name: options.pop(name) for name in INPUT if name in options}
     data: ClassPredictions = as_class_predictions(labels, probs, **given)
     chosen = choose_cases(data.shape, maps)
@@ -113,4 +115,4 @@ def log_classification(
     content = Content(
         report, data, split, step, method, tags or {}, figures, chosen, images, keep_predictions=predictions
     )
-    return send(content, targets, to, strict=strict, every_rank=every_rank)
+    return send(content, targets, to, strict=strict, every_rank=every_rank, deadline=deadline)

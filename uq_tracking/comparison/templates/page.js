@@ -165,6 +165,7 @@
       row.hidden = hiddenMethods.has(Number(row.dataset.parent)) || !(box && box.checked);
       row.classList.toggle("off", hiddenRuns.has(row.dataset.run));
     }
+    for (const entry of all("[data-of]")) entry.hidden = hiddenMethods.has(Number(entry.dataset.of));
     for (const card of all(".card[data-method]")) card.hidden = hiddenMethods.has(Number(card.dataset.method));
     document.getElementById("toggle-all").textContent = hiddenMethods.size ? `show all ${data.methods.length}` : "hide all";
     drawScatter();
