@@ -6,6 +6,7 @@ What the rest of the package needs to know of how statistics are kept stands her
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.cells import Table
 from uq_tracking.statistics.group_tables import VARIABLES
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
+from uq_tracking.statistics.pools import Pools
 from uq_tracking.statistics.resampled import edges_of
 
 ZERO_GAP = 1e-300
@@ -26,6 +28,20 @@ ZERO_GAP = 1e-300
 def group_count(statistics: Any) -> int | None:
     """Number of groups (or pools of them) whose sums are known; None where samples stand for themselves."""
     return None if statistics.groups is None else len(statistics.groups)
+
+
+@dataclass(frozen=True)
+class OfGroups:
+    """Groups alone, as far as these functions read statistics."""
+
+    groups: Pools
+    n: int
+
+
+def of_groups(tables: Pools) -> OfGroups:
+    """Statistics that know nothing but the groups'."""
+    table = next(iter(tables.orders.values()))
+    return OfGroups(tables, round(float(np.sum(table.sums["count"]))))
 
 
 def group_sizes(statistics: Any) -> FloatArray:
