@@ -54,10 +54,8 @@ def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
                 members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
                 _check_sizes(members, packed, limit)
                 return {info.filename.removesuffix(".npy"): _read(archive, info) for info in members}
-        except FileFormatError as error:
-            raise FileFormatError(f"{path.name} is not read: {error}") from error
         except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
-            told = f"{type(error).__name__}: {error}"
+            told = str(error) if isinstance(error, FileFormatError) else f"{type(error).__name__}: {error}"
             raise FileFormatError(
                 f"{path.name} cannot be read as an npz file of plain arrays: {told}"
             ) from error
