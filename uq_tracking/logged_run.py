@@ -28,6 +28,7 @@ from uq_tracking.tracking.resolve import open_store
 T = TypeVar("T")
 
 LIMIT = 8 * 2**30
+MOST_NAMED = 5
 """Bytes above which a stored file is not read, packed or unpacked."""
 
 
@@ -59,13 +60,22 @@ class LoggedRun:
         """Whether the run stored one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
         return file_name(file, self.split) in self.files
 
+    def splits(self) -> list[str]:
+        """The splits and outputs below this one that the run stored a report for."""
+        own = file_name(REPORT_FILE, self.split)
+        start = own.removesuffix(REPORT_FILE)
+        names = (name for name in self.files if name.startswith(start) and name != own)
+        found = (name for name in names if name.endswith(f"/{REPORT_FILE}"))
+        return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
+
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)
 
-    def statistics(self) -> Statistics:
-        """The stored statistics."""
-        return self.read(STATISTICS_FILE, read_statistics)
+    def statistics(self, report: Report | None = None) -> Statistics:
+        """The stored statistics; FileFormatError when they are of other data than the report beside them."""
+        data = None if report is None else report.provenance.get("digest")
+        return self.read(STATISTICS_FILE, lambda path: read_statistics(path, data=data))
 
     def predictions(self, task: str = "regression") -> Any:
         """The stored predictions of a task."""
@@ -74,7 +84,7 @@ class LoggedRun:
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""
         report = self.report()
-        return replace(report, statistics=self.statistics()) if self.has(STATISTICS_FILE) else report
+        return replace(report, statistics=self.statistics(report)) if self.has(STATISTICS_FILE) else report
 
     def fetch(self, name: str, folder: Path) -> Path:
         """Bring any stored file of the run into a folder; FileFormatError when it exceeds the limit."""
@@ -127,7 +137,9 @@ def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
     """The one run that a URI names; BackendError when it names several."""
     runs = list(logged_runs(uri, split=split))
     if len(runs) != 1:
-        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one")
+        some = ", ".join(run.stored.uri for run in runs[-MOST_NAMED:])
+        rest = f", the newest are {some}" if runs else ""
+        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
     return runs[0]
 
 

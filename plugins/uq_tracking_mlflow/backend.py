@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking_mlflow.connection import Connection
+from uq_tracking_mlflow.connection import Connection, place_of
 from uq_tracking_mlflow.run import MLflowRun
 from uq_tracking_mlflow.store import MLflowStore, find_experiment
 from uq_tracking_mlflow.versions import OLDEST, installed, is_at_least
@@ -43,6 +43,10 @@ class MLflowBackend(Backend):
         active = getattr(sys.modules.get("mlflow"), "active_run", None)
         run = None if active is None else active()
         return None if run is None else MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
+
+    def place(self, address: str, *, scheme: str | None = None) -> str:
+        """Return the tracking URI that MLflow is set to; see `Backend`."""
+        return place_of(_client())
 
     def adopt(self, run: Any) -> Run | None:
         """Adopt a run of MLflow, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from mlflow import get_artifact_uri
 from mlflow.models.evaluation.artifacts import ImageEvaluationArtifact, JsonEvaluationArtifact
 from mlflow.models.evaluation.base import EvaluationArtifact, EvaluationResult, ModelEvaluator
+from mlflow.tracking.artifact_utils import get_artifact_uri
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, SettingsError
@@ -140,7 +140,7 @@ class _RecordedRun(MLflowRun):
         super().log_file(path, name)
         kind = _ARTIFACTS.get(path.suffix)
         if kind is not None:
-            artifact = kind(uri=get_artifact_uri(name))
+            artifact = kind(uri=get_artifact_uri(self.run_id, name))  # type: ignore[no-untyped-call]
             artifact._load(
                 path
             )  # the only way in; without it the content would be downloaded when first asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit, urlunsplit
 
-from uq_tracking.tracking.run_writer import redact
+from uq_tracking.tracking.redaction import redact
 
 _CLASSIC = "?workflowType=machine_learning"
 """MLflow 3 opens its pages for language models without it."""

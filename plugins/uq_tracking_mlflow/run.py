@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import shutil
-import time
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
-from uq_tracking_mlflow.connection import Connection, in_thread
+from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.deadline import LeftBehind
+from uq_tracking.tracking.places import scratch_folder
+from uq_tracking_mlflow.connection import Connection, place_of
 from uq_tracking_mlflow.links import run_link
 from uq_tracking_mlflow.quiet import no_progress_bar
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
@@ -42,6 +46,12 @@ class _Batch:
     tags: dict[str, str] = field(default_factory=dict)
 
 
+class _Open(threading.local):
+    """The batch that a thread has open."""
+
+    batch: _Batch | None = None
+
+
 class MLflowRun(Run):
     """The run ``run_id``, found through ``client`` or the tracking URI that MLflow is set to.
 
@@ -64,8 +74,14 @@ class MLflowRun(Run):
         self._connection: Connection | None = None
         self._experiment_id = experiment_id
         self._dataset = dataset
-        self._batch: _Batch | None = None
+        self._open = _Open()
         self._is_writable = False
+        self._model = _active_model()
+
+    @property
+    def place(self) -> str:
+        """The tracking URI; see `Run`."""
+        return place_of(self._client)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write the numbers that are new; without a step, at the last step each of them has; see `Run`."""
@@ -95,23 +111,22 @@ class MLflowRun(Run):
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Send everything logged inside in one request (in chunks of 1000 points)."""
-        if self._batch is not None:
+        if self._open.batch is not None:
             yield
             return
-        self._batch = _Batch()
+        waiting = self._open.batch = _Batch()
         try:
             yield
-            waiting = self._waiting
         finally:
-            self._batch = None
+            self._open.batch = None
         self._send(waiting)
 
     def log_file(self, path: Path, name: str) -> None:
         """Upload a file; see `Run`."""
         *folders, file = name_parts(name)
         self._check_writable()
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            source = path if path.name == file else Path(shutil.copyfile(path, Path(folder) / file))
+        with scratch_folder() as folder:
+            source = path if path.name == file else Path(shutil.copyfile(path, folder / file))
             self._call(
                 f"storing {name}",
                 lambda: self.client.log_artifact(self.run_id, str(source), "/".join(folders) or None),
@@ -129,9 +144,9 @@ class MLflowRun(Run):
             return
         self._check_writable()
         self._add_to_grid(name, figure)
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            (Path(folder) / file).write_bytes(png)
-            self.log_file(Path(folder) / file, file)
+        with scratch_folder() as folder:
+            (folder / file).write_bytes(png)
+            self.log_file(folder / file, file)
 
     def _add_to_grid(self, name: str, figure: Figure) -> None:
         from mlflow import __version__
@@ -169,9 +184,9 @@ class MLflowRun(Run):
 
     @property
     def _waiting(self) -> _Batch:
-        if self._batch is None:
+        if self._open.batch is None:
             raise RuntimeError("no batch is open")
-        return self._batch
+        return self._open.batch
 
     def _call(self, what: str, function: Any) -> Any:
         return self.connection.call(f"{what} in run {self.run_id}", function)
@@ -208,17 +223,19 @@ class MLflowRun(Run):
             # In a thread of its own, because MLflow adds the active model of the calling one to every metric.
             self._call(
                 "logging",
-                lambda: in_thread(
-                    lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True)
-                ).result(),
+                lambda: LeftBehind().call(
+                    lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True),
+                    math.inf,
+                    math.inf,
+                ),
             )
 
     def _new_scalars(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
         from mlflow.entities import Metric
 
         latest = {metric.key: metric for metric in stored.data.to_proto().metrics}
-        now = int(time.time() * 1000)
-        belongs = _belongs_to(self._dataset)
+        now = int(called_at() * 1000)
+        belongs = _belongs_to(self._model, self._dataset)
         for (step, key), value in batch.scalars.items():
             last = latest.get(key)
             if last is None:
@@ -227,7 +244,8 @@ class MLflowRun(Run):
             place = last.step if step is None else step
             known = last.value if place == last.step else self._value_at(key, place, last.step)
             if known != value:  # a later time wins at the same step
-                yield Metric(key, value, max(now, last.timestamp + 1), place, **belongs)
+                after = now if known is None else last.timestamp + 1
+                yield Metric(key, value, max(now, after), place, **belongs)
 
     def _value_at(self, key: str, step: int, last_step: int) -> float | None:
         """Look up what was logged last at another step than the last one."""
@@ -262,21 +280,23 @@ class MLflowRun(Run):
         listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
         if all((item.path, item.file_size) != (file, len(content)) for item in listed):
             return False
-        with TemporaryDirectory(prefix="uq_tracking_") as folder, no_progress_bar():
+        with scratch_folder() as folder, no_progress_bar():
             path = self._call(
-                f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, folder)
+                f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, str(folder))
             )
             return Path(path).read_bytes() == content
 
 
-def _belongs_to(dataset: tuple[str, str] | None) -> dict[str, str]:
+def _active_model() -> str | None:
+    """The model (MLflow 3) that is set as active in the thread of the caller: another one sends."""
+    return getattr(sys.modules.get("mlflow"), "get_active_model_id", lambda: None)()
+
+
+def _belongs_to(model: str | None, dataset: tuple[str, str] | None) -> dict[str, str]:
     """Name the active model and the dataset of a metric, as far as there are any, for MLflow 3."""
     import mlflow
 
-    active_model = getattr(mlflow, "get_active_model_id", None)
-    if active_model is None:  # MLflow 2 has neither
+    if not hasattr(mlflow, "get_active_model_id"):  # MLflow 2 has neither
         return {}
-    model_id = active_model()
-    return ({"model_id": model_id} if model_id else {}) | (
-        {"dataset_name": dataset[0], "dataset_digest": dataset[1]} if dataset else {}
-    )
+    named = {"dataset_name": dataset[0], "dataset_digest": dataset[1]} if dataset else {}
+    return ({"model_id": model} if model else {}) | named

@@ -31,6 +31,10 @@ class TensorBoardBackend(Backend):
         """Return None: a writer belongs to whoever made it."""
         return None
 
+    def place(self, address: str, *, scheme: str | None = None) -> str:
+        """Return the folder; see `Backend`."""
+        return str(Path(address or ".").expanduser().absolute())
+
     def adopt(self, run: Any) -> Run | None:
         """Adopt a ``SummaryWriter`` of torch or tensorboardX, or Lightning's ``TensorBoardLogger``."""
         if _is_a(run, "TensorBoardLogger"):

@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite
 from uq_tracking.tracking.directory import LOG_FILE, DirectoryRun, DirectoryStore
 from uq_tracking.tracking.journal import Journal
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_tensorboard.events import EventWriter, Writer
 
 if TYPE_CHECKING:
@@ -48,14 +48,20 @@ class TensorBoardRun(Run):
         self._given = writer
         self._own: EventWriter | None = None
 
+    @property
+    def place(self) -> str:
+        """The folder that holds the run's; see `Run`."""
+        return str(self.path.parent)
+
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at the last step each of them has; see `Run`."""
         kept = self._kept()
-        known = Journal(kept.path / LOG_FILE).scalars()
-        for name, value in finite(scalars).items():
-            if known.get((step, name)) != value:
-                steps = [at for at, key in known if key == name and at is not None]
-                self._writer().add_scalar(name, value, max(steps, default=0) if step is None else step)
+        journal = Journal(kept.path / LOG_FILE)
+        known = journal.known(step)
+        new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
+        last = _last_steps(journal) if new and step is None else {}
+        for name, value in new.items():
+            self._writer().add_scalar(name, value, last.get(name, 0) if step is None else step)
         self._flush()
         kept.log_scalars(scalars, step=step)
 
@@ -120,8 +126,8 @@ class TensorBoardRun(Run):
         return DirectoryStore(self.path).open(KEPT, self.path.name)
 
     def _keep(self, name: str, content: bytes) -> None:
-        with TemporaryDirectory(prefix="uq_tracking_") as folder:
-            path = Path(folder) / "content"
+        with scratch_folder() as folder:
+            path = folder / "content"
             path.write_bytes(content)
             self.log_file(path, name)
 
@@ -136,3 +142,12 @@ class TensorBoardRun(Run):
         writer = self._given or self._own
         if writer is not None:
             writer.flush()
+
+
+def _last_steps(journal: Journal) -> dict[str, int]:
+    """The last step of every scalar that has steps."""
+    found: dict[str, int] = {}
+    for step, name in journal.scalars():
+        if step is not None:
+            found[name] = max(step, found.get(name, step))
+    return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError
+from uq_tracking.tracking.redaction import redact
 
 if TYPE_CHECKING:
     import wandb
@@ -57,6 +58,11 @@ def uri_of(run: wandb.Run) -> str:
     if run.offline:
         return f"{OFFLINE}:{run_folder(run).parent}/{run.id}"
     return f"{ONLINE}:{run.entity}/{run.project}/{run.id}"
+
+
+def place_of(run: wandb.Run) -> str:
+    """The server of an open run, without credentials, or the folder that an offline one lies in."""
+    return str(run_folder(run).parent) if run.offline else redact(str(run.settings.base_url))
 
 
 def run_folder(run: wandb.Run) -> Path:

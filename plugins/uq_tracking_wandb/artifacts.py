@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, TrackerUnreachableError
-from uq_tracking_wandb.deadline import within_deadline
 
 if TYPE_CHECKING:
     import wandb
@@ -77,7 +76,7 @@ class RunFiles:
         version = self._complete_offline(draft) if self._run.offline else self._complete_online(draft)
         if self._last is not None and version.digest == self._last.digest:
             return
-        within_deadline(lambda: self._run.log_artifact(version), f"artifact {version.name}")
+        self._run.log_artifact(version)
         if self._patience is not None:
             wait_for(version, self._patience)
         self._last = version
@@ -111,7 +110,7 @@ class RunFiles:
         """Return the version logged here, or for a resumed run the one on the server."""
         if self._last is None and self._run.resumed and not self._looked_up:
             path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
-            self._last = within_deadline(lambda: latest_version(path), f"artifact {path}")
+            self._last = latest_version(path)
             self._looked_up = True
         return self._last
 

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from uq_tracking.errors import NoRunHereError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
+from uq_tracking.tracking.redaction import redact
 from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ class WandbBackend(Backend):
         """Return the active run unless a forked process inherited it, or a shared one is another process's."""
         run = getattr(sys.modules.get("wandb"), "run", None)
         return self._run(run) if run is not None and _is_own(run) else None
+
+    def place(self, address: str, *, scheme: str | None = None) -> str:
+        """Return the server's address, as far as the environment names it, or the folder; see `Backend`."""
+        if scheme == OFFLINE:
+            return address
+        return redact(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
 
     def adopt(self, run: Any) -> Run | None:
         """Return the run of a ``wandb.Run``, of Lightning's ``WandbLogger``, or of the id of an open run."""

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from uq_tracking_wandb.deadline import within_deadline
-
 if TYPE_CHECKING:
     import wandb
 
@@ -59,7 +57,7 @@ class History:
         return self._shown.get(key) == digest
 
     def write(self, row: Row) -> None:
-        """Write a row; TrackerUnreachableError when the server does not take its tables in time."""
+        """Write a row."""
         if row.scalars:
             self._write_scalars(row)
         if row.media:
@@ -90,10 +88,7 @@ class History:
 
     def _write_media(self, row: Row) -> None:
         """Write charts and images; for a table ``run.log`` asks the server, unlike for all else."""
-        if self._run.offline:
-            self._run.log(row.media, commit=False)
-        else:
-            within_deadline(lambda: self._run.log(row.media, commit=False), f"tables of {self._run.id}")
+        self._run.log(row.media, commit=False)
         self._shown.update(row.digests)
 
     def _remember(self, keys: Iterable[str]) -> None:

@@ -14,7 +14,6 @@ from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking_wandb.address import ONLINE, OnlineAddress
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.confirmed_run import OnlineRun
-from uq_tracking_wandb.deadline import within_deadline
 from uq_tracking_wandb.media import media_files, numbers
 from uq_tracking_wandb.session import OwnedRun, open_run
 from uq_tracking_wandb.tags import config_with, tags_in
@@ -157,10 +156,7 @@ class OnlineStore(RunStore):
 
 def _rows_with(run: ApiRun, keys: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of the history that hold all keys; the server leaves out the others."""
-    rows: list[dict[str, Any]] = within_deadline(
-        lambda: run.history(samples=HISTORY_ROWS, keys=list(keys), pandas=False),
-        f"history of {run.id}",
-    )
+    rows: list[dict[str, Any]] = run.history(samples=HISTORY_ROWS, keys=list(keys), pandas=False)
     return rows
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError
 from uq_tracking.tracking.backend import Run, finite, name_parts
-from uq_tracking_wandb.address import uri_of
+from uq_tracking_wandb.address import place_of, uri_of
 from uq_tracking_wandb.artifacts import RunFiles
 from uq_tracking_wandb.charts import chart
 from uq_tracking_wandb.history import History, Recall, Row
@@ -54,6 +54,11 @@ class WandbRun(Run):
         self._row = Row()
         self._lock = RLock()
         self._depth = 0
+
+    @property
+    def place(self) -> str:
+        """The server's address, or the folder of an offline run; see `Run`."""
+        return place_of(self.sdk_run)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write the finite numbers; ``step`` becomes ``uq/step``, without one it stays what it was, at first 0."""

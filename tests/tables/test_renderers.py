@@ -12,7 +12,7 @@ import uq_tracking as uq
 from tests.comparison.conftest import report_of
 from uq_tracking.errors import UnknownMetricError
 from uq_tracking.tables import Cell, Column, Row, Table
-from uq_tracking.tables.colors import rank_color
+from uq_tracking.tables.colors import GREY, rank_color
 from uq_tracking.tables.html import tables_html
 from uq_tracking.tables.markup import table_csv, table_latex, table_markdown
 from uq_tracking.tables.terminal import View, shortened, tables_text
@@ -107,6 +107,16 @@ class TestTerminal:
         first, second = tables_text([table("日本", "ab")], 80).splitlines()[-2:]
         assert len(second) - len(first) == 2
 
+    @pytest.mark.parametrize(("width", "shown"), [(200, "ab" * 40), (60, "ab" * 15), (25, None)])
+    def test_words_at_the_end_are_cut_or_left_out_where_there_is_no_room(self, width, shown):
+        columns = (Column("nll"), Column("meaning", numeric=False))
+        row = Row("a", {"nll": Cell(1.0), "meaning": Cell(words="ab" * 40)}, "score")
+        lines = tables_text([Table("score", columns, (row,))], width).splitlines()
+        assert len(lines) == 3
+        assert max(map(len, lines)) <= width
+        assert ("meaning" in lines[0]) == (shown is not None)
+        assert shown is None or shown in lines[-1]
+
     def test_a_table_without_units_has_one_heading_line(self):
         made = Table("output", (Column("x"),), (Row("rmse", {"x": Cell(1.0)}, "score"),))
         assert tables_text([made], 80).splitlines() == ["output      x", "-------------", "rmse    1.000"]
@@ -138,6 +148,8 @@ class TestHTML:
 
 def test_the_colour_of_a_method_that_ties_with_the_best_fades():
     plain, tied = Cell(1.0, rank=2, worst_rank=4), Cell(1.0, rank=2, worst_rank=4, mark="tied")
+    assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="worst")) == GREY
+    assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="tied")) != GREY
     brightness = [sum(int(rank_color(cell)[k : k + 2], 16) for k in (1, 3, 5)) for cell in (plain, tied)]
     assert brightness[1] > brightness[0]
     assert rank_color(Cell(1.0)) is None

@@ -24,6 +24,7 @@ from uq_tracking.errors import (
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.spool import entries, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False}
@@ -217,7 +218,8 @@ class TestFailures:
         with pytest.warns(TrackingWarning, match=r"one \(dir:.*\) did not take the scores and .*RunNotFound"):
             report = uq.log(TRUTH, MEAN, STD, method="m", **QUICK)
         assert only_run(trackers["two"].active.path.parent).scalars["uq/nll"] == report.scores["nll"]
-        assert only_run(in_folder / "uq_runs").scalars["uq/nll"] == report.scores["nll"]
+        (path,) = entries(in_folder / "uq_runs")
+        assert read_entry(path).origin.uri == trackers["one"].active.uri
 
     def test_the_warning_stands_at_the_callers_line(self, in_folder, trackers):
         shutil.rmtree(trackers["one"].active.path)
@@ -238,7 +240,7 @@ class TestFailures:
             with pytest.raises(TrackingWarning):
                 uq.log(TRUTH, MEAN, STD, **QUICK)
         assert only_run(trackers["two"].active.path.parent).scalars
-        assert only_run(in_folder / "uq_runs").scalars
+        assert len(list(entries(in_folder / "uq_runs"))) == 1
 
     def test_a_tracker_that_cannot_tell_its_run_is_named(self, in_folder):
         broken = FolderTracker("broken", error=RuntimeError("no idea"))
@@ -263,9 +265,12 @@ class TestFailures:
         files = DirectoryStore(tmp_path / "r").files(only_run(tmp_path / "r").run_id)
         assert {"uq_calibration.png", "uq/report.json"} <= set(files)
 
-    def test_a_failing_copy_is_told_too(self, in_folder, trackers):
+    def test_a_failing_copy_is_told_too(self, in_folder, trackers, monkeypatch):
         shutil.rmtree(trackers["one"].active.path)
-        (in_folder / "uq_runs").write_text("in the way")
+        for place in ("uq_runs", "state", "temporary"):
+            (in_folder / place).write_text("in the way")
+        monkeypatch.setenv("XDG_STATE_HOME", str(in_folder / "state"))
+        monkeypatch.setattr("tempfile.tempdir", str(in_folder / "temporary"))
         with pytest.warns(TrackingWarning, match="A copy could not be kept either"):
             uq.log(TRUTH, MEAN, STD, **QUICK)
 

@@ -6,8 +6,9 @@ import pytest
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
-from uq_tracking.tracking.run_writer import RunWriter, redact
+from uq_tracking.tracking.run_writer import RunWriter
 
 
 @pytest.fixture

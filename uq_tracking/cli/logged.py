@@ -122,18 +122,25 @@ def pool(
 
 @app.command()
 def sync(
-    source: Annotated[str, typer.Argument(help="Runs to copy, e.g. dir:uq_runs.")],
-    destination: Annotated[str, typer.Argument(help="Where to, e.g. mlflow:EXPERIMENT.")],
+    source: Annotated[
+        str | None, typer.Argument(help="Runs to copy, or the folder of kept calls, e.g. dir:uq_runs.")
+    ] = None,
+    destination: Annotated[
+        str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
+    ] = None,
     where: Annotated[str | None, typer.Option(help="Filter expression of the source.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be copied.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent or copied.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the files of what was sent.")] = False,
 ) -> None:
-    """Copy runs into another tracker; what is there already is left alone."""
+    """Send what trackers did not take while they were down; with a destination, copy runs there too."""
     from uq_tracking.rescoring import sync as sync_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
 
     with shown_errors():
         with progress_bar(console, "copying") as progress:
-            summary = sync_runs(source, destination, where=where, dry_run=dry_run, progress=progress)
+            summary = sync_runs(
+                source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress
+            )
         show_summary(summary, console)
         if summary.failed:
             raise typer.Exit(1)

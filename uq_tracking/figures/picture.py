@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -10,7 +11,22 @@ from matplotlib.image import imread
 DPI = 100
 
 
-def picture(path: Path) -> Figure:
+class Picture(Figure):
+    """A figure that shows a PNG file pixel by pixel, and is written as the bytes of that file."""
+
+    def __init__(self, png: bytes, **options: Any) -> None:
+        super().__init__(**options)
+        self.png = png
+
+    def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
+        """Write the file's own bytes, whatever the options; see ``Figure.savefig``."""
+        if hasattr(fname, "write"):
+            fname.write(self.png)
+        else:
+            Path(fname).write_bytes(self.png)
+
+
+def picture(path: Path) -> Picture:
     """A figure that shows a PNG file, pixel by pixel.
 
     Parameters
@@ -20,11 +36,11 @@ def picture(path: Path) -> Figure:
 
     Returns
     -------
-    matplotlib.figure.Figure
+    Picture
         Of the picture's size in pixels.
     """
     pixels = imread(path)
     height, width = pixels.shape[:2]
-    figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
+    figure = Picture(path.read_bytes(), figsize=(width / DPI, height / DPI), dpi=DPI)
     figure.figimage(pixels, cmap="gray", vmin=0, vmax=1)
     return figure

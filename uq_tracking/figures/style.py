@@ -26,6 +26,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
 
+from uq_tracking.figures.picture import Picture
 from uq_tracking.figures.text import FAMILY, clipped, one_line, printable, readable
 
 FloatArray = npt.NDArray[np.float64]
@@ -162,7 +163,7 @@ def _packed(parts: Sequence[str]) -> list[str]:
 
 
 def plain_texts(figure: Figure) -> Figure:
-    """Make every text of the figure plain: no TeX, no mathtext, and only letters the font has."""
+    """Make every text of the figure plain: no TeX, no mathtext, and only characters the font has."""
     for text in figure.findobj(Text):
         text.set_usetex(False)
         text.set_parse_math(False)
@@ -222,6 +223,8 @@ def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
     bytes
         Without the date or the name of the software that made it.
     """
+    if isinstance(figure, Picture) and dpi is None:
+        return figure.png
     before, buffer = figure.get_dpi(), io.BytesIO()
     figure.set_dpi(dpi or before)
     try:

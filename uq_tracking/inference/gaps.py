@@ -75,30 +75,63 @@ def mean_root(gaps: FloatArray, weights: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class GapScore:
-    """A score as a function of the gaps of one kind."""
+    """A score as a function of gaps.
+
+    Attributes
+    ----------
+    kind : str
+        What the gaps are of.
+    score : callable
+    norm : {"absolute", "square", "root", "largest"}
+        A mean of absolute gaps, a mean square, its root, or the largest gap.
+    side : {-1, 0, 1}
+        Which gaps count: negative ones, all, or positive ones.
+    """
 
     kind: Kind
     score: Score
-    degree: int = 1
-    """Power of a factor on all gaps that the score is multiplied by; not asked for of bins."""
+    norm: Literal["absolute", "square", "root", "largest"] = "absolute"
+    side: Literal[-1, 0, 1] = 0
+
+    @property
+    def degree(self) -> int:
+        """Power of a factor on all gaps that the score is multiplied by."""
+        return 2 if self.norm == "square" else 1
+
+    def counted(self, gaps: FloatArray) -> FloatArray:
+        """The gaps that count, 0 in place of the others."""
+        return gaps if self.side == 0 else np.asarray(self.side * np.maximum(self.side * gaps, 0))
+
+    def weights(self, of_bins: FloatArray, size: int) -> FloatArray:
+        """What each gap counts in the mean; ``of_bins`` where bins have weights of their own."""
+        if self.score is weighted_absolute:
+            return of_bins
+        if self.kind == "coverage":
+            return _trapezoid(LEVELS)
+        return _trapezoid(PROPORTIONS) if self.score is polygon_area else np.full(size, 1 / size)
+
+
+def _trapezoid(grid: FloatArray) -> FloatArray:
+    steps = np.diff(grid)
+    return np.asarray((np.concatenate([[0.0], steps]) + np.concatenate([steps, [0.0]])) / 2)
 
 
 SCORES: dict[str, dict[str, GapScore]] = {
     "regression": {
         "auce": GapScore("coverage", area),
-        "auce_over": GapScore("coverage", area_below),
-        "auce_under": GapScore("coverage", area_above),
-        "calibration_error": GapScore("quantiles", mean_square, degree=2),
+        "auce_over": GapScore("coverage", area_below, side=-1),
+        "auce_under": GapScore("coverage", area_above, side=1),
+        "calibration_error": GapScore("quantiles", mean_square, "square"),
         "mace": GapScore("proportions", mean_absolute),
-        "rmsce": GapScore("proportions", root_mean_square),
+        "rmsce": GapScore("proportions", root_mean_square, "root"),
         "miscalibration_area": GapScore("proportions", polygon_area),
-        "pit_ks": GapScore("quantiles", largest),
+        "pit_ks": GapScore("quantiles", largest, "largest"),
         "ence": GapScore("variance", mean_root),
         "uce": GapScore("variance", weighted_absolute),
     },
     "classification": {
         "ece": GapScore("confidence", weighted_absolute),
-        "mce": GapScore("confidence", largest),
+        "mce": GapScore("confidence", largest, "largest"),
         "ace": GapScore("confidence_equal", mean_absolute),
     },
 }

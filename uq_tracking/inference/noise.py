@@ -253,7 +253,7 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
     if kind in GRIDS:
         counted = read.below_quantiles if kind == "quantiles" else read.covered
         inside = counted(statistics, read.family(settings), GRIDS[kind])
-        return shares_without(inside, statistics), np.empty(0)
+        return shares_without(inside, statistics) - GRIDS[kind], np.empty(0)
     if kind == "variance":
         if statistics.n < settings.n_bins:
             raise Undefined("too few samples for the bins")

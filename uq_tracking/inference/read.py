@@ -6,6 +6,7 @@ What the rest of the package needs to know of how statistics are kept stands her
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from uq_tracking.metrics.classification import equal_width_bins
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW, is_distribution
 from uq_tracking.statistics.group_cells import GroupCells
-from uq_tracking.statistics.group_tables import bucket_spans
+from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
 from uq_tracking.statistics.regression import joint_counts
 
@@ -28,6 +29,20 @@ ZERO_GAP = 1e-300
 def group_count(statistics: Any) -> int | None:
     """Number of groups (or pools of them) whose sums are known; None where samples stand for themselves."""
     return None if statistics.groups is None else len(statistics.groups)
+
+
+@dataclass(frozen=True)
+class OfGroups:
+    """Groups alone, as far as these functions read statistics."""
+
+    groups: GroupTables
+    n: int
+
+
+def of_groups(tables: GroupTables) -> OfGroups:
+    """Statistics that know nothing but the groups'."""
+    table = next(iter(tables.orders.values()))
+    return OfGroups(tables, round(float(np.sum(table.sums["count"]))))
 
 
 def group_sizes(statistics: Any) -> FloatArray:

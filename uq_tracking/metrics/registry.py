@@ -61,7 +61,7 @@ class MetricInputs:
 
     @property
     def given(self) -> frozenset[str]:
-        """Names of what is there, as in ``Metric.needs``."""
+        """Names of the inputs that are present, as in ``Metric.needs``."""
         there = {
             "predictions": self.predictions is not None,
             "reference": self.reference is not None,
@@ -131,7 +131,7 @@ class Metric:
         return self.direction is not None and self.loss(one) < self.loss(other)
 
     def loss(self, value: float) -> float:
-        """The value turned so that lower is better."""
+        """The value, transformed so that lower is better."""
         if self.direction == "higher":
             return -value
         if isinstance(self.direction, float):
@@ -160,7 +160,7 @@ def metric(
     when: Callable[[Any, Settings], bool] | None = None,
     arguments: dict[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Declare a metric of the function below, which stays what it is.
+    """Declare that the function below computes a metric; the function itself is unchanged.
 
     Parameters
     ----------
@@ -178,11 +178,11 @@ def metric(
 
     def declare(function: F) -> F:
         bound = update_wrapper(partial(function, **arguments), function) if arguments else function
-        made = Metric(
+        declared = Metric(
             key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
             floor, when,
         )  # fmt: skip
-        return plugins.declare("uq_metrics", made, function)
+        return plugins.declare("uq_metrics", declared, function)
 
     return declare
 
@@ -243,7 +243,7 @@ def compute(
 
 
 def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
-    """What a function with these needs gets: statistics, or all inputs; Undefined says which are lacking."""
+    """The argument of a function with these needs: statistics, or all inputs; Undefined names what is lacking."""
     if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given

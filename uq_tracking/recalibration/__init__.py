@@ -18,6 +18,7 @@ from uq_tracking.recalibration.base import (
     RegressionRecalibration,
 )
 from uq_tracking.recalibration.cdf_isotonic import CdfIsotonic
+from uq_tracking.recalibration.conformal import Conformal
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
 from uq_tracking.recalibration.fitting import recalibrate
 from uq_tracking.recalibration.std_binning import StdBinning
@@ -27,6 +28,7 @@ from uq_tracking.recalibration.temperature import Temperature
 
 __all__ = [
     "CdfIsotonic",
+    "Conformal",
     "FittedOn",
     "Recalibration",
     "Recalibrator",

@@ -35,7 +35,8 @@ def recalibrate(
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, and so does
         a stored run: the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
     method : str
-        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``temperature``, or a plugin's.
+        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``temperature``, or a
+        plugin's.
     family, dof : optional
         Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
     n_bins : int, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.recalibration.base import Recalibrator
 from uq_tracking.recalibration.cdf_isotonic import CDF_ISOTONIC
+from uq_tracking.recalibration.conformal import CONFORMAL
 from uq_tracking.recalibration.std_binning import STD_BINNING
 from uq_tracking.recalibration.std_isotonic import STD_ISOTONIC
 from uq_tracking.recalibration.std_scaling import STD_SCALING
@@ -14,4 +15,4 @@ from uq_tracking.recalibration.temperature import TEMPERATURE
 @hookimpl
 def uq_recalibrators() -> list[Recalibrator]:
     """Methods for mean and std, and temperature scaling for probabilities."""
-    return [STD_SCALING, CDF_ISOTONIC, STD_ISOTONIC, STD_BINNING, TEMPERATURE]
+    return [STD_SCALING, CDF_ISOTONIC, STD_ISOTONIC, STD_BINNING, CONFORMAL, TEMPERATURE]

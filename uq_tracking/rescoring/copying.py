@@ -13,11 +13,12 @@ from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.rescoring.summary import Outcome, Summary
+from uq_tracking.rescoring.unsent import send_entries
 from uq_tracking.rescoring.verb import Progress, worked
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import REPORT_FILE, curve_name
+from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import open_store
-from uq_tracking.tracking.run_writer import redact
 
 SOURCE_TAG = "uq.synced"
 """Which run a copy was made of."""
@@ -26,28 +27,35 @@ CONTENT_TAG = "uq.synced.content"
 
 
 def sync(
-    source: str,
-    destination: str,
+    source: str | None = None,
+    destination: str | None = None,
     *,
     where: str | None = None,
     dry_run: bool = False,
+    keep: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Copy runs, with scores, series, tags, curves and files, into another tracker.
+    """Send what trackers did not take while they were down, and copy runs into another tracker.
 
-    A run is copied once: its copy is recognised by a tag, brought up to date when the run has changed, and left
-    alone when it has not. A call that was interrupted goes on where it stopped.
+    Without a destination, every call that `log` has kept for a sick tracker is sent into the run it was meant for;
+    where that run is gone, into one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
+    source are copied there too, with scores, series, tags, curves and files: each once, recognised by a tag, brought
+    up to date when it has changed, and left alone when it has not. Either may be interrupted and called again, and
+    two processes may do it at once.
 
     Parameters
     ----------
-    source : str
-        Runs to copy, such as ``dir:uq_runs``. From another tracker, scalars come with their last values only.
-    destination : str
-        Where to, such as ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``.
+    source : str, optional
+        Runs to copy, such as ``dir:uq_runs``. From another tracker, scalars come with their last values only. Without
+        a destination, the folder whose kept calls are sent; by default all places where `log` keeps them.
+    destination : str, optional
+        Where to copy runs, such as ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``.
     where : str, optional
         The filter expression of the source's tracker.
     dry_run : bool
-        Tell what would be copied, write nothing.
+        Tell what would be sent or copied, write nothing.
+    keep : bool
+        Keep the files of calls that were sent, in ``spool/sent``.
     progress : callable, optional
         ``progress(outcome, total)`` is called after every run.
 
@@ -68,6 +76,9 @@ def sync(
     >>> len(uq.sync("dir:waiting", "dir:shared").done), len(uq.sync("dir:waiting", "dir:shared").skipped)
     (1, 1)
     """
+    kept = list(_sent(source, destination, dry_run=dry_run, keep=keep, progress=progress))
+    if destination is None or source is None:
+        return Summary(kept, dry_run=dry_run)
     store, run_id = open_store(destination)
     if run_id is not None:
         raise BackendError(
@@ -75,7 +86,24 @@ def sync(
         )
     runs = list(logged_runs(source, where=where))
     work = _Sync(store, _copies(store), dry_run)
-    return Summary(list(worked(runs, work, 1, progress)), dry_run=dry_run)
+    return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
+
+
+def _sent(
+    source: str | None, destination: str | None, *, dry_run: bool, keep: bool, progress: Progress | None
+) -> Iterator[Outcome]:
+    """Send the kept calls of the source, if it is a folder on this machine."""
+    scheme, colon, address = (source or "").partition(":")
+    if colon and scheme != "dir":
+        if destination is None:
+            raise BackendError(f"{source} is no folder; name the destination to copy its runs to")
+        return
+    folder = Path(address if colon else scheme).expanduser().absolute() if source else None
+    outcomes = list(send_entries(folder, destination, dry_run=dry_run, keep=keep))
+    for outcome in outcomes:
+        if progress is not None:
+            progress(outcome, len(outcomes))
+        yield outcome
 
 
 def _copies(store: RunStore) -> dict[str, StoredRun]:

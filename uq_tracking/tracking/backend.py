@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import BackendError
+from uq_tracking.tracking.places import scratch_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,6 +66,11 @@ class Run(ABC):
     uri: str
     """Address under which ``Backend.store`` finds the run again, e.g. ``mlflow:7/1f3a``; no credentials."""
 
+    @property
+    def place(self) -> str:
+        """Where the tracker lies, such as its server's address: runs of one place fail together; no credentials."""
+        return ""
+
     @abstractmethod
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write numbers under their names; logging the same again at the same step changes nothing.
@@ -103,10 +109,8 @@ class Run(ABC):
 
         Folders in the name become underscores: ``uq_map/3`` is stored as ``uq_map_3.png``.
         """
-        from tempfile import TemporaryDirectory
-
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / f"{name.replace('/', '_')}.png"
+        with scratch_folder() as folder:
+            path = folder / f"{name.replace('/', '_')}.png"
             figure.savefig(path, dpi="figure", metadata={"Software": None})  # the same figure, the same bytes
             self.log_file(path, path.name)
 
@@ -213,6 +217,10 @@ class Backend(ABC):
         are inherited by forked processes, or named by the environment, leaves these out.
         """
         return self.active_run()
+
+    def place(self, address: str, *, scheme: str | None = None) -> str:
+        """Return the ``place`` of the runs behind an address; nothing is asked of the tracker."""
+        return ""
 
     @abstractmethod
     def adopt(self, run: Any) -> Run | None:

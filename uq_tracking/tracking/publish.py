@@ -6,9 +6,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ from uq_tracking.tracking.names import (
     scalar_name,
     tag_name,
 )
+from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
 
 PREDICTIONS_LIMIT = 256 * 2**20
@@ -85,21 +86,22 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
         What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
     unmade: list[str] = []
-    with TemporaryDirectory(prefix="uq_tracking_") as folder:
+    with scratch_folder() as folder:
         for number, each in enumerate((content, *content.also)):
-            own = Path(folder) / str(number)
-            own.mkdir()
+            own = folder / str(number)
+            with suppress(OSError):  # files that cannot be made in it say so one by one
+                own.mkdir()
             for group in _groups(each, own):
                 writes = list(_made(group, unmade))
                 for writer in writers:
                     if not (content.seal and writer.lost):
                         writer.write_together(writes)
-    for writer in writers:
-        if content.seal and not unmade and not writer.lost:
-            writer.write(
-                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
-            )
-        writer.close()
+        for writer in writers:  # while the files are there, for those that keep them
+            if content.seal and not unmade and not writer.lost:
+                writer.write(
+                    "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
+                )
+            writer.close()
     return unmade
 
 
@@ -200,7 +202,10 @@ def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Pa
     yield folder / REPORT_FILE, report.to_json
     statistics = report.statistics
     if statistics is not None:
-        yield folder / STATISTICS_FILE, lambda path: write_statistics(path, statistics)
+        yield (
+            folder / STATISTICS_FILE,
+            lambda path: write_statistics(path, statistics, data=report.provenance.get("digest")),
+        )
     if report.recalibration:
         text = json.dumps(report.recalibration, indent=1, allow_nan=False)
         yield folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import (
     BackendError,
     NoRunHereError,
+    RunNotFoundError,
     SettingsError,
     TrackingWarning,
     UnknownBackendError,
@@ -37,6 +38,13 @@ class Target:
     label: str
     """What a person calls it; no credentials."""
     open: Callable[[], Opened]
+    place: str = ""
+    """Where the tracker lies; what lies in one place is sick together. No credentials."""
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Name and tags of a run that has to be made."""
+    is_address: bool = False
+    """Whether ``open`` opens a run of its own each time."""
 
 
 def find_backend(name: str) -> Backend:
@@ -75,6 +83,21 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
     if not colon:
         raise BackendError(f"{uri!r} is not an address of runs; write for example mlflow:{uri} or dir:{uri}")
     return find_backend(scheme).store(address, scheme=scheme)
+
+
+def reopened(uri: str) -> Opened:
+    """Open the run that a URI names, to write more into it.
+
+    Raises
+    ------
+    BackendError
+        As for `open_store`; RunNotFoundError also when the URI names no run.
+    """
+    store, run_id = open_store(uri)
+    if run_id is None:
+        raise RunNotFoundError(f"{uri} names no run")
+    run = store.reopen(run_id)
+    return Opened(run, lambda: store.close_run(run))
 
 
 def targets_of(
@@ -132,7 +155,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
             run = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
             message = f"{backend.name}: cannot tell the active run: {error}; pass it with run="
-            warnings.warn(message, TrackingWarning, stacklevel=4)
+            warnings.warn(message, TrackingWarning, stacklevel=5)
             continue
         if run is not None:
             found.append(_opened(backend.name, run))
@@ -168,7 +191,7 @@ def _fail(error: Exception) -> Opened:
 
 
 def _opened(backend: str, run: Run) -> Target:
-    return Target(backend, run.uri, lambda: Opened(run))
+    return Target(backend, run.uri, lambda: Opened(run), place=run.place)
 
 
 def _is_uri(text: str) -> bool:
@@ -177,14 +200,18 @@ def _is_uri(text: str) -> bool:
 
 
 def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
-    backend = find_backend(uri.partition(":")[0])
+    scheme, _, address = uri.partition(":")
+    backend = find_backend(scheme)
 
     def open_it() -> Opened:
         store, run_id = open_store(uri)
         run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
         return Opened(run, lambda: store.close_run(run))
 
-    return Target(backend.name, uri, open_it)
+    text = {key: str(value) for key, value in (tags or {}).items()}
+    return Target(
+        backend.name, uri, open_it, backend.place(address, scheme=scheme), name, text, is_address=True
+    )
 
 
 def _describe(run: Any) -> str:

@@ -1,80 +1,110 @@
-"""Writing to trackers that may fail: what did not arrive is remembered, and nothing raises until the end."""
+"""Writing to one tracker that may fail: within the deadline, and what it does not take is kept in the spool."""
 
 from __future__ import annotations
 
-import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
-from uq_tracking.tracking.resolve import Opened, Target
+from uq_tracking.tracking.deadline import Budget, check_listens
+from uq_tracking.tracking.health import Health, Waiting, is_sick
+from uq_tracking.tracking.redaction import printable, redact
+from uq_tracking.tracking.resolve import Opened, Target, reopened
+from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
+LONGEST_REASON = 600
+"""Characters of a tracker's own message that are shown."""
 _MAX_FAILURES_IN_A_ROW = 2
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
-_SECRETS = re.compile(r"(?i)\b(password|passwd|token|api_key|secret)=[^&\s'\"]+")
 
 
-def redact(text: str) -> str:
-    """Hide credentials in addresses, as error messages and tracking URIs contain them.
+@dataclass(frozen=True)
+class Safety:
+    """What keeps a tracker from hurting the job: the call's deadline, the tracker's state, and the spool."""
 
-    >>> redact("https://me:pw@host/api?token=abc failed")
-    'https://***@host/api?token=*** failed'
-    """
-    return _SECRETS.sub(r"\1=***", _CREDENTIALS.sub("***@", text))
+    budget: Budget
+    health: Health
+    step: int | None = None
+    splits: Sequence[str | None] = (None,)
 
 
 @dataclass
 class RunWriter:
-    """What one tracker got. A dead tracker is asked once, a failing one twice in a row, then no more."""
+    """What one tracker got of a call. A dead tracker is asked once, a failing one twice in a row, then no more.
+
+    Parameters
+    ----------
+    target
+        Where to write.
+    safety
+        None for verbs that a person waits for: they ask as long as the tracker's own package does.
+    """
 
     target: Target
+    safety: Safety | None = None
     lost: list[str] = field(default_factory=list)
     """Names of what did not arrive."""
     arrived: int = 0
     error: Exception | None = None
     """The first failure."""
     run: Run | None = None
+    kept: Path | None = None
+    """The spool's entry with everything, once the writer is closed."""
+    keeping_failed: Exception | None = None
+    is_news: bool = False
+    """Whether the failure was found by this call, not known before."""
     _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
+    _groups: list[Group] = field(default_factory=list)
 
-    def write(self, name: str, action: Callable[[Run], None]) -> None:
-        """Write one thing; a failure is remembered."""
-        if self._gave_up:
-            self.lost.append(name)
+    def __post_init__(self) -> None:
+        if self.safety is None:
             return
+        reason = self.safety.health.takes(self.target.label)
+        if reason is not None:
+            self._give_up(TrackerUnreachableError(reason))
+
+    def write(self, name: str, action: Write) -> None:
+        """Write one thing; a failure is remembered."""
+        self.write_together([(name, action)])
+
+    def write_together(self, items: Group) -> None:
+        """Write several things as one request or version, where the tracker has such a thing."""
+        if self.safety is not None:
+            self._groups.append(items)
+        if self._gave_up:
+            self.lost.extend(name for name, _ in items)
+            return
+        failures: list[tuple[str, Exception]] = []
         try:
-            action(self._open())
+            self._call(lambda: self._write(items, failures))
         except Exception as error:  # trackers raise whatever their libraries raise
-            self._failed(name, error)
-        else:
-            self.arrived += 1
+            self._failed([name for name, _ in items], error)
+            return
+        for name, failure in failures:
+            self._failed([name], failure)
+        self.arrived += len(items) - len(failures)
+        if len(failures) < len(items):
             self._failures = 0
 
-    def write_together(self, items: Sequence[tuple[str, Callable[[Run], None]]]) -> None:
-        """Write several things as one request or version, where the tracker has such a thing."""
-        if self._gave_up or len(items) < 2:
-            for name, action in items:
-                self.write(name, action)
-            return
-        arrived = self.arrived
-        try:
-            with self._open().batch():
-                for name, action in items:
-                    self.write(name, action)
-        except Exception as error:  # trackers raise whatever their libraries raise
-            self.arrived = arrived
-            self._failed(" and ".join(name for name, _ in items), error)
-
     def close(self) -> None:
-        """Release the run."""
-        if self._opened is None:
+        """Release the run; keep what did not arrive."""
+        opened = self._opened
+        if opened is not None and not self._gave_up:
+            try:
+                self._call(opened.release)
+            except Exception as error:
+                self._failed(["the end of the run"], error)
+        if self.safety is None:
             return
-        try:
-            self._opened.release()
-        except Exception as error:
-            self._failed("the end of the run", error)
+        if self.lost:
+            self._keep(self.safety)
+        elif self._groups:
+            origin = self._origin(self.safety)
+            self.safety.health.superseded(self.target.label, origin.key)
 
     def problem(self) -> str | None:
         """Say in one sentence what was lost and why, or None when everything arrived."""
@@ -82,18 +112,98 @@ class RunWriter:
             return None
         what = self.lost[0] if len(self.lost) == 1 else f"{self.lost[0]} and {len(self.lost) - 1} more"
         rest = "; the rest was logged" if self.arrived else ""
-        error = f"{type(self.error).__name__}: {self.error}"
-        return redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
+        error = textwrap.shorten(printable(f"{type(self.error).__name__}: {self.error}"), LONGEST_REASON)
+        told = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
+        if self.kept is not None:
+            how = "it is sent when the tracker answers, at the latest by `uq-tracking sync`"
+            if isinstance(self.error, RunNotFoundError):
+                how = "`uq-tracking sync` makes a run of it"
+            return f"{told}. Everything is kept in {self.kept}; {how}."
+        if self.keeping_failed is not None:
+            return f"{told}. A copy could not be kept either: {redact(str(self.keeping_failed))}."
+        return told
+
+    def _write(self, items: Group, failures: list[tuple[str, Exception]]) -> None:
+        """Write the items; what single ones raise is noted, what the request for all of them raises passes."""
+        run = self._open()
+        if len(items) == 1:
+            items[0][1](run)
+            return
+        with run.batch():
+            for name, action in items:
+                try:
+                    action(run)
+                except Exception as error:  # the others may still arrive
+                    failures.append((name, error))
+                    if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, TrackerUnreachableError):
+                        raise
+
+    def _call(self, function: Callable[[], None]) -> None:
+        if self.safety is None:
+            function()
+        else:
+            self.safety.budget.call(function, self.safety.health.left_behind)
 
     def _open(self) -> Run:
         if self._opened is None:
+            if self.safety is not None:
+                check_listens(self.target.place)
             self._opened = self.target.open()
             self.run = self._opened.run
         return self._opened.run
 
-    def _failed(self, name: str, error: Exception) -> None:
-        self.lost.append(name)
-        self.error = self.error or error
+    def _failed(self, names: Sequence[str], error: Exception) -> None:
+        self.lost.extend(names)
         self._failures += 1
         hopeless = isinstance(error, TrackerUnreachableError | RunNotFoundError) or self._opened is None
-        self._gave_up = hopeless or self._failures >= _MAX_FAILURES_IN_A_ROW
+        if hopeless or self._failures >= _MAX_FAILURES_IN_A_ROW:
+            self._gave_up = True
+        self.error = self.error or error
+        self.is_news = True
+        if self._gave_up and self.safety is not None:
+            self.safety.budget.given_up()
+
+    def _give_up(self, error: Exception) -> None:
+        """Ask no more in this call, for a reason that is known already."""
+        self._gave_up, self.error = True, error
+        if self.safety is not None:
+            self.safety.budget.given_up()
+
+    def _keep(self, safety: Safety) -> None:
+        """Write everything of this call into the spool, to be sent in the background."""
+        health = safety.health
+        is_unreachable = isinstance(self.error, TrackerUnreachableError)
+        if isinstance(self.error, RunNotFoundError):
+            health.gone.add(self.target.label)
+        elif self.is_news and (is_unreachable or (self.error and is_sick(self.error) and not self.arrived)):
+            health.failed()
+        origin = self._origin(safety)
+        try:
+            self.kept = keep(origin, self._groups)
+        except Exception as error:  # a full disk; plugins' figures may raise anything
+            self.keeping_failed = error
+            return
+        is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
+        waiting = Waiting(self.kept, self._again, self.target.label, origin.key)
+        health.wait_with(waiting, refused=is_refused)
+
+    def _origin(self, safety: Safety) -> Origin:
+        target = self.target
+        return Origin(
+            tracker=target.backend,
+            place=target.place,
+            uri=target.label if self.run is None else self.run.uri,
+            is_run=self.run is not None or not target.is_address,
+            name=target.name,
+            tags=dict(target.tags),
+            step=safety.step,
+            splits=list(safety.splits),
+        )
+
+    def _again(self) -> Opened:
+        """Open the run once more; one that was made for this call is the same one."""
+        opened = self._opened
+        if opened is None:
+            self._opened = opened = self.target.open()
+            return opened
+        return reopened(opened.run.uri) if self.target.is_address else Opened(opened.run)

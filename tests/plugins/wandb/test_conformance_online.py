@@ -13,7 +13,6 @@ from tests.wandb_server import WandbServer
 from tests.wandb_server.state import StoredRun
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
 from uq_tracking.tracking.backend import Run
-from uq_tracking_wandb import deadline
 from uq_tracking_wandb.address import OnlineAddress
 from uq_tracking_wandb.online import OnlineStore
 
@@ -26,8 +25,7 @@ class Online:
     )
 
     @pytest.fixture
-    def store(self, wandb_online: WandbServer, monkeypatch: pytest.MonkeyPatch) -> OnlineStore:
-        monkeypatch.setattr(deadline, "ANSWER_SECONDS", 2.0)
+    def store(self, wandb_online: WandbServer) -> OnlineStore:
         self.server = wandb_online
         return OnlineStore(OnlineAddress(ENTITY, PROJECT))
 

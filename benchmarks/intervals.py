@@ -1,0 +1,174 @@
+"""How often intervals hold the truth, and how often floors, verdicts and comparisons are wrong, by simulation.
+
+    python benchmarks/intervals.py [REPEATS]
+
+writes the tables of docs/intervals.md, between its markers. The truth is the score of two million samples.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import uq_tracking as uq
+from uq_tracking.inference.intervals import interval_table
+from uq_tracking.inference.leave_out import group_tables
+from uq_tracking.metrics.registry import select
+from uq_tracking.settings import Settings
+
+PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
+TRUTH_GROUPS = 40_000
+LEVEL = 0.95
+SHOWN = {
+    "regression": (
+        "rmse", "mae", "bias", "nll", "crps", "coverage_95", "z_std", "ence", "uce", "auce", "calibration_error",
+        "rmsce", "pit_ks", "ause_rmse", "n_merci", "spearman",
+    ),
+    "classification": ("accuracy", "nll", "brier", "ece", "ace", "mce", "ause_brier", "aurc"),
+}  # fmt: skip
+Arrays = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How forecasts and truth are drawn."""
+
+    name: str
+    groups: int
+    draw: Callable[[np.random.Generator, np.ndarray], Arrays]
+    """``draw(rng, group of each sample)`` gives the arguments of evaluate."""
+    size: int = 50
+    unequal: bool = False
+    task: str = "regression"
+
+    def sample(self, rng: np.random.Generator, groups: int) -> tuple[Arrays, np.ndarray]:
+        """Arguments of evaluate and the group of each sample."""
+        sizes = np.full(groups, self.size)
+        if self.unequal:
+            sizes = np.maximum(5, (self.size * rng.exponential(size=groups)).astype(int))
+        label = np.repeat(np.arange(groups), sizes)
+        return self.draw(rng, label), label
+
+
+def regression(factor: float, shared: float = 0.2, tails: float | None = None) -> Callable[..., Arrays]:
+    """Errors ``factor`` times the stated ones, a share of whose variance a group has in common."""
+
+    def draw(rng: np.random.Generator, label: np.ndarray) -> Arrays:
+        n, groups = len(label), label.max() + 1
+        std = np.exp(0.4 * rng.normal(size=groups))[label] * np.exp(0.3 * rng.normal(size=n))
+        own = rng.normal(size=n) if tails is None else rng.standard_t(tails, n) / np.sqrt(tails / (tails - 2))
+        z = np.sqrt(shared) * rng.normal(size=groups)[label] + np.sqrt(1 - shared) * own
+        return factor * std * z, np.zeros(n), std
+
+    return draw
+
+
+def classification(power: float) -> Callable[..., Arrays]:
+    """Probabilities to a power, of groups that differ in how hard they are."""
+
+    def draw(rng: np.random.Generator, label: np.ndarray) -> Arrays:
+        hard = np.exp(0.3 * rng.normal(size=label.max() + 1))[label]
+        logits = 1.5 * rng.normal(size=(len(label), 4)) / hard[:, None]
+        probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        truth = (rng.random(len(label))[:, None] > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        sharp = probs**power
+        return truth, sharp / sharp.sum(axis=1, keepdims=True)
+
+    return draw
+
+
+SETTINGS = [
+    *(Setting(f"calibrated, {g} groups", g, regression(1.0)) for g in (12, 30, 300)),
+    *(Setting(f"1.05 x, {g} groups", g, regression(1.05)) for g in (30, 300)),
+    *(Setting(f"1.3 x, {g} groups", g, regression(1.3)) for g in (12, 30, 300)),
+    Setting("1.3 x, 30 unequal", 30, regression(1.3), unequal=True),
+    Setting("t(3) tails, 30 groups", 30, regression(1.0, 0.0, 3.0)),
+    *(
+        Setting(f"calibrated, {g} groups", g, classification(1.0), task="classification")
+        for g in (12, 30, 300)
+    ),
+    *(
+        Setting(f"power 1.3, {g} groups", g, classification(1.3), task="classification")
+        for g in (12, 30, 300)
+    ),
+]
+
+
+def evaluated(setting: Setting, arrays: Arrays, label: np.ndarray | None = None) -> uq.Report:
+    """The report, with the groups' statistics where there are labels."""
+    if setting.task == "classification":
+        return uq.evaluate_classification(*arrays, groups=label, metrics=[*SHOWN["classification"]])
+    return uq.evaluate(*arrays, metrics=[*SHOWN["regression"]])
+
+
+def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Share of the intervals that hold the truth, and of the samples that have one, by key."""
+    rng = np.random.default_rng(seed)
+    metrics = [m for m in select(setting.task) if m.key in SHOWN[setting.task]]  # type: ignore[arg-type]
+    arrays, _ = setting.sample(rng, TRUTH_GROUPS)
+    truth = evaluated(setting, arrays).scores
+    held: dict[str, list[bool]] = defaultdict(list)
+    for _ in range(repeats):
+        arrays, label = setting.sample(rng, setting.groups)
+        if setting.task == "classification":
+            report = evaluated(setting, arrays, label)
+            tables = report.statistics.groups
+        else:
+            report = evaluated(setting, arrays)
+            tables = group_tables(uq.Predictions(*arrays, groups=label))
+        found = interval_table(tables, Settings(), metrics, LEVEL, scores=report.scores)
+        for key, (low, high) in found.values.items():
+            held[key].append(low <= truth[key] * (1 + 1e-9) and truth[key] <= high * (1 + 1e-9) + 1e-12)
+    return (
+        {key: float(np.mean(inside)) for key, inside in held.items()},
+        {key: len(inside) / repeats for key, inside in held.items()},
+    )
+
+
+def coverage_table(task: str, repeats: int) -> Iterable[str]:
+    """A Markdown table: a row for each score, a column for each setting."""
+    settings = [setting for setting in SETTINGS if setting.task == task]
+    found = [coverage(setting, repeats, number) for number, setting in enumerate(settings)]
+    yield "| score | " + " | ".join(setting.name for setting in settings) + " |"
+    yield "|---|" + "---|" * len(settings)
+    for key in SHOWN[task]:
+        cells = [cell(held.get(key), made.get(key, 0.0)) for held, made in found]
+        yield f"| `{key}` | " + " | ".join(cells) + " |"
+
+
+def cell(held: float | None, made: float) -> str:
+    """The coverage, and the share of refusals where there are many."""
+    if held is None or made < 0.05:
+        return "no interval"
+    refused = f" ({1 - made:.0%} refused)" if made < 0.98 else ""
+    return f"{held:.2f}{refused}".lstrip("0") if held < 1 else f"1.0{refused}"
+
+
+def write(name: str, lines: Iterable[str]) -> None:
+    """Replace what stands between the markers of a name."""
+    text = PAGE.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    body = "\n".join(lines)
+    PAGE.write_text(
+        re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{body}\n{end}", text, flags=re.DOTALL),
+        encoding="utf-8",
+    )
+
+
+def main() -> None:
+    """Run everything and write the page."""
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    for task in ("regression", "classification"):
+        lines = list(coverage_table(task, repeats))
+        print("\n".join(lines), flush=True)
+        write(f"coverage of {task}", lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A gateway in front of a real server that fails on demand: the process that the fault matrix turns sick.
+
+``python -m tests.faults.gateway PORT TARGET_PORT FOLDER``: serves ``PORT`` and passes requests on. The file
+``FOLDER/mode`` says what happens to requests other than ``/health``, which is always well: ``pass``, a status
+(``500``), ``slow SECONDS``, ``garbage``, ``half``, ``hang``, or ``status 503 /path`` for the paths that hold a text.
+"""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import sys
+import time
+from pathlib import Path
+
+
+class Gateway(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, target: int, folder: Path) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.target, self.folder = target, folder
+
+    def mode(self) -> list[str]:
+        try:
+            return (self.folder / "mode").read_text().split() or ["pass"]
+        except OSError:
+            return ["pass"]
+
+    def handle_error(self, request, client_address):
+        """Clients that went away are expected here."""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Gateway
+
+    def log_message(self, *arguments):
+        """Keep quiet."""
+
+    def _handle(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        mode = ["pass"] if self.path.startswith("/health") else self.server.mode()
+        if mode[0] == "status":
+            mode = [mode[1]] if mode[2] in self.path else ["pass"]
+        if mode[0].isdigit():
+            return self._answer(int(mode[0]), b'{"error_code": "TEMPORARILY_UNAVAILABLE", "message": "sick"}')
+        if mode[0] == "garbage":
+            return self._answer(200, b"\x00\xff<html>not json")
+        if mode[0] == "hang":
+            time.sleep(3600)
+        if mode[0] == "slow":
+            time.sleep(float(mode[1]))
+        status, headers, content = self._pass_on(body)
+        if mode[0] == "half":
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content) + 100))
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2])
+            self.close_connection = True
+            return None
+        return self._answer(status, content, headers)
+
+    def _pass_on(self, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=60)
+        headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
+        connection.request(self.command, self.path, body, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        kept = [
+            (k, v) for k, v in answer.getheaders() if k.lower() in ("content-type", "content-disposition")
+        ]
+        connection.close()
+        return answer.status, kept, content
+
+    def _answer(self, status, content, headers=()):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  (names that http.server looks up)
+
+
+if __name__ == "__main__":
+    Gateway(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])).serve_forever()

@@ -1,0 +1,60 @@
+"""Bands around curves: the points of a curve without each set of groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from uq_tracking import plugins
+from uq_tracking.curves import Curve, CurveSpec
+from uq_tracking.inference.leave_out import FEWEST_GROUPS, set_weights
+from uq_tracking.inference.limits import Influence
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.statistics import resampled
+
+
+def banded(
+    curves: dict[str, Curve], tables: GroupTables, settings: Settings, level: float = 0.95
+) -> dict[str, Curve]:
+    """The curves, those that are declared with a ceiling with ``low`` and ``high`` of pointwise intervals.
+
+    Samples of one image are not independent, so a band over images replaces the band of independent samples that
+    calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
+    """
+    specs = plugins.curves(tables.layout.task)
+    wanted = [name for name in curves if name in specs and specs[name].ceiling is not None]
+    if len(tables) < FEWEST_GROUPS or not wanted:
+        return curves
+    points: dict[str, list[FloatArray]] = {name: [] for name in wanted}
+    with np.errstate(all="ignore"):
+        for one in resampled(tables, set_weights(len(tables))):
+            for name in wanted:
+                _add_points(points[name], specs[name], one, settings)
+    made = {name: _with_band(curves[name], points[name], level, specs[name].ceiling) for name in wanted}
+    return {**curves, **made}
+
+
+def _add_points(points: list[FloatArray], spec: CurveSpec, statistics: object, settings: Settings) -> None:
+    try:
+        points.append(spec.function(statistics, settings)[spec.y])
+    except Undefined:
+        return  # without these groups the curve has no points, which says nothing of their spread
+
+
+def _with_band(curve: Curve, points: list[FloatArray], level: float, ceiling: float | None) -> Curve:
+    main = curve.columns[curve.main]
+    points = [each for each in points if len(each) == len(main)]
+    if len(points) < FEWEST_GROUPS:
+        return curve
+    columns = np.asarray(points).T
+    limits = [
+        Influence.left_out(column).limits(value, level) for column, value in zip(columns, main, strict=True)
+    ]
+    ends = np.asarray(limits)
+    low = np.clip(ends[:, 0], 0, main)
+    high = np.clip(ends[:, 1], main, np.maximum(main, np.inf if ceiling is None else ceiling))
+    return replace(curve, columns={**curve.columns, "low": low, "high": high})

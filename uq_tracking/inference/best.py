@@ -1,0 +1,70 @@
+"""Which of several methods cannot be told apart from the best, all pairs being looked at together.
+
+The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the
+groups, the standard errors being those of each resample. So of methods that are equal, all are tied with the best in
+95 % of all cases, however many there are. Tests of each pair by itself would call one of seven equal methods worse in
+half of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uq_tracking.statistics.grouped import FloatArray
+
+RESAMPLES = 2000
+SEED = 1
+
+
+def tied_with_best(losses: FloatArray, without: FloatArray, level: float = 0.95) -> FloatArray:
+    """Whether each method is not distinguishable from the best.
+
+    Parameters
+    ----------
+    losses : array, shape (methods,)
+        Lower is better.
+    without : array, shape (sets, methods)
+        The same without each set of groups, the sets being those of all methods.
+    level : float
+
+    Returns
+    -------
+    bool array, shape (methods,)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(20, 3))
+    >>> tied_with_best(np.asarray([0.0, 0.1, 9.0]), np.asarray([0.0, 0.1, 9.0]) + 0.05 * noise)
+    array([ True,  True, False])
+    """
+    sets, methods = without.shape
+    one, other = np.triu_indices(methods, 1)
+    moves = (without.mean(axis=0) - without) * (sets - 1) / sets
+    pairs = moves[:, one] - moves[:, other]
+    error = np.sqrt(np.square(pairs).sum(axis=0) * sets / (sets - 1))
+    critical = critical_value(pairs, level)
+    gap = losses[one] - losses[other]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        studentised = np.where(gap == 0, 0.0, gap / error)
+    beaten = np.zeros(methods, dtype=bool)
+    beaten[one[studentised > critical]] = True
+    beaten[other[studentised < -critical]] = True
+    return ~beaten
+
+
+def critical_value(pairs: FloatArray, level: float) -> float:
+    """The point that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
+
+    ``pairs`` are the contributions of the sets to every difference, shape (sets, pairs); they sum to zero.
+    """
+    moving = pairs[:, np.square(pairs).sum(axis=0) > 0]
+    if not moving.shape[1]:
+        return np.inf
+    sets = len(moving)
+    weights = np.random.default_rng(SEED).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES).astype(float)
+    mean = weights @ moving / sets
+    spread = np.maximum(weights @ np.square(moving) / sets - mean**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = np.nan_to_num(np.abs(mean) / np.sqrt(spread / (sets - 1)), posinf=0.0).max(axis=1)
+    return float(np.quantile(largest, level))

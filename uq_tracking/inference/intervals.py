@@ -1,0 +1,247 @@
+r"""Confidence intervals of the population values of scores: what infinitely many groups like these would give.
+
+==========================  ==========================================================================
+what the score is           how its interval is made
+==========================  ==========================================================================
+a share (coverage,          Clopper and Pearson's limits for the effective number of independent
+accuracy)                   samples (Korn and Graubard 1998)
+mean absolute or squared    debiased squares: for gaps d with jackknife covariance S, limits of
+gap (ENCE, ECE, AUCE ...)   :math:`\sum w (d^2 - S_{ii})`, negative ones 0; for absolute gaps their roots
+largest gap (PIT-KS, MCE)   the score, plus and minus the 95 % point of the largest gap of noise
+any other                   the jackknife over sets of groups (``leave_out``)
+==========================  ==========================================================================
+
+All limits use the corrections of ``limits``. An interval of an error of calibration begins at 0 where calibration
+cannot be rejected. Upper limits of areas between coverage and level hold for gaps that move together, as these do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.inference import read
+from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind, mean_root
+from uq_tracking.inference.leave_out import (
+    FEWEST_GROUPS,
+    SETS,
+    LeftOut,
+    check_level,
+    leave_out,
+    too_few,
+)
+from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
+from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.grouped import FloatArray
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
+"""Scores that are the share of samples of which something holds."""
+HOPELESS = 0.75
+"""Dominance (see ``limits``) from which on there is no interval."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Confidence intervals by metric key, why others have none, and which are rough."""
+
+    values: Mapping[str, Range]
+    undefined: Mapping[str, str]
+    notes: Mapping[str, str]
+
+
+def interval_table(
+    tables: GroupTables,
+    settings: Settings,
+    metrics: Iterable[Metric],
+    level: float = 0.95,
+    *,
+    scores: Mapping[str, float] | None = None,
+) -> Intervals:
+    """Confidence intervals of scores, and the reasons where there is none.
+
+    Parameters
+    ----------
+    tables : GroupTables
+        Statistics of all groups, such as ``report.statistics.groups``.
+    settings : Settings
+    metrics : iterable of Metric
+    level : float
+        Confidence level.
+    scores : mapping of float, optional
+        Exact scores, which the intervals are laid around; by default those of the groups' coarse statistics.
+
+    Raises
+    ------
+    SettingsError
+        The level is out of range.
+    """
+    check_level(level)
+    chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
+    if len(tables) < FEWEST_GROUPS:
+        return Intervals({}, dict.fromkeys((metric.key for metric in chosen), too_few(len(tables))), {})
+    known = SCORES[tables.layout.task]
+    plain = [metric for metric in chosen if metric.key not in known]
+    left = leave_out(tables, settings, plain)
+    together = _Together(read.of_groups(tables), settings)
+    values: dict[str, Range] = {}
+    undefined: dict[str, str] = {}
+    notes: dict[str, str] = {}
+    for metric in chosen:
+        key = metric.key
+        try:
+            if key in known:
+                exact = None if scores is None else scores[key]
+                found = together.gap_limits(known[key], level, exact)
+            else:
+                exact = left.whole.get(key) if scores is None else scores[key]
+                found = _plain_limits(metric, left, exact, level, notes)
+        except Undefined as reason:
+            undefined[key] = str(reason)
+            continue
+        values[key] = found
+    return Intervals(values, undefined, notes)
+
+
+def intervals(
+    tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
+) -> dict[str, Range]:
+    """Confidence intervals of the groups' own scores by key; see ``interval_table``."""
+    return dict(interval_table(tables, settings, metrics, level).values)
+
+
+def _plain_limits(
+    metric: Metric, left: LeftOut, exact: float | None, level: float, notes: dict[str, str]
+) -> Range:
+    """The jackknife's limits inside the metric's range; Undefined where they would not hold."""
+    influence = left.influence(metric.key)
+    if exact is None:
+        raise Undefined(f"{metric.key} is undefined")
+    if metric.key in SHARES:
+        return effective_share_limits(exact, influence, left.n_groups, level)
+    if influence.dominance > HOPELESS:
+        raise Undefined("a single set of groups carries nearly all of its spread, so no interval would hold")
+    if influence.dominance > DOMINATED:
+        notes[metric.key] = "a few groups carry most of its spread: the interval may be too narrow"
+    low, high = influence.limits(exact, level)
+    least, greatest = metric.bounds
+    return min(max(low, least), exact), max(min(high, greatest), exact)
+
+
+def effective_share_limits(share: float, influence: Influence, n_groups: int, level: float) -> Range:
+    """Clopper and Pearson's limits of a share of as many independent samples as would be as certain.
+
+    That number is ``p (1 - p) / variance`` times ``(t_inf / t_df)^2``; where the groups show no spread, the number of
+    groups.
+    """
+    variance = influence.standard_error**2
+    if variance > 0 and 0 < share < 1:
+        tail = (1 + level) / 2
+        narrow = float(special.ndtri(tail) / special.stdtrit(influence.freedom, tail))
+        total = share * (1 - share) / variance * narrow**2
+    else:
+        total = float(n_groups)
+    return share_limits(share * total, total, level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Together:
+    """Gaps of calibration without each group, made once for each kind."""
+
+    statistics: Any
+    settings: Settings
+    made: dict[Kind, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    def gap_limits(self, score: GapScore, level: float, exact: float | None) -> Range:
+        """Limits of a score of gaps."""
+        if score.kind not in self.made:
+            self.made[score.kind] = group_moves(self.statistics, score.kind, self.settings)
+        return gap_limits(score, *self.made[score.kind], level, exact)
+
+
+def gap_limits(
+    score: GapScore, without: FloatArray, weights: FloatArray, level: float, exact: float | None = None
+) -> Range:
+    """Limits of a score of gaps.
+
+    Parameters
+    ----------
+    score : GapScore
+    without : array, shape (groups, bins or levels)
+        The gaps without each group; of bins of variances, the logarithm of mean squared error over mean variance.
+    weights : array, shape (bins,)
+        Of bins that have their own.
+    level : float
+    exact : float, optional
+        The score itself, around which the limits of a largest gap lie; by default that of the gaps.
+    """
+    if score.kind == "variance":
+        without = np.expm1(without / 2 if score.score is mean_root else without)
+    if score.norm == "largest":
+        return _largest_limits(without, level, exact)
+    each = score.weights(weights, without.shape[1])
+    total = float(each.sum())
+    share = each / total
+    centre, moves = without.mean(axis=0), left_out_moves(without)
+    gap = score.counted(centre)
+    estimate = float(share @ (np.square(gap) - np.square(moves).sum(axis=0)))
+    squares = Influence.left_out(np.square(score.counted(without)) @ share)
+    low, high = (math.sqrt(max(end, 0.0)) for end in squares.limits(estimate, level))
+    if score.kind in GRIDS:
+        reach = float(special.stdtrit(squares.freedom, (1 + level) / 2))
+        high = math.sqrt(max(estimate, 0.0)) + reach * float(np.linalg.norm(moves * np.sqrt(share), 2))
+    noise = score.counted(multivariate_t(moves))
+    if score.norm == "absolute":
+        size = float(share @ np.abs(gap))
+        low *= size / math.sqrt(float(share @ np.square(gap))) if size else 1.0
+        by_chance = np.mean(np.abs(noise) @ share >= size)
+    else:
+        by_chance = np.mean(np.square(noise) @ share >= share @ np.square(gap))
+    if by_chance >= (1 - level) / 2:
+        low = 0.0
+    return (total * low**2, total * high**2) if score.norm == "square" else (total * low, total * high)
+
+
+def _largest_limits(without: FloatArray, level: float, exact: float | None) -> Range:
+    """The largest gap is at most as far off as the largest gap of noise."""
+    noise = np.abs(multivariate_t(left_out_moves(without))).max(axis=1)
+    observed = float(np.abs(without.mean(axis=0)).max()) if exact is None else exact
+    reach = float(np.quantile(noise, level))
+    return max(observed - reach, 0.0), min(observed + reach, 1.0)
+
+
+def with_intervals(
+    report: Report, tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
+) -> Report:
+    """The report with intervals of its scores, bands of a regression's curves, the groups' statistics, and how.
+
+    Where there are no intervals, ``provenance["intervals"]`` says why, and which are rough.
+    """
+    from uq_tracking.inference.bands import banded
+
+    made = interval_table(tables, settings, metrics, level, scores=report.scores)
+    about = {
+        "level": level,
+        "groups": tables.n_groups,
+        "sets": min(len(tables), SETS),
+        "undefined": dict(made.undefined),
+        "notes": dict(made.notes),
+    }
+    statistics: Any = report.statistics
+    return replace(
+        report,
+        curves=banded(dict(report.curves), tables, settings, level),
+        intervals=dict(made.values),
+        statistics=None if statistics is None else replace(statistics, groups=tables),
+        provenance={**report.provenance, "intervals": about},
+    )

@@ -1,0 +1,167 @@
+"""What trackers did not take, sent from the spool: into the run it was meant for, else into one that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import groupby
+from pathlib import Path
+
+from uq_tracking.errors import BackendError, RunNotFoundError, UQTrackingError
+from uq_tracking.rescoring.summary import Outcome
+from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.health import is_sick
+from uq_tracking.tracking.redaction import redact
+from uq_tracking.tracking.replay import replay
+from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
+from uq_tracking.tracking.spool import SUFFIX, Entry, Origin, entries, locked, read_entry
+
+ORIGIN_TAG = "uq.origin"
+"""Which run a substitute stands for, or which call a run was made for."""
+SENT = "sent"
+"""Folder of entries that were sent, where they are kept."""
+PATIENCE = 300.0
+"""Seconds to wait for another process that sends."""
+
+
+def send_entries(
+    folder: Path | None = None, destination: str | None = None, *, dry_run: bool = False, keep: bool = False
+) -> Iterator[Outcome]:
+    """Send the entries of a folder of reports, by default of all places; what became of each, in order.
+
+    Entries of one run go through one opening of it, in the order of the calls. Those that a tracker has taken are
+    removed at once, so a call that was interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    folder
+        Such as ``uq_runs``.
+    destination
+        Where to make runs for entries whose own run is gone; by default beside it.
+    dry_run
+        Tell what would be sent.
+    keep
+        Move what was sent into ``spool/sent``.
+    """
+    paths = list(entries(folder))
+    for spool, found in groupby(paths, key=lambda path: path.parent):
+        listed = list(found)
+        with nullcontext() if dry_run else locked(spool, PATIENCE):
+            sound: list[Entry] = []
+            for path in listed:
+                try:
+                    sound.append(read_entry(path))
+                except FileNotFoundError:  # another process has sent it meanwhile
+                    continue
+                except (OSError, UQTrackingError) as error:
+                    yield Outcome(path.as_uri(), path.name, "failed", redact(str(error)), error=error)
+            for uri in dict.fromkeys(_run_of(entry) for entry in sound):
+                own = [entry for entry in sound if _run_of(entry) == uri]
+                yield from _send_run(own, destination, dry_run=dry_run, keep=keep)
+
+
+def _run_of(entry: Entry) -> tuple[str, str, str]:
+    """What tells the entry's run from others; a run that is still to be made is the entry's own."""
+    origin = entry.origin
+    return origin.place, origin.uri, "" if origin.is_run else entry.path.name
+
+
+def _send_run(
+    own: Sequence[Entry], destination: str | None, *, dry_run: bool, keep: bool
+) -> Iterator[Outcome]:
+    """Send the entries of one run, and put away those that it has taken for certain."""
+    told = f"would be sent to {own[0].origin.uri}"
+    try:
+        _check_place(own[0].origin)
+        failed: dict[Path, Exception] = {}
+        if not dry_run:
+            opened = _opened(own[0], destination)
+            told = f"sent to {opened.run.uri}"
+            failed = _replayed(own, opened)
+    except Exception as error:  # trackers raise whatever their libraries raise
+        failed = {entry.path: error for entry in own}
+    for entry in own:
+        step = "" if entry.origin.step is None else f", step {entry.origin.step}"
+        address, name = entry.path.as_uri(), f"{entry.origin.uri}{step}"
+        if (problem := failed.get(entry.path)) is not None:
+            kind = "" if isinstance(problem, UQTrackingError) else f"{type(problem).__name__}: "
+            yield Outcome(address, name, "failed", redact(f"{kind}{problem}"), error=problem)
+            continue
+        if not dry_run:
+            _put_away(entry.path, keep=keep)
+        yield Outcome(address, name, "done", told)
+
+
+def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
+    """Write the entries in order; those that were not taken, with the reason. A sick tracker is asked no more."""
+    failed: dict[Path, Exception] = {}
+    sick: Exception | None = None
+    try:
+        for entry in own:
+            try:
+                if sick is None:
+                    replay(entry, opened.run)
+                else:
+                    failed[entry.path] = sick
+            except Exception as error:  # trackers raise whatever their libraries raise
+                failed[entry.path] = error
+                sick = error if is_sick(error) else None
+    finally:
+        opened.release()
+    return failed
+
+
+def _check_place(origin: Origin) -> None:
+    """Refuse to send to another server than the one that the entry was meant for."""
+    current = find_backend(origin.tracker).place("")
+    if "://" in origin.place and current and current != origin.place:
+        raise BackendError(
+            f"it is of {origin.place}, but {origin.tracker} is set to {current}; set it to the former and sync again"
+        )
+
+
+def _opened(entry: Entry, destination: str | None) -> Opened:
+    """The run that the entry was meant for, where it exists; else one that names it, made once."""
+    origin = entry.origin
+    parent = origin.uri
+    if parent.startswith("<") and destination is None:
+        raise BackendError(
+            f"it is of {parent}, which has no address; name a destination, such as mlflow:EXPERIMENT"
+        )
+    if origin.is_run and not parent.startswith("<"):
+        parent = _parent(origin.uri)
+        try:
+            return reopened(origin.uri)
+        except RunNotFoundError:
+            if destination is None and not parent:
+                raise
+    store, run_id = open_store(destination or parent)
+    if run_id is not None:  # an address of a run, which could not be opened when the call was made
+        return reopened(destination or parent)
+    mark = origin.uri if origin.is_run else entry.path.name.removesuffix(SUFFIX)
+    made = _made_before(store, mark)
+    name = origin.name or origin.uri.rpartition("/")[2]
+    run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made)
+    return Opened(run, lambda: store.close_run(run))
+
+
+def _parent(uri: str) -> str:
+    """Address of the store that holds a run; "" when the run's address does not tell."""
+    return uri.rpartition("/")[0]
+
+
+def _made_before(store: RunStore, mark: str) -> str | None:
+    """The run that an earlier, interrupted call has made."""
+    try:
+        return next((run.run_id for run in store.runs() if run.tags.get(ORIGIN_TAG) == mark), None)
+    except RunNotFoundError:  # the experiment is made with its first run
+        return None
+
+
+def _put_away(path: Path, *, keep: bool) -> None:
+    if not keep:
+        path.unlink(missing_ok=True)
+        return
+    folder = path.parent / SENT
+    folder.mkdir(exist_ok=True)
+    path.replace(folder / path.name)

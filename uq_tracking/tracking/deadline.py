@@ -1,0 +1,141 @@
+"""How long one call may wait for trackers, and the threads that wait in its place."""
+
+from __future__ import annotations
+
+import contextvars
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from uq_tracking.errors import SettingsError, TrackerUnreachableError
+
+T = TypeVar("T")
+
+DEADLINE = 10.0
+CONNECT_SECONDS = 2.0
+VARIABLE = "UQ_TRACKING_DEADLINE"
+RESERVE = 0.2
+"""Share of the deadline that is left for each further tracker of the call."""
+
+
+def checked_deadline(given: Any = None) -> float:
+    """Seconds that a call may wait: those given, else of the environment, else 10.
+
+    Raises
+    ------
+    SettingsError
+        It is no positive number.
+    """
+    name, value = (
+        ("deadline", given) if given is not None else (VARIABLE, os.environ.get(VARIABLE) or DEADLINE)
+    )
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not seconds > 0:
+        raise SettingsError(
+            f"{name} is {value!r}; give the seconds that a call may wait for trackers, such as 10"
+        )
+    return seconds
+
+
+class Budget:
+    """The seconds that one call may wait for all its trackers together.
+
+    Parameters
+    ----------
+    seconds
+        In all; only waiting counts, not scoring or drawing.
+    trackers
+        How many are going to be waited for. A sick one leaves the others a share.
+    """
+
+    def __init__(self, seconds: float, trackers: int = 1) -> None:
+        self.seconds = seconds
+        self._spent = 0.0
+        self._others = max(trackers - 1, 0)
+
+    def left(self) -> float:
+        """Seconds that one tracker may use now."""
+        reserved = min(RESERVE * self._others, 0.8) * self.seconds
+        return max(self.seconds - self._spent - reserved, 0.0)
+
+    def given_up(self) -> None:
+        """Note that a tracker is asked no more, so that its share is the others'."""
+        self._others = max(self._others - 1, 0)
+
+    def call(self, function: Callable[[], T], left_behind: LeftBehind) -> T:
+        """Return the function's result; TrackerUnreachableError when it has taken all that is left."""
+        start = time.monotonic()
+        try:
+            return left_behind.call(function, self.left(), self.seconds)
+        finally:
+            self._spent += time.monotonic() - start
+
+
+class LeftBehind:
+    """Runs calls in threads of their own, and leaves those behind that take too long: at most ``most``."""
+
+    def __init__(self, most: int = 3) -> None:
+        self._most = most
+        self._threads: list[threading.Thread] = []
+
+    def call(self, function: Callable[[], T], seconds: float, deadline: float) -> T:
+        """Return the function's result, or raise what it raises.
+
+        The time-outs and retries of an SDK belong to the whole process, so to the user's own calls too; hence they
+        are left as they are, and the call goes on in its thread, which does not keep the process alive.
+
+        Raises
+        ------
+        TrackerUnreachableError
+            It takes longer, or too many calls are left behind already.
+        """
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        if len(self._threads) >= self._most:
+            raise TrackerUnreachableError(f"{len(self._threads)} earlier calls still wait for its answer")
+        if seconds <= 0:
+            raise TrackerUnreachableError(f"the deadline of {deadline:g} s has passed")
+        outcome: Future[T] = Future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            try:
+                outcome.set_result(context.run(function))
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        thread = threading.Thread(target=work, name="uq-tracking", daemon=True)
+        thread.start()
+        try:
+            return outcome.result(None if math.isinf(seconds) else seconds)
+        except FutureTimeoutError:
+            if outcome.done():  # the function itself raised it
+                raise
+            self._threads.append(thread)
+            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s") from None
+        except BaseException:
+            if thread.is_alive():  # the user interrupted the program
+                self._threads.append(thread)
+            raise
+
+
+def check_listens(place: str) -> None:
+    """TrackerUnreachableError when nothing accepts connections at the address of a server: a call would hang."""
+    parts = urlsplit(place)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.scheme in getproxies():
+        return
+    try:
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        socket.create_connection((parts.hostname, port), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise TrackerUnreachableError(f"{place} accepts no connection ({error})") from error

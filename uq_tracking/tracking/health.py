@@ -1,0 +1,262 @@
+"""Whether a tracker answers, and what is kept until it does: one circuit breaker per tracker and process.
+
+A tracker that fails is sick. Calls for it are kept in the spool at once, and a thread of its own asks it again after
+pauses that grow from one second to a minute. When it answers, what was kept is sent in order, into the same runs;
+until that is done, new calls queue behind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.tracking.deadline import LeftBehind, check_listens
+from uq_tracking.tracking.redaction import redact
+from uq_tracking.tracking.replay import replay
+from uq_tracking.tracking.resolve import Opened
+from uq_tracking.tracking.spool import locked, read_entry
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+MOST_TRIES = 5
+"""How often an entry is sent that the tracker refuses, though it answers."""
+DRAINERS = 3
+"""Threads that may wait for one tracker."""
+LOCK_SECONDS = 5.0
+"""How long to wait for a `sync` that is sending the same entries."""
+
+Outcome = Literal["sent", "refused", "again"]
+_log = logging.getLogger("uq_tracking")
+
+
+@dataclass
+class Waiting:
+    """An entry of the spool that this process is going to send, and the run it goes into."""
+
+    path: Path
+    open: Callable[[], Opened]
+    run: str
+    key: str
+    tries: int = 0
+
+
+@dataclass
+class Health:
+    """State of one tracker."""
+
+    name: str
+    place: str
+    deadline: float
+    """Of the last call; bounds how long the end of the program may wait."""
+    left_behind: LeftBehind = field(default_factory=LeftBehind)
+    gone: set[str] = field(default_factory=set)
+    """Addresses of runs that the tracker does not hold any more."""
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _queue: list[Waiting] = field(default_factory=list)
+    _refused: list[Waiting] = field(default_factory=list)
+    _sick_since: float | None = None
+    _pause: float = 0.0
+    _ask_at: float = 0.0
+    _drainers: list[threading.Thread] = field(default_factory=list)
+    _asking_since: float | None = None
+    _asked: int = 0
+
+    def takes(self, run: str) -> str | None:
+        """Why a call for this run should not be sent now; None if it should."""
+        with self._changed:
+            if run in self.gone:
+                return f"{run} is gone"
+            if self._sick_since is not None:
+                ago = time.monotonic() - self._sick_since
+                return f"it has not answered for {ago:.0f} s and is asked again in the background"
+            if any(waiting.run == run for waiting in self._queue):
+                return "earlier calls are still being sent"
+            return None
+
+    def failed(self) -> None:
+        """Note that the tracker is sick."""
+        with self._changed:
+            self._sick_since = self._sick_since or time.monotonic()
+            self._pause = min(self._pause * 2, LONGEST_PAUSE) if self._pause else FIRST_PAUSE
+            self._ask_at = time.monotonic() + self._pause
+
+    def answered(self) -> None:
+        """Note that the tracker is well."""
+        with self._changed:
+            if self._sick_since is not None:
+                seconds = time.monotonic() - self._sick_since
+                _log.info("%s (%s) answers again after %.0f s", self.name, self.place, seconds)
+            self._sick_since, self._pause = None, 0.0
+
+    def wait_with(self, waiting: Waiting, *, refused: bool = False) -> None:
+        """Send an entry when the tracker takes it: in order, or when it was refused beside the others."""
+        if waiting.run in self.gone:
+            return
+        with self._changed:
+            if refused:
+                self._refuse(waiting)
+            else:
+                self._queue.append(waiting)
+            self._start()
+            self._changed.notify_all()
+
+    def superseded(self, run: str, key: str) -> None:
+        """Forget refused entries of the same run, step and splits: a later call has been taken whole."""
+        with self._changed:
+            old = [waiting for waiting in self._refused if (waiting.run, waiting.key) == (run, key)]
+            self._refused = [waiting for waiting in self._refused if waiting not in old]
+        for waiting in old:
+            waiting.path.unlink(missing_ok=True)
+
+    def waiting(self) -> int:
+        """How many entries are still to be sent."""
+        with self._changed:
+            return len(self._queue) + len(self._refused)
+
+    def finish(self, end: float) -> None:
+        """Send what waits until a time of ``time.monotonic``, and give up when the tracker is still sick then."""
+        with self._changed:
+            asked, self._ask_at = self._asked, 0.0
+            self._changed.notify_all()
+            while self._queue or self._refused:
+                if (self._sick_since is not None or not self._queue) and self._asked > asked:
+                    break
+                if not self._changed.wait(max(end - time.monotonic(), 0.0)):
+                    break
+            left = [*self._queue, *self._refused]
+        if left:
+            _log.warning(
+                "%s (%s) has not taken %d calls; they are kept in %s: send them with `uq-tracking sync`",
+                self.name,
+                self.place,
+                len(left),
+                left[0].path.parent,
+            )
+
+    def _start(self) -> None:
+        """Start a thread that sends, unless one does; another if that one is stuck."""
+        self._drainers = [thread for thread in self._drainers if thread.is_alive()]
+        is_stuck = self._asking_since is not None and time.monotonic() - self._asking_since > LONGEST_PAUSE
+        if self._drainers and not (is_stuck and len(self._drainers) < DRAINERS):
+            return
+        thread = threading.Thread(target=self._drain, name=f"uq-tracking: {self.name}", daemon=True)
+        self._drainers.append(thread)
+        thread.start()
+
+    def _drain(self) -> None:
+        while (waiting := self._next()) is not None:
+            outcome = self._send(waiting)
+            with self._changed:
+                self._asking_since = None
+                self._asked += 1
+                if outcome != "again":
+                    self._queue = [item for item in self._queue if item is not waiting]
+                    self._refused = [item for item in self._refused if item is not waiting]
+                if outcome == "refused":
+                    self._refuse(waiting)
+                self._changed.notify_all()
+
+    def _next(self) -> Waiting | None:
+        """Wait until something is to be sent; None when nothing is left."""
+        with self._changed:
+            while self._queue or self._refused:
+                pause = self._ask_at - time.monotonic()
+                if pause <= 0 or (self._queue and self._sick_since is None):
+                    self._asking_since = time.monotonic()
+                    return (self._queue or self._refused)[0]
+                self._changed.wait(pause)
+            self._drainers.remove(threading.current_thread())
+            return None
+
+    def _refuse(self, waiting: Waiting) -> None:
+        """Try an entry again later, a few times; then it is left to `sync`."""
+        if waiting.tries >= MOST_TRIES:
+            return
+        self._refused.append(waiting)
+        if self._sick_since is None:
+            self._ask_at = time.monotonic() + min(FIRST_PAUSE * 4.0**waiting.tries, LONGEST_PAUSE)
+
+    def _send(self, waiting: Waiting) -> Outcome:
+        """Send one entry: "sent", "refused" while the tracker answers, or "again" when it does not."""
+        taken = 0
+
+        def took() -> None:
+            nonlocal taken
+            taken += 1
+
+        try:
+            check_listens(self.place)
+            with locked(waiting.path.parent, LOCK_SECONDS):
+                entry = read_entry(waiting.path)
+                opened = waiting.open()
+                try:
+                    replay(entry, opened.run, took)
+                finally:
+                    opened.release()
+        except (FileNotFoundError, FileFormatError):  # somebody else has sent it, or it needs a person
+            return "sent"
+        except RunNotFoundError:
+            self.gone.add(waiting.run)
+            return "sent"  # `sync` makes another run that names it
+        except Exception as error:  # trackers raise whatever their libraries raise
+            _log.debug("%s did not take %s: %s", self.name, waiting.path, redact(str(error)))
+            if not taken and is_sick(error):
+                self.failed()
+                return "again"
+            waiting.tries += 1
+            self.answered()
+            return "refused"
+        self.answered()
+        with suppress(OSError):
+            waiting.path.unlink(missing_ok=True)
+        return "sent"
+
+
+def is_sick(error: BaseException) -> bool:
+    """Whether an error says that the tracker does not work, not that it refuses what it was given."""
+    return isinstance(error, TrackerUnreachableError) or not isinstance(error, BackendError)
+
+
+class _Process:
+    """The trackers of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, str], Health] = {}
+
+    def health(self, name: str, place: str, deadline: float) -> Health:
+        with self._lock:
+            if not self._known:
+                atexit.register(self._finish, os.getpid())
+            health = self._known.setdefault((name, place), Health(name, place, deadline))
+        health.deadline = deadline
+        return health
+
+    def _finish(self, pid: int) -> None:
+        """Bound the end of the program by the longest deadline, however many trackers there are."""
+        if os.getpid() != pid:  # a forked child has inherited this
+            return
+        trackers = [health for health in self._known.values() if health.waiting()]
+        end = time.monotonic() + max((health.deadline for health in trackers), default=0.0)
+        for health in trackers:
+            health.finish(end)
+
+
+@lru_cache(maxsize=1)
+def _of_process(pid: int) -> _Process:
+    return _Process()
+
+
+def health_of(name: str, place: str, deadline: float) -> Health:
+    """The state of a tracker in this process; a forked child starts anew, without the threads of its parent."""
+    return _of_process(os.getpid()).health(name, place, deadline)

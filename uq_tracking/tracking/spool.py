@@ -1,0 +1,315 @@
+"""What a tracker did not take, kept in files until it does: one self-contained, atomic entry per call.
+
+An entry is a zip archive in ``<place>/spool``: ``entry.json`` says for which run it is and what was to be written, in
+order; figures and files lie beside it. It is written under a temporary name, brought to disk and renamed, so that it
+is there whole or not at all. Its name tells the order of the calls of one process, the run and a digest of the
+content; process ids of several hosts and forks cannot collide in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import socket
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+from uq_tracking.errors import BackendError, FileFormatError
+from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.places import in_first_place, places
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from uq_tracking.curves import Curve
+
+SPOOL = "spool"
+SUFFIX = ".uqspool.zip"
+FORMAT = "uq_tracking.spool"
+VERSION = 1
+ENTRY = "entry.json"
+LIMIT = 8 * 2**30
+"""Bytes above which an entry is not read, packed or unpacked."""
+ENTRY_LIMIT = 256 * 2**20
+"""Bytes above which an entry's description is not read."""
+
+Write = Callable[[Run], None]
+Group = Sequence[tuple[str, Write]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The run that an entry is for."""
+
+    tracker: str
+    """Name of the backend."""
+    place: str
+    """Where the tracker lies, without credentials: a server's address, a folder."""
+    uri: str
+    """The run's address, or that of the store in which one is to be made."""
+    is_run: bool = True
+    """Whether ``uri`` is a run's."""
+    name: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Name and tags of a run that is to be made."""
+    step: int | None = None
+    splits: Sequence[str | None] = (None,)
+
+    @property
+    def key(self) -> str:
+        """Eight hexadecimal digits of what the entry is for: tracker, run, step and splits."""
+        text = json.dumps([self.tracker, self.place, self.uri, self.step, list(self.splits)])
+        return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+
+
+class _Recorder(Run):
+    """A run that notes what is written to it, in order."""
+
+    uri = "spool:"
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.groups: list[list[list[Any]]] = []
+        self.digests: dict[str, str] = {}
+
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        self._note("scalars", step, finite(scalars))
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        self._note("tags", {name: str(value) for name, value in tags.items()})
+
+    def seal(self, tags: Mapping[str, str]) -> None:
+        self._note("seal", {name: str(value) for name, value in tags.items()})
+
+    def log_curve(self, name: str, curve: Curve) -> None:
+        self._note("curve", name, curve.to_dict())
+
+    def log_figure(self, name: str, figure: Figure) -> None:
+        self._note("figure", name, self._picture(figure))
+
+    def log_map(self, name: str, figure: Figure) -> None:
+        self._note("map", name, self._picture(figure))
+
+    def log_file(self, path: Path, name: str) -> None:
+        self._note("file", name, self._member(path.read_bytes()))
+
+    def _note(self, *operation: Any) -> None:
+        self.groups[-1].append(list(operation))
+
+    def _picture(self, figure: Figure) -> str:
+        import io
+
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi="figure", metadata={"Software": None})
+        return self._member(buffer.getvalue())
+
+    def _member(self, content: bytes) -> str:
+        name = f"{len(self.digests):04d}"
+        self._archive.writestr(name, content)
+        self.digests[name] = hashlib.sha256(content).hexdigest()
+        return name
+
+
+def keep(origin: Origin, groups: Sequence[Group]) -> Path:
+    """Write an entry into the first place that takes it, and return its path.
+
+    Raises
+    ------
+    BackendError
+        No place takes it.
+    """
+    return in_first_place(lambda place: _write(place / SPOOL, origin, groups))
+
+
+def _write(folder: Path, origin: Origin, groups: Sequence[Group]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    process, number = _process(os.getpid())
+    order = f"{process}-{next(number):06d}-{origin.key}"
+    part = folder / f".{order}-{uuid.uuid4().hex}.part"
+    try:
+        with part.open("wb") as file:
+            digest = _fill(file, origin, groups)
+            file.flush()
+            os.fsync(file.fileno())
+        path = folder / f"{order}-{digest[:12]}{SUFFIX}"
+        part.replace(path)
+        _sync_folder(folder)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return path
+
+
+def _fill(file: Any, origin: Origin, groups: Sequence[Group]) -> str:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        recorder = _Recorder(archive)
+        for group in groups:
+            recorder.groups.append([])
+            for _, action in group:
+                action(recorder)
+        content: dict[str, Any] = {"groups": recorder.groups, "members": recorder.digests}
+        digest = _digest(content)
+        about = {"format": FORMAT, "version": VERSION, "origin": asdict(origin), "called": called_at()}
+        about |= {"host": socket.gethostname(), "pid": os.getpid(), "digest": digest, **content}
+        archive.writestr(ENTRY, json.dumps(about, allow_nan=True))
+    return digest
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the new name to disk, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@lru_cache(maxsize=1)
+def _process(pid: int) -> tuple[str, itertools.count[int]]:
+    """Name of the process and a counter of its calls; a forked child has another ``pid``, so its own."""
+    return f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}", itertools.count()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry that was read."""
+
+    path: Path
+    origin: Origin
+    called: float
+    groups: Sequence[Sequence[Sequence[Any]]]
+    members: Mapping[str, str]
+
+    def member(self, name: str) -> bytes:
+        """Bytes of a figure or file; FileFormatError when they are not those that were kept."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                content = archive.read(name)
+        except Exception as error:  # zipfile and zlib raise a dozen kinds for damaged bytes
+            raise FileFormatError(f"{self.path}: {name} cannot be read ({error})") from error
+        if hashlib.sha256(content).hexdigest() != self.members.get(name):
+            raise FileFormatError(f"{self.path}: {name} is not what was kept (another digest)")
+        return content
+
+
+def read_entry(path: Path) -> Entry:
+    """Read an entry.
+
+    Raises
+    ------
+    FileNotFoundError
+        It is gone.
+    FileFormatError
+        It is damaged, foreign, too new or too large.
+    """
+    if path.is_symlink():
+        raise FileFormatError(f"{path} is a link; entries are plain files")
+    with path.open("rb") as file:  # errors of the operating system pass as they are
+        try:
+            about = _read_about(file)
+            content = {"groups": about["groups"], "members": about["members"]}
+            origin = Origin(**about["origin"])
+            entry = Entry(path, origin, float(about["called"]), content["groups"], dict(content["members"]))
+            if about["digest"] != _digest(content) or not _is_sound(entry):
+                raise FileFormatError("its digest is not that of its content")
+        except FileFormatError as error:
+            raise FileFormatError(f"{path} is damaged: {error}") from error
+        except Exception as error:  # zipfile, zlib and json raise a dozen kinds for damaged bytes
+            raise FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+    return entry
+
+
+def _read_about(file: Any) -> dict[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        if sum(info.file_size for info in infos) > LIMIT:
+            raise FileFormatError(f"it unpacks to more than {LIMIT:,} bytes")
+        if archive.getinfo(ENTRY).file_size > ENTRY_LIMIT:
+            raise FileFormatError(f"{ENTRY} has more than {ENTRY_LIMIT:,} bytes")
+        about = json.loads(archive.read(ENTRY))
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise FileFormatError("it is no entry of uq_tracking")
+    if int(about["version"]) > VERSION:
+        raise FileFormatError(
+            f"it has version {about['version']}, this package reads up to {VERSION}; upgrade it"
+        )
+    return about
+
+
+_SHAPES = {
+    "scalars": (int | None, dict),
+    "tags": (dict,),
+    "seal": (dict,),
+    "curve": (str, dict),
+    "figure": (str, str),
+    "map": (str, str),
+    "file": (str, str),
+}
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether every part has the type that it is used as."""
+    operations = [operation for group in entry.groups for operation in group]
+    return all(
+        len(operation) == 1 + len(_SHAPES[operation[0]])
+        and all(
+            isinstance(item, kind) for item, kind in zip(operation[1:], _SHAPES[operation[0]], strict=True)
+        )
+        for operation in operations
+    ) and all(isinstance(text, str) for text in (entry.origin.tracker, entry.origin.place, entry.origin.uri))
+
+
+@contextmanager
+def locked(folder: Path, seconds: float) -> Iterator[None]:
+    """Let one process at a time send the entries of a folder.
+
+    Raises
+    ------
+    BackendError
+        Another one has been at it for longer than these seconds.
+    """
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        raise BackendError(
+            f"another process is sending what {folder} keeps; try again when it has ended"
+        ) from None
+    except (OSError, NotImplementedError):  # a read-only folder, or a file system without locks
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def entries(folder: Path | None = None) -> Iterator[Path]:
+    """Paths of the entries, in the order of the calls of each process.
+
+    Parameters
+    ----------
+    folder
+        Of reports, such as ``uq_runs``; by default all places of this machine.
+    """
+    for place in places() if folder is None else (folder,):
+        spool = place if place.name == SPOOL else place / SPOOL
+        with suppress(OSError):
+            yield from sorted(path for path in spool.iterdir() if path.name.endswith(SUFFIX))
