@@ -100,7 +100,9 @@ def test_many_members_and_samples_cross_block_borders():
 
 
 def test_single_member_without_std_is_refused_saying_why():
-    with pytest.raises(SettingsError, match=r"a single member \(M = 1\), so its spread is zero.*their own stds"):
+    with pytest.raises(
+        SettingsError, match=r"a single member \(M = 1\), so its spread is zero.*their own stds"
+    ):
         Predictions.from_ensemble([1.0, 2.0], [[1.0, 2.0]])
 
 
@@ -154,9 +156,7 @@ def test_bad_sample_is_named(bad):
 def test_negative_member_std_is_not_squared_away():
     truth, means, stds = _ensemble()
     stds[0, 0, 1] = -0.5
-    with pytest.raises(
-        InvalidValueError, match=r"the std of the members has 1 .*\(0, 1\).*negative std"
-    ):
+    with pytest.raises(InvalidValueError, match=r"the std of the members has 1 .*\(0, 1\).*negative std"):
         Predictions.from_ensemble(truth, means, stds)
 
 

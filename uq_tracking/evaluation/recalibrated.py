@@ -32,7 +32,9 @@ from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
-STRETCHED = "a new standard deviation does not tell what becomes of the distribution; see the scores of mean and std"
+STRETCHED = (
+    "a new standard deviation does not tell what becomes of the distribution; see the scores of mean and std"
+)
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
 BY_GROUPS = "cross-fitted in two halves by groups"

@@ -21,8 +21,14 @@ SEARCHED = "pinball", "interval_score", "interval_width_95"
 TAKES = {
     "crps_ensemble": ("it takes draws of the predictive distribution (Predictions.from_samples)", ("draws",)),
     "wis": ("it takes quantiles (Predictions.from_quantiles)", ("quantiles", "interval")),
-    "inside_widest": ("it takes quantiles or an interval (Predictions.from_quantiles)", ("quantiles", "interval")),
-    "width_widest": ("it takes quantiles or an interval (Predictions.from_quantiles)", ("quantiles", "interval")),
+    "inside_widest": (
+        "it takes quantiles or an interval (Predictions.from_quantiles)",
+        ("quantiles", "interval"),
+    ),
+    "width_widest": (
+        "it takes quantiles or an interval (Predictions.from_quantiles)",
+        ("quantiles", "interval"),
+    ),
 }
 """Scores of some forms only: why others have none, and which these are."""
 
