@@ -134,7 +134,8 @@ FOOT = """
 - Calls that the tracker takes, if slowly, are not kept.
 - An undisturbed call takes {calm:.2f} s here ({tracker}).
 - The W&B server is the project's own ([tests/wandb_server](../tests/wandb_server)), which the real SDK and its core
-  run against; what only wandb.ai can show is not in the table. `wandb` sends scalars in the background and repeats them by itself.
+  run against; what only wandb.ai can show is not in the table. `wandb` sends scalars in the background and repeats
+  them by itself.
 
 ## How it works
 
