@@ -70,7 +70,7 @@ def _by_chance(report: Report, key: str) -> Cell:
     floor = report.noise.get(key)
     if floor is None:
         return Cell(words="")
-    p = "p < 0.001" if floor.p < 0.001 else f"p = {floor.p:.2g}"
+    p = "p < 0.001" if floor.p < 0.001 else f"p = {format_number(floor.p, 2)}"
     return Cell(words=f"to {format_number(floor.high)}, {p}")
 
 
