@@ -172,7 +172,7 @@ def _classes(cell: Cell) -> str:
     """Classes of the cell's colour."""
     if cell.place is None:
         return ""
-    found = ["worst" if cell.worst else f"s{round(SHADES * cell.place)}"]
+    found = ["worst" if cell.mark == "worst" else f"s{round(SHADES * cell.place)}"]
     if cell.best or cell.mark == "tied":
         found.append("best" if cell.best else "tied")
     return " ".join(found)
