@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking.bootstrap import (
     deviation_range,
-    group_tables,
     interval_table,
     intervals,
     paired_differences,
@@ -19,10 +18,11 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute, find, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.labelled import LabelledSketches
-from uq_tracking.statistics.pools import pool_chain
-from uq_tracking.statistics.regression import exact_statistics
+from uq_tracking.statistics.collecting import build_groups
+from uq_tracking.statistics.group_tables import pool_chain
+from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.statistics import resampled
+from uq_tracking.testing.statistics import exact_statistics
 
 SETTINGS = Settings()
 KEYS = [
@@ -51,9 +51,7 @@ def images(seed=0, groups=30, size=200, spread=0.3):
 
 
 def tables_of(codes, y, mean, std):
-    sketches = LabelledSketches()
-    sketches.add(np.unique(codes), np.unique(codes, return_inverse=True)[1], y, mean, std)
-    return GroupTables.of(sketches.statistics)
+    return build_groups(REGRESSION, Predictions(y, mean, std, groups=codes))
 
 
 class TestResamples:
@@ -61,7 +59,7 @@ class TestResamples:
         codes, y, mean, std = images(groups=12)
         tables = tables_of(codes, y, mean, std)
         weights = np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
-        for made, row in zip(tables.resampled(weights, exact_statistics(y, mean, std)), weights, strict=True):
+        for made, row in zip(resampled(tables, weights), weights, strict=True):
             rows = np.concatenate([np.flatnonzero(codes == g) for g in range(12) for _ in range(int(row[g]))])
             exact = exact_statistics(y[rows], mean[rows], std[rows])
             found, expected = (compute(s, SETTINGS, select("regression"))[0] for s in (made, exact))
@@ -99,10 +97,9 @@ class TestResamples:
         std[codes == 3] = 0
         weights = np.ones((2, 10))
         weights[1, 3] = 0
-        like = exact_statistics(y, mean, std)
         scores = [
             compute(s, SETTINGS, find(["nll", "crps"]))
-            for s in tables_of(codes, y, mean, std).resampled(weights, like)
+            for s in resampled(tables_of(codes, y, mean, std), weights)
         ]
         keep = codes != 3
         assert "nll" in scores[0][1]
@@ -219,7 +216,7 @@ class TestIntervals:
 
     def test_an_accumulator_gives_those_of_evaluate(self):
         codes, y, mean, std = images(groups=12)
-        acc = uq.Accumulator(method="exact")
+        acc = uq.Accumulator(statistics="exact")
         for part in np.array_split(np.arange(len(y)), 5):
             acc.update(y[part], mean[part], std[part], groups=codes[part])
         streamed, whole = acc.compute(n_boot=50), uq.evaluate(y, mean, std, groups=codes, n_boot=50)
@@ -232,18 +229,22 @@ class TestGroups:
         n = 4500
         rng = np.random.default_rng(0)
         y = rng.normal(size=n)
-        tables = group_tables(Predictions(y, np.zeros(n), np.ones(n), groups=np.arange(n) // 2))
+        tables = build_groups(REGRESSION, Predictions(y, np.zeros(n), np.ones(n), groups=np.arange(n) // 2))
         assert (tables.n_groups, len(tables)) == (2250, 563)
-        assert tables.count.sum() == n
+        assert tables.sums["n"].sum() == n
 
     def test_labels_of_any_kind_and_order(self):
         codes, y, mean, std = images(groups=9, size=20)
         order = np.random.default_rng(0).permutation(len(y))
-        plain = group_tables(Predictions(y, mean, std, groups=codes))
-        shuffled = group_tables(Predictions(y[order], mean[order], std[order], groups=codes[order]))
+        plain = build_groups(REGRESSION, Predictions(y, mean, std, groups=codes))
+        shuffled = build_groups(
+            REGRESSION, Predictions(y[order], mean[order], std[order], groups=codes[order])
+        )
         assert plain.members == shuffled.members
         assert_allclose(plain.moments, shuffled.moments, rtol=1e-9, atol=1e-12)
-        text = group_tables(Predictions(y, mean, std, groups=np.char.add("img", codes.astype(str))))
+        text = build_groups(
+            REGRESSION, Predictions(y, mean, std, groups=np.char.add("img", codes.astype(str)))
+        )
         assert text.labels[0] == "img0"
         assert text.members != plain.members
 
@@ -264,7 +265,7 @@ class TestGroups:
 
     def test_what_is_stored_stays_small_and_still_serves(self):
         codes, y, mean, std = images(groups=600, size=60)
-        tables = group_tables(Predictions(y, mean, std, groups=codes))
+        tables = build_groups(REGRESSION, Predictions(y, mean, std, groups=codes))
         small = tables.stored(limit=2**20)
         assert sum(values.nbytes for values in small.to_arrays().values()) < 2**20 * 1.2
         assert len(small) < 600

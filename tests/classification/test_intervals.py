@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,10 +21,12 @@ from uq_tracking.errors import (
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.class_tally import classification_statistics, tally
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.store import read_statistics, write_statistics
+from uq_tracking.statistics.classification import CLASSIFICATION, confusion_matrix
+from uq_tracking.statistics.collecting import build_groups, build_statistics
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.statistics import resampled
+from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
+from uq_tracking.testing.statistics import classification_statistics
 
 from .made import softmax
 
@@ -46,7 +49,12 @@ def scenes(seed=0, groups=20, size=100, spread=0.5, classes=3):
 
 def grouped(codes, labels, z, **options):
     data = uq.ClassPredictions(labels, z, logits=True, groups=codes, **options)
-    return tally(data, exact=True, grouped=True)
+    return with_groups(data)
+
+
+def with_groups(data):
+    statistics = build_statistics(CLASSIFICATION, data)
+    return replace(statistics, groups=build_groups(CLASSIFICATION, data))
 
 
 def evaluated(codes, labels, z, **options):
@@ -62,12 +70,10 @@ class TestResamples:
         codes, labels, z = scenes(groups=12)
         tables = grouped(codes, labels, z).groups
         weights = np.random.default_rng(1).multinomial(12, np.full(12, 1 / 12), 5).astype(float)
-        for made, row in zip(
-            tables.resampled(weights, ClassificationStatistics.zero(3)), weights, strict=True
-        ):
+        for made, row in zip(resampled(tables, weights), weights, strict=True):
             rows = np.concatenate([np.flatnonzero(codes == g) for g in range(12) for _ in range(int(row[g]))])
             exact = classification_statistics(labels[rows], z[rows], logits=True)
-            np.testing.assert_array_equal(made.confusion, exact.confusion)
+            np.testing.assert_array_equal(confusion_matrix(made), confusion_matrix(exact))
             assert made.counts == exact.counts
             found, expected = scores_of(made), scores_of(exact)
             assert found.keys() == expected.keys() == {metric.key for metric in SUITE}
@@ -84,8 +90,8 @@ class TestResamples:
         top = rng.choice([0.55, 0.6, 0.7, 0.8, 0.95], 500)
         labels = (rng.random(500) < 0.8).astype(int)
         probs = np.stack([1 - top, top], axis=1)
-        statistics = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True)
-        (made,) = statistics.groups.resampled(np.ones((1, 10)), ClassificationStatistics.zero(2))
+        statistics = with_groups(uq.ClassPredictions(labels, probs, groups=codes))
+        (made,) = resampled(statistics.groups, np.ones((1, 10)))
         for key, value in scores_of(statistics).items():
             assert_allclose(scores_of(made)[key], value, rtol=1e-9, err_msg=key)
 
@@ -109,11 +115,10 @@ class TestResamples:
         probs = softmax(z)
         first = np.flatnonzero(codes == 3)[0]
         probs[first] = np.eye(3)[(labels[first] + 1) % 3]
-        tables = tally(uq.ClassPredictions(labels, probs, groups=codes), exact=True, grouped=True).groups
+        tables = with_groups(uq.ClassPredictions(labels, probs, groups=codes)).groups
         weights = np.ones((2, 10))
         weights[1, 3] = 0
-        like = ClassificationStatistics.zero(3)
-        made = [compute(one, SETTINGS, SUITE) for one in tables.resampled(weights, like)]
+        made = [compute(one, SETTINGS, SUITE) for one in resampled(tables, weights)]
         assert "nll" in made[0][1]
         keep = codes != 3
         expected = uq.evaluate_classification(labels[keep], probs[keep]).scores["nll"]
@@ -172,7 +177,7 @@ class TestIntervals:
     @pytest.mark.parametrize("method", ["exact", "sketch"])
     def test_they_do_not_depend_on_the_kind_of_statistics(self, method):
         exact = evaluated(*scenes())
-        other = evaluated(*scenes(), method=method)
+        other = evaluated(*scenes(), statistics=method)
         for key, interval in exact.intervals.items():
             assert_allclose(other.intervals[key], interval, atol=1e-3, err_msg=key)
 
@@ -241,7 +246,7 @@ class TestIntervals:
         with pytest.raises(SettingsError, match="groups: give these to ClassPredictions"):
             uq.evaluate_classification(data, groups=codes)
         with pytest.raises(SettingsError, match="no groups"):
-            uq.ClassPredictions(labels, z, logits=True).group_codes()
+            uq.ClassPredictions(labels, z, logits=True).label_codes("groups")
 
 
 class TestStored:
@@ -252,7 +257,7 @@ class TestStored:
         assert back == report
         write_statistics(tmp_path / "statistics.npz", report.statistics)
         tables = read_statistics(tmp_path / "statistics.npz").groups
-        assert isinstance(tables, ClassGroupTables)
+        assert isinstance(tables, GroupTables)
         assert (tables.labels, tables.members) == (tuple(range(20)), report.statistics.groups.members)
         again = intervals(tables, SETTINGS, SUITE, scores=report.scores)
         for key, interval in report.intervals.items():
@@ -260,9 +265,9 @@ class TestStored:
 
     def test_damaged_tables_are_refused(self):
         arrays = evaluated(*scenes(groups=8, size=10)).statistics.to_arrays()
-        wide = {**arrays, "groups/confusion/bucket": arrays["groups/confusion/bucket"] + 9}
+        wide = {**arrays, "groups/table/confusion/bucket": arrays["groups/table/confusion/bucket"] + 9}
         with pytest.raises(FileFormatError, match="outside the confusion matrix"):
-            ClassificationStatistics.from_arrays(wide)
+            statistics_from_arrays(wide)
 
     def test_what_is_stored_stays_small_and_still_serves(self):
         tables = grouped(*scenes(groups=600, size=40)).groups
@@ -277,7 +282,7 @@ class TestStored:
         _, labels, z = scenes(groups=45, size=100)
         tables = grouped(np.arange(4500) // 2, labels, z).groups
         assert (tables.n_groups, len(tables)) == (2250, 563)
-        assert tables.confusion.sums["count"].sum() == 4500
+        assert tables.tables["confusion"].sums["count"].sum() == 4500
 
     def test_statistics_that_merge_keep_their_groups(self):
         codes, labels, z = scenes()
@@ -309,7 +314,7 @@ class TestStored:
         )  # fmt: skip
         (run,) = logged_runs(f"dir:{tmp_path}")
         if predictions:
-            assert (run.class_predictions().groups == codes).all()
+            assert (run.predictions("classification").groups == codes).all()
         assert len(uq.rescore(f"dir:{tmp_path}", n_bins=7).done) == 1
         (run,) = logged_runs(f"dir:{tmp_path}")
         new, wanted = run.report(), evaluated(codes, labels, z, level=0.9, n_bins=7)
@@ -339,14 +344,14 @@ class TestStream:
         order = np.roll(
             np.argsort(-codes, kind="stable"), 150
         )  # groups come one after the other, not by label
-        acc, other = (uq.ClassificationAccumulator(logits=True, method=method) for _ in range(2))
+        acc, other = (uq.ClassificationAccumulator(logits=True, statistics=method) for _ in range(2))
         for k, part in enumerate(np.array_split(order, 6)):
             (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
             if k == 1:
                 acc.save(tmp_path / "acc.npz")
                 acc = pickle.loads(pickle.dumps(uq.ClassificationAccumulator.load(tmp_path / "acc.npz")))
         streamed = acc.merge(other).compute(n_boot=50)
-        whole = evaluated(codes, labels, z, n_boot=50, method=method)
+        whole = evaluated(codes, labels, z, n_boot=50, statistics=method)
         assert streamed.statistics.groups.members == whole.statistics.groups.members
         for key, interval in whole.intervals.items():
             assert_allclose(streamed.intervals[key], interval, rtol=1e-9, atol=1e-12, err_msg=key)

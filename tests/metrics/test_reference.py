@@ -18,7 +18,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.reference import group_calibration
 from uq_tracking.metrics.registry import MetricInputs, registry, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import exact_statistics
+from uq_tracking.testing.statistics import exact_statistics
 
 ENSEMBLE = ["crps_ensemble", "crps_ensemble_fair"]
 

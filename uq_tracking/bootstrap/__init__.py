@@ -22,7 +22,6 @@ from uq_tracking.bootstrap.resampling import (
     Resamples,
     check_level,
     deviation_range,
-    group_tables,
     resample,
 )
 
@@ -35,7 +34,6 @@ __all__ = [
     "Resamples",
     "check_level",
     "deviation_range",
-    "group_tables",
     "interval_table",
     "intervals",
     "paired_differences",

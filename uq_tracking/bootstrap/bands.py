@@ -12,7 +12,7 @@ from uq_tracking.curves import Curve, CurveSpec
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics, resampled
 
 MOST_RESAMPLES = 200
 """A band is read by eye: more resamples would not be seen."""
@@ -32,17 +32,16 @@ def banded(
     calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
     """
     size, n_boot = len(tables), min(n_boot, MOST_RESAMPLES)
-    specs = plugins.curves("regression")
+    specs = plugins.curves(tables.layout.task)
     wanted = [
         name for name in curves if name in specs and specs[name].ceiling is not None and not specs[name].needs
     ]
     if size < FEWEST_GROUPS or not wanted:
         return curves
     weights = np.random.default_rng(seed).multinomial(size, np.full(size, 1 / size), n_boot).astype(float)
-    like = RegressionStatistics.zero()
     drawn: dict[str, list[FloatArray]] = {name: [] for name in wanted}
     with np.errstate(all="ignore"):
-        for one in tables.resampled(weights, like):
+        for one in resampled(tables, weights):
             for name in wanted:
                 _add_points(drawn[name], specs[name], one, settings)
     made = {name: _with_band(curves[name], drawn[name], level, size, specs[name].ceiling) for name in wanted}
@@ -50,7 +49,7 @@ def banded(
 
 
 def _add_points(
-    points: list[FloatArray], spec: CurveSpec, statistics: RegressionStatistics, settings: Settings
+    points: list[FloatArray], spec: CurveSpec, statistics: Statistics, settings: Settings
 ) -> None:
     try:
         points.append(spec.function(statistics, settings)[spec.y])

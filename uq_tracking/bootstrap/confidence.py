@@ -18,15 +18,10 @@ from uq_tracking.bootstrap.resampling import (
 )
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.pools import Label, Pools
-from uq_tracking.statistics.regression import RegressionStatistics
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-    from uq_tracking.statistics.store import Statistics
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Intervals:
 
 
 def intervals(
-    groups: Mapping[Label, RegressionStatistics] | Pools,
+    tables: GroupTables,
     settings: Settings,
     metrics: Iterable[Metric],
     level: float = 0.95,
@@ -51,8 +46,8 @@ def intervals(
 
     Parameters
     ----------
-    groups : mapping of label to RegressionStatistics, GroupTables or ClassGroupTables
-        Sketches of all groups, such as ``Accumulator.group_statistics`` or ``report.statistics.groups``.
+    tables : GroupTables
+        Statistics of all groups, such as ``Accumulator.group_tables`` or ``report.statistics.groups``.
     settings : Settings
     metrics : iterable of Metric
     level : float
@@ -74,12 +69,11 @@ def intervals(
     SettingsError
         The level or the number of resamples is out of range.
     """
-    tables = groups if isinstance(groups, Pools) else GroupTables.of(groups)
     return dict(interval_table(tables, settings, metrics, level, n_boot, seed, scores=scores).values)
 
 
 def interval_table(
-    tables: Pools,
+    tables: GroupTables,
     settings: Settings,
     metrics: Iterable[Metric],
     level: float = 0.95,
@@ -114,7 +108,7 @@ def _within(metric: Metric, centre: float, low: float, high: float) -> Range:
 
 
 def with_intervals(
-    report: Report, tables: Pools, settings: Settings, metrics: Iterable[Metric], **options: Any
+    report: Report, tables: GroupTables, settings: Settings, metrics: Iterable[Metric], **options: Any
 ) -> Report:
     """The report with intervals of its scores, bands of a regression's curves, the groups' statistics, and how.
 
@@ -123,21 +117,11 @@ def with_intervals(
     """
     made = interval_table(tables, settings, metrics, scores=report.scores, **options)
     about = {**options, "groups": tables.n_groups, "drawn": len(tables), "undefined": dict(made.undefined)}
-    curves = dict(report.curves)
-    if isinstance(tables, GroupTables):
-        curves = banded(curves, tables, settings, **options)
+    curves = banded(dict(report.curves), tables, settings, **options)
     return replace(
         report,
         curves=curves,
         intervals=dict(made.values),
-        statistics=_with_groups(report.statistics, tables),
+        statistics=None if report.statistics is None else replace(report.statistics, groups=tables),
         provenance={**report.provenance, "intervals": about},
     )
-
-
-def _with_groups(statistics: Statistics | None, tables: Pools) -> Statistics | None:
-    if isinstance(statistics, RegressionStatistics) and isinstance(tables, GroupTables):
-        return replace(statistics, groups=tables)
-    if isinstance(statistics, ClassificationStatistics) and isinstance(tables, ClassGroupTables):
-        return replace(statistics, groups=tables)
-    return statistics

@@ -11,16 +11,10 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.labelled import LabelledSketches, plain_labels
-from uq_tracking.statistics.pools import Pooling, Pools
-from uq_tracking.statistics.regression import RegressionStatistics
-from uq_tracking.statistics.store import Statistics
+from uq_tracking.statistics.statistics import resampled
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float]
@@ -71,7 +65,7 @@ def check_level(level: float, n_boot: int) -> None:
 
 
 def resample(
-    tables: Pools, settings: Settings, metrics: Sequence[Metric], n_boot: int, seed: int
+    tables: GroupTables, settings: Settings, metrics: Sequence[Metric], n_boot: int, seed: int
 ) -> Resamples:
     """Scores of ``n_boot`` resamples of the groups; the same seed and groups give the same resamples."""
     size = len(tables)
@@ -88,18 +82,10 @@ def resample(
 
 
 def _scores(
-    tables: Pools, weights: FloatArray, settings: Settings, metrics: Sequence[Metric]
+    tables: GroupTables, weights: FloatArray, settings: Settings, metrics: Sequence[Metric]
 ) -> list[dict[str, float]]:
-    like = empty_statistics(tables)
     with np.errstate(all="ignore"):
-        return [compute(one, settings, metrics)[0] for one in tables.resampled(weights, like)]
-
-
-def empty_statistics(tables: Pools) -> Statistics:
-    """Statistics of no samples, of the tables' task."""
-    if isinstance(tables, ClassGroupTables):
-        return ClassificationStatistics.zero(tables.n_classes)
-    return RegressionStatistics.zero()
+        return [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
 
 
 def deviation_range(deviations: FloatArray, level: float, n_groups: int) -> Range:
@@ -114,27 +100,3 @@ def deviation_range(deviations: FloatArray, level: float, n_groups: int) -> Rang
 def too_few(groups: int) -> str:
     """The reason why so few groups give no interval."""
     return f"{groups} groups are too few for an interval; it takes {FEWEST_GROUPS}"
-
-
-def group_tables(predictions: Predictions, wanted: bool | None = None) -> GroupTables | None:
-    """Statistics of the predictions' groups.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    wanted : bool, optional
-        None makes them where there are groups; True takes samples for groups where there are none.
-    """
-    if wanted is False or (wanted is None and predictions.groups is None):
-        return None
-    if predictions.groups is None:
-        labels, codes = np.arange(predictions.n), np.arange(predictions.n)
-    else:
-        labels, codes = predictions.label_codes("groups")
-        used, codes = np.unique(codes, return_inverse=True)
-        labels = labels[used]
-    members = predictions.target_digest() if predictions.groups is None else None
-    pooling = Pooling.of(plain_labels(labels), members)
-    sketches = LabelledSketches()
-    sketches.add(np.arange(pooling.place.max() + 1), pooling.place[codes], *predictions.flat())
-    return GroupTables.of(sketches.statistics).named(pooling)

@@ -22,7 +22,7 @@ from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.pools import Pools
+from uq_tracking.statistics.group_tables import GroupTables
 
 FloatArray = npt.NDArray[np.float64]
 Range = tuple[float, float]
@@ -81,7 +81,7 @@ def paired_bootstrap(
     problems: list[str] = []
     if all(len(group) > 1 for group in by_method(runs).values()):
         return PairedBootstrap(), problems
-    tables: dict[str, Pools] = {}
+    tables: dict[str, GroupTables] = {}
     for run in runs:
         if run.report.intervals:
             found = _tables(run, problems)
@@ -101,7 +101,7 @@ def paired_bootstrap(
     return PairedBootstrap(draws), problems
 
 
-def _tables(run: ScoredRun, problems: list[str]) -> Pools | None:
+def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
     """Statistics of the run's groups; None where they are not stored or cannot be read."""
     statistics: Any = run.report.statistics
     if statistics is None and run.logged is not None:
@@ -113,12 +113,12 @@ def _tables(run: ScoredRun, problems: list[str]) -> Pools | None:
             problems.append(f"No paired differences for {run.label}: {error}.")
             return None
     groups = getattr(statistics, "groups", None)
-    return groups if isinstance(groups, Pools) and len(groups) >= FEWEST_GROUPS else None
+    return groups if isinstance(groups, GroupTables) and len(groups) >= FEWEST_GROUPS else None
 
 
 def _common(
-    runs: Mapping[str, ScoredRun], tables: Mapping[str, Pools], problems: list[str]
-) -> dict[str, Pools]:
+    runs: Mapping[str, ScoredRun], tables: Mapping[str, GroupTables], problems: list[str]
+) -> dict[str, GroupTables]:
     """The tables of the runs that were scored on the groups and the targets of the first one."""
     if not tables:
         return {}

@@ -6,27 +6,30 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import read_arrays, write_arrays
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.statistics import Statistics
 
-Statistics: TypeAlias = RegressionStatistics | ClassificationStatistics
+LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
 BINDING = "binding"
 """Entry that says which data the statistics are of, and what they were when they were written."""
 
 
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
-    """Statistics from named arrays, whatever their task."""
-    if "task" in arrays and str(arrays["task"]) == "classification":
-        return ClassificationStatistics.from_arrays(arrays)
-    return RegressionStatistics.from_arrays(arrays)
+    """Statistics from named arrays, whatever their task; FileFormatError for anything else."""
+    task = str(arrays.get("task"))
+    if task not in LAYOUTS:
+        raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
+    return Statistics.from_arrays(LAYOUTS[task], arrays)
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:

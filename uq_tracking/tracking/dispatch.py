@@ -49,8 +49,8 @@ def send(
     Warns
     -----
     TrackingWarning
-        A tracker has just failed, at the line of the verb's caller (the verb calls this function itself). Calls that
-        come while it is known to be sick are kept without a further warning.
+        A tracker has just failed, at the line of the verb's caller (the verb calls the function that calls this one).
+        Calls that come while it is known to be sick are kept without a further warning.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def send(
         message = " ".join(problems)
         if strict:
             raise BackendError(message) from next((item.error for item in writers if item.error), None)
-        warnings.warn(message, TrackingWarning, stacklevel=3)
+        warnings.warn(message, TrackingWarning, stacklevel=4)
     return content.report
 
 
