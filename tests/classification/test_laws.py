@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
-from uq_tracking.metrics.registry import compute, registry
+from uq_tracking.metrics.registry import compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
@@ -14,7 +15,7 @@ from uq_tracking.testing.statistics import classification_statistics
 
 from .made import samples, softmax
 
-METRICS = [metric for metric in registry("classification").values() if not metric.needs]
+METRICS = [metric for metric in plugins.metrics("classification").values() if not metric.needs]
 ON_A_GRID = {"ause_brier", "ace", "aurc"}
 """Defined by places in the order: k-fold repetition changes them within 1/N."""
 
