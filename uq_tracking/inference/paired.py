@@ -1,0 +1,165 @@
+"""Differences between two methods scored on the same groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, check_level, leave_out, too_few
+from uq_tracking.inference.limits import Influence, Range
+from uq_tracking.metrics.registry import Metric, Task, Undefined, compute
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.pools import Pools
+from uq_tracking.statistics.regression import RegressionStatistics
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+    from uq_tracking.statistics.store import Statistics
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """One metric of a method minus that of another, on the same groups.
+
+    Attributes
+    ----------
+    value : float
+        Difference of the scores; for a metric with a target value, of the distances to it.
+    interval : (float, float)
+        Confidence interval of ``value``.
+    loss_interval : (float, float)
+        The same, turned so that below 0 the first method is better.
+    distinguishable : bool
+        Whether the interval leaves out 0; if not, this test set does not distinguish the two.
+    """
+
+    value: float
+    interval: Range
+    loss_interval: Range
+    distinguishable: bool
+
+
+def paired_differences(
+    one: Statistics | Report,
+    other: Statistics | Report,
+    settings: Settings | None = None,
+    metrics: Iterable[Metric] | None = None,
+    level: float = 0.95,
+) -> dict[str, PairedDifference]:
+    """Differences of two methods scored on the same groups: what is hard for both cancels.
+
+    Parameters
+    ----------
+    one, other : statistics or Report
+        Of the same task, with the statistics of the same groups: evaluated, or logged, with ``groups=``.
+    settings : Settings, optional
+        By default those of ``one`` if it is a report.
+    metrics : iterable of Metric, optional
+        By default all that both define.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    dict of PairedDifference
+        By key; metrics that are undefined for one of the two, or without some of the groups, are not there.
+
+    Raises
+    ------
+    IncompatibleStatisticsError
+        No groups are stored, there are too few, or they differ; or the tasks do.
+
+    Examples
+    --------
+    >>> import numpy as np, uq_tracking as uq
+    >>> rng = np.random.default_rng(0)
+    >>> truth, images = rng.normal(size=4000), np.repeat(np.arange(20), 200)
+    >>> good, poor = (uq.evaluate(truth, truth + s * rng.normal(size=4000), np.ones(4000), groups=images)
+    ...               for s in (1.0, 1.5))
+    >>> paired_differences(good, poor)["rmse"].distinguishable
+    True
+    """
+    check_level(level)
+    (mine, my_scores), (theirs, their_scores) = _side(one), _side(other)
+    tables = _same_groups(mine, theirs)
+    settings = settings or _settings_of(one)
+    chosen = _chosen(mine, metrics)
+    if not my_scores or metrics is not None:
+        my_scores = _exact(mine, settings, chosen)
+    if not their_scores or metrics is not None:
+        their_scores = _exact(theirs, settings, chosen)
+    chosen = [metric for metric in chosen if metric.key in my_scores and metric.key in their_scores]
+    left = [leave_out(part, settings, chosen) for part in tables]
+    found = {}
+    for metric in chosen:
+        try:
+            found[metric.key] = _paired(metric, my_scores[metric.key], their_scores[metric.key], left, level)
+        except Undefined:
+            continue
+    return found
+
+
+def _side(given: Statistics | Report) -> tuple[Statistics, Mapping[str, float]]:
+    if isinstance(given, RegressionStatistics | ClassificationStatistics):
+        return given, {}
+    if given.statistics is None:
+        raise IncompatibleStatisticsError("the report holds no statistics to resample")
+    return given.statistics, given.scores
+
+
+def _settings_of(given: Statistics | Report) -> Settings:
+    settings = getattr(given, "settings", None)
+    return Settings() if settings is None else Settings.from_dict(settings)
+
+
+def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
+    from uq_tracking.metrics.registry import select
+
+    task: Task = "regression" if isinstance(statistics, RegressionStatistics) else "classification"
+    return [m for m in (select(task) if metrics is None else metrics) if not m.needs]
+
+
+def _exact(statistics: Statistics, settings: Settings, metrics: Sequence[Metric]) -> dict[str, float]:
+    with np.errstate(all="ignore"):
+        return compute(statistics, settings, metrics)[0]
+
+
+def _same_groups(one: Statistics, other: Statistics) -> tuple[Pools, Pools]:
+    if type(one) is not type(other):
+        raise IncompatibleStatisticsError("a regression and a classification have no scores in common")
+    if one.groups is None or other.groups is None:
+        raise IncompatibleStatisticsError(
+            "statistics of groups are not stored for both; evaluate or log both with groups="
+        )
+    mine: Pools = one.groups
+    theirs: Pools = other.groups
+    if mine.members != theirs.members:
+        raise IncompatibleStatisticsError(
+            f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"
+        )
+    if len(mine) < FEWEST_GROUPS:
+        raise IncompatibleStatisticsError(too_few(len(mine)))
+    fewest = min(len(mine), len(theirs))
+    return mine.pooled_to(fewest), theirs.pooled_to(fewest)
+
+
+def _paired(
+    metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
+) -> PairedDifference:
+    """The difference of losses; turned back into scores for a metric that is better when higher."""
+    value = metric.loss(mine) - metric.loss(theirs)
+    first, second = (
+        [metric.loss(score) for score in part.estimates(metric.key, exact).tolist()]
+        for part, exact in zip(left, (mine, theirs), strict=True)
+    )
+    low, high = Influence.left_out(np.subtract(first, second)).limits(value, level)
+    losses = (min(low, value), max(high, value))
+    apart = not losses[0] <= 0 <= losses[1]
+    if metric.direction == "higher":
+        return PairedDifference(-value, (-losses[1], -losses[0]), losses, apart)
+    return PairedDifference(value, losses, losses, apart)
