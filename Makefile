@@ -45,8 +45,10 @@ test: $(VENV)/.test
 test-lowest: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
 	$(BIN)/uv venv --quiet --clear --python $(LOWEST_PYTHON) $(LOWEST)
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
-	    '.[mlflow,wandb,tensorboard,dask,files,demo]' $(LOWEST_WITH)
+	$(BIN)/uv pip compile --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --only-binary :all: pyproject.toml \
+	    --extra mlflow --extra wandb --extra tensorboard --extra dask --extra files --extra demo -o $(LOWEST)/versions.txt
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python -r $(LOWEST)/versions.txt $(LOWEST_WITH)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --no-deps .
 	$(LOWEST)/bin/python tests/smoke.py $(LOWEST_PARTS)
 
 lint: $(VENV)/.test

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 import uq_tracking as uq
 from uq_tracking import __version__, plugins
 from uq_tracking.cli import app
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.formatting import format_score
+from uq_tracking.logged_run import logged_run, logged_runs
 from uq_tracking.metrics.registry import every_metric
 
 WIDE = {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}
@@ -141,7 +142,19 @@ def test_compare_and_rescore_read_what_log_wrote(csv, tmp_path):
     assert {logged.report().settings["alpha"] for logged in logged_runs(where)} == {0.9}
 
 
-VERBS = ("demo", "log", "rescore", "recalibrate", "compare", "pool", "sync", "metrics", "backends")
+VERBS = (
+    "demo",
+    "log",
+    "report",
+    "plot",
+    "rescore",
+    "recalibrate",
+    "compare",
+    "pool",
+    "sync",
+    "metrics",
+    "backends",
+)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -176,3 +189,71 @@ def test_a_mistyped_metric_is_answered_with_the_closest(csv, tmp_path):
     run("log", str(csv), "--to", where, "--no-figures")
     assert "did you mean 'ence'?" in run("compare", where, "--metrics", "ecne", code=1)
     assert "did you mean 'latex'?" in run("compare", where, "--format", "latx", code=1)
+
+
+@pytest.fixture
+def logged_csv(csv, tmp_path):
+    """The address of a folder with one run."""
+    where = f"dir:{tmp_path / 'runs'}"
+    run("log", str(csv), "--to", where, "--no-figures", "--split", "test")
+    return where
+
+
+class TestReport:
+    def test_the_verdict_comes_first_and_then_the_headline(self, logged_csv):
+        printed = run("report", logged_csv)
+        report = logged_run(logged_csv, split="test").report()
+        assert printed.startswith(report.verdict.text)
+        assert format_score(report.scores["crps"]) in printed
+        assert "auce_over" not in printed
+        assert "auce_over" in run("report", logged_csv, "--metrics", "all")
+
+    def test_named_scores_alone(self, logged_csv):
+        printed = run("report", logged_csv, "--metrics", "mae,ence")
+        assert "Mean absolute error" in printed
+        assert "crps" not in printed
+        failed = run("report", logged_csv, "--metrics", "ecne", code=1)
+        assert "no score called ecne; did you mean 'ence'?" in failed
+
+    def test_other_formats(self, logged_csv):
+        assert uq.Report.from_json(run("report", logged_csv, "--format", "json")).task == "regression"
+        assert run("report", logged_csv, "--format", "markdown").startswith("| score |")
+        assert "choose text, markdown, json" in run("report", logged_csv, "--format", "html", code=1)
+
+    def test_a_run_of_several_splits_asks_for_one(self, csv, tmp_path):
+        data = np.genfromtxt(csv, delimiter=",", skip_header=1)
+        where = f"dir:{tmp_path / 'runs'}"
+        uq.log(*(np.stack([c, c], 1) for c in data.T), outputs=["tx", "ty"], run=where, figures=False)
+        assert "choose one with --split: tx, ty" in run("report", where, code=1)
+        assert "Root mean squared error" in run("report", where, "--split", "ty")
+
+    def test_an_address_of_several_runs_names_some(self, csv, tmp_path):
+        where = f"dir:{tmp_path / 'runs'}"
+        for method in ("a", "b"):
+            run("log", str(csv), "--to", where, "--method", method, "--no-figures")
+        printed = run("report", where, code=1)
+        assert "names 2 runs; add the id of one, the newest are dir:" in printed
+
+
+class TestPlot:
+    @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+    def test_a_figure_is_written_in_the_kind_of_the_name(self, logged_csv, tmp_path, suffix, begins):
+        path = tmp_path / f"x.{suffix}"
+        assert run("plot", logged_csv, "--figure", "calibration", "-o", str(path)) == f"written to {path}\n"
+        assert path.read_bytes().startswith(begins)
+
+    def test_the_name_of_the_figure_is_that_of_the_file(self, logged_csv, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        assert run("plot", logged_csv) == "written to uq_reliability.png\n"
+
+    def test_mistakes_are_named(self, logged_csv, tmp_path):
+        assert "did you mean 'reliability'?" in run("plot", logged_csv, "--figure", "reliabilty", code=1)
+        assert "choose a name that ends in" in run("plot", logged_csv, "-o", str(tmp_path / "x.doc"), code=1)
+
+
+def test_a_date_is_not_proposed_as_the_std(tmp_path):
+    path = tmp_path / "dated.csv"
+    path.write_text("date,y_true,y_pred,width\n2024-01-01,1,1.1,0.2\n2024-01-02,2,1.9,0.3\n")
+    assert "--columns std=width " in run("log", str(path), code=1)
+    path.write_text("date,y_true,y_pred\n2024-01-01,1,1.1\n2024-01-02,2,1.9\n")
+    assert "--columns std=... " in run("log", str(path), code=1)

@@ -1,4 +1,4 @@
-"""Which figures and maps there are; the drawing functions are named, and imported when they draw."""
+"""The table of figures and maps: drawing functions by dotted name, imported when they draw."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _drawing(function: Callable[..., Figure] | str) -> Callable[..., Any]:
 
 @hookimpl
 def uq_figures() -> list[FigureSpec]:
-    """Figures that curves name, the curves that are made when asked for, and recalibration before and after."""
+    """Figures named by the declarations of curves, those of curves on demand, and before and after recalibration."""
     small = "uq_tracking.figures.small_multiples"
     return [
         *(_of_curve(spec) for task in TASKS for spec in plugins.curves(task).values() if spec.draw),

@@ -28,6 +28,7 @@ from uq_tracking.tracking.resolve import open_store
 T = TypeVar("T")
 
 LIMIT = 8 * 2**30
+MOST_NAMED = 5
 """Bytes above which a stored file is not read, packed or unpacked."""
 
 
@@ -58,6 +59,14 @@ class LoggedRun:
     def has(self, file: str) -> bool:
         """Whether the run stored one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
         return file_name(file, self.split) in self.files
+
+    def splits(self) -> list[str]:
+        """The splits and outputs below this one that the run stored a report for."""
+        own = file_name(REPORT_FILE, self.split)
+        start = own.removesuffix(REPORT_FILE)
+        names = (name for name in self.files if name.startswith(start) and name != own)
+        found = (name for name in names if name.endswith(f"/{REPORT_FILE}"))
+        return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
@@ -131,7 +140,9 @@ def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
     """The one run that a URI names; BackendError when it names several."""
     runs = list(logged_runs(uri, split=split))
     if len(runs) != 1:
-        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one")
+        some = ", ".join(run.stored.uri for run in runs[-MOST_NAMED:])
+        rest = f", the newest are {some}" if runs else ""
+        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
     return runs[0]
 
 

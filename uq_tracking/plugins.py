@@ -192,7 +192,7 @@ LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends)
 
 
 def forget() -> None:
-    """Ask the registered plugins again when one is next looked up."""
+    """Drop what the registered plugins returned; the next lookup asks them again."""
     for lookup in LOOKUPS:
         lookup.cache_clear()
 

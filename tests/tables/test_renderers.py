@@ -107,6 +107,16 @@ class TestTerminal:
         first, second = tables_text([table("日本", "ab")], 80).splitlines()[-2:]
         assert len(second) - len(first) == 2
 
+    @pytest.mark.parametrize(("width", "shown"), [(200, "ab" * 40), (60, "ab" * 15), (25, None)])
+    def test_words_at_the_end_are_cut_or_left_out_where_there_is_no_room(self, width, shown):
+        columns = (Column("nll"), Column("meaning", numeric=False))
+        row = Row("a", {"nll": Cell(1.0), "meaning": Cell(words="ab" * 40)}, "score")
+        lines = tables_text([Table("score", columns, (row,))], width).splitlines()
+        assert len(lines) == 3
+        assert max(map(len, lines)) <= width
+        assert ("meaning" in lines[0]) == (shown is not None)
+        assert shown is None or shown in lines[-1]
+
     def test_a_table_without_units_has_one_heading_line(self):
         made = Table("output", (Column("x"),), (Row("rmse", {"x": Cell(1.0)}, "score"),))
         assert tables_text([made], 80).splitlines() == ["output      x", "-------------", "rmse    1.000"]

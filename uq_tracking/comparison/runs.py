@@ -173,14 +173,9 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     if PAGE_FILE in files:
         return []
     wanted = file_name(REPORT_FILE, run.split)
-    start = wanted.removesuffix(REPORT_FILE)
-    splits = sorted(
-        name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}")
-        for name in files
-        if name.startswith(start) and name.endswith(f"/{REPORT_FILE}")
-    )
+    splits = run.splits()
     if not splits:
-        others = sorted(name.split("/")[1] for name in files if _is_report_of_a_split(name))
+        others = replace(run, split=None).splits()
         cure = f"; it has one for split {', '.join(map(repr, others))}" if others else ""
         return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
     found = [item for split in splits for item in _scored(replace(run, split=split))]
@@ -191,11 +186,6 @@ def _named_by_split(item: ScoredRun | SkippedRun) -> ScoredRun | SkippedRun:
     if isinstance(item, SkippedRun):
         return item
     return replace(item, label=f"{item.label} [{item.split}]", method=f"{item.method} [{item.split}]")
-
-
-def _is_report_of_a_split(name: str) -> bool:
-    parts = name.split("/")
-    return len(parts) == 3 and (parts[0], parts[2]) == ("uq", REPORT_FILE)
 
 
 def _with_unique_labels(runs: Iterable[ScoredRun]) -> list[ScoredRun]:

@@ -21,7 +21,7 @@ REMOVED = "Fraction of samples of highest entropy removed"
 
 
 def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
-    """Which of the bins of equal width each row is; empty ones have no row."""
+    """Index of each row's bin; empty bins have no row."""
     return np.rint(columns["low"] / (columns["high"] - columns["low"]))
 
 

@@ -1,6 +1,6 @@
 """The curves of every regression report: pure functions of the statistics.
 
-They stand in the order in which comparisons show them: what tells most comes first.
+They stand in the order in which comparisons show them: the most telling first.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def reliability(statistics: RegressionStatistics, settings: Settings) -> Columns
 
 
 def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, float]:
-    """Heights at the shares used in practice: n-MeRCI has a pole where the error's percentile meets the MAE."""
+    """Limits of the heights at shares used in practice; n-MeRCI has a pole where the percentile meets the MAE."""
     seen = n_merci[alpha >= 0.9] if np.any(alpha >= 0.9) else n_merci
     return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 

@@ -1,4 +1,4 @@
-"""What a curve is declared to be, and how declared curves are built."""
+"""Declarations of curves, and how the curves are built."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row_number(columns: Columns) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True)
 class CurveSpec:
-    """Everything there is to say about a curve but its numbers.
+    """Everything about a curve except its numbers.
 
     Attributes
     ----------
@@ -138,17 +138,17 @@ def curve(
     draw: str | None = None,
     figure: str | None = None,
 ) -> Callable[[F], F]:
-    """Declare the curve that the function below builds the columns of; the function stays what it is.
+    """Declare that the function below builds the columns of a curve; the function itself is unchanged.
 
     Parameters are those of `CurveSpec`.
     """
 
     def declare(function: F) -> F:
-        made = CurveSpec(
+        declared = CurveSpec(
             name, function, x, y, x_label, y_label, title, score, task, needs, default, steps, reference, ceiling,
             recalibrated, settings, overlaid, limits, draw, figure,
         )  # fmt: skip
-        return plugins.declare("uq_curves", made, function)
+        return plugins.declare("uq_curves", declared, function)
 
     return declare
 

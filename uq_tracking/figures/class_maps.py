@@ -99,11 +99,11 @@ def class_map(
 
 def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
     """Predictive entropy in nats, row by row so that a large case needs little memory."""
-    made = np.empty(probs.shape[:-1])
-    for row, p in zip(made, probs, strict=True):
+    entropy = np.empty(probs.shape[:-1])
+    for row, p in zip(entropy, probs, strict=True):
         p = p.astype(np.float64)
         row[:] = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
-    return np.maximum(made, 0.0)
+    return np.maximum(entropy, 0.0)
 
 
 def class_colors(n_classes: int) -> FloatArray:

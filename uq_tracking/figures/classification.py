@@ -119,7 +119,7 @@ def _counts(ax: Axes, bins: Columns) -> None:
 
 
 def short_count(value: float) -> str:
-    """Write a count in at most four letters.
+    """Write a count in at most four characters.
 
     >>> [short_count(n) for n in (7, 999, 1234, 45678, 999_600, 3.2e6, 1e9)]
     ['7', '999', '1.2k', '46k', '1.0M', '3.2M', '1.0G']

@@ -73,7 +73,7 @@ def error_vs_std(report: Report) -> Figure:
 
 
 def _lowest(cells: Columns) -> float:
-    """Find the cell edge below which at most ``HIDDEN`` of the samples lie; they get no room."""
+    """Find the cell edge below which at most ``HIDDEN`` of the samples lie; those are cut off."""
     order = np.argsort(cells["error_low"], kind="stable")
     low, count = cells["error_low"][order], np.concatenate([[0.0], np.cumsum(cells["count"][order])])
     zeros = count[np.searchsorted(low, 0.0, side="right")]
@@ -96,7 +96,7 @@ def _side(low: FloatArray, high: FloatArray, lowest: float = 0.0) -> _Side:
 
 
 def _padded(first: float, last: float) -> tuple[float, float]:
-    """Limits with some air around few cells, and none around many."""
+    """Limits with a margin around few cells, and none around many."""
     return (first, last) if last / first > 3.0 else (first / 1.5, last * 1.5)
 
 
@@ -135,7 +135,7 @@ def _blues() -> ListedColormap:
 
 
 def _hidden(y: _Side) -> npt.NDArray[np.bool_]:
-    """Tell which cells lie below the axis."""
+    """Which cells lie below the axis."""
     return y.low < y.limits[0] * (1 - ROUNDING)
 
 

@@ -163,7 +163,7 @@ def _packed(parts: Sequence[str]) -> list[str]:
 
 
 def plain_texts(figure: Figure) -> Figure:
-    """Make every text of the figure plain: no TeX, no mathtext, and only letters the font has."""
+    """Make every text of the figure plain: no TeX, no mathtext, and only characters the font has."""
     for text in figure.findobj(Text):
         text.set_usetex(False)
         text.set_parse_math(False)

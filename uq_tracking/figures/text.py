@@ -1,4 +1,4 @@
-"""Texts of the figures: numbers for a person, units, and a user's own words."""
+"""Text in figures: numbers, units, and names that users chose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAMILY = "DejaVu Sans"
 
 
 def clipped(text: str, letters: int) -> str:
-    """Cut the text with an ellipsis to at most so many letters."""
+    """Cut the text to at most so many characters, with an ellipsis."""
     return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
 
 
@@ -23,7 +23,7 @@ def _letters() -> frozenset[int]:
 
 
 def printable(text: str) -> str:
-    """Put a box in place of every letter that the font lacks (drawing one would warn)."""
+    """Put a box in place of every character that the font lacks (drawing one would warn)."""
     return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
 
 

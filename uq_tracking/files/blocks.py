@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.files.columns import choose
-from uq_tracking.files.formats import Table, open_table, reading
+from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.files.reading import build, load, matching
 from uq_tracking.inputs import Options, Predictions
 
@@ -62,9 +62,9 @@ def read_blocks(
     )
 
 
-def _sliced(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
+def _sliced(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
     """Arrays by role that can be read in slices; None when the file has to be read whole."""
-    chosen = choose(table.path, table.names, columns)
+    chosen = choose(table.path, table.names, columns, table.holds_numbers)
     if table.lazy is None or any(role in chosen for role in _WHOLE):
         return None
     names = {role: several[0] for role, several in chosen.items()}
@@ -78,7 +78,7 @@ def _sliced(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any] |
 
 
 def _blocks(
-    tables: list[Table],
+    tables: list[ColumnFile],
     sliced: list[dict[str, Any] | None],
     columns: Mapping[str, str] | None,
     options: Options,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
 
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, closest
 
 GUESSES: Mapping[str, tuple[str, ...]] = {
     "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "y"),
@@ -40,7 +40,12 @@ _WEAK = {"y"}
 _ALIASES = {"group": "groups"}
 
 
-def choose(path: Path, names: Sequence[str], columns: Mapping[str, str] | None) -> dict[str, list[str]]:
+def choose(
+    path: Path,
+    names: Sequence[str],
+    columns: Mapping[str, str] | None,
+    holds_numbers: Callable[[str], bool] = lambda name: True,
+) -> dict[str, list[str]]:
     """The columns of a file by role; only ``samples`` and ``member_std`` may have several.
 
     Parameters
@@ -51,6 +56,8 @@ def choose(path: Path, names: Sequence[str], columns: Mapping[str, str] | None) 
         Its columns.
     columns
         The user's choice; roles that are not mentioned are guessed by `GUESSES`.
+    holds_numbers
+        Whether a column is of numbers; only such are proposed where a role is missing.
 
     Raises
     ------
@@ -65,9 +72,11 @@ def choose(path: Path, names: Sequence[str], columns: Mapping[str, str] | None) 
     for role in (*needed, "groups", "by"):
         if role not in chosen:
             chosen |= _guess(path, names, role)
-    _check_missing(
-        path, names, [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
-    )
+    missing = [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
+    if missing:
+        taken = {name for several in chosen.values() for name in several}
+        free = [name for name in names if name not in taken and holds_numbers(name)]
+        raise SettingsError(_missing_columns(path, names, missing, free))
     _check_companions(chosen)
     return chosen
 
@@ -76,7 +85,10 @@ def _known(columns: Mapping[str, str]) -> dict[str, str]:
     named = {_ALIASES.get(role, role): str(name) for role, name in columns.items()}
     unknown = [role for role in named if role not in ROLES]
     if unknown:
-        raise SettingsError(f"columns: unknown role {', '.join(unknown)}; the roles are {', '.join(ROLES)}")
+        raise SettingsError(
+            f"columns: unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
+            f"the roles are {', '.join(ROLES)}"
+        )
     return named
 
 
@@ -89,7 +101,9 @@ def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
         several = [candidate for candidate in names if fnmatchcase(candidate, name)]
         if several:
             return several
-    raise SettingsError(f"{path} has no column {name!r} (for {role}); it has {_listed(names)}")
+    raise SettingsError(
+        f"{path} has no column {name!r} (for {role}){closest(name, names)}; it has {_listed(names)}"
+    )
 
 
 def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
@@ -124,15 +138,14 @@ def _guess_spread(path: Path, names: Sequence[str], has_level: bool) -> dict[str
     return {}
 
 
-def _check_missing(path: Path, names: Sequence[str], missing: Sequence[str]) -> None:
-    if missing:
-        example = ",".join(
-            f"{role}={name}" for role, name in zip_longest(missing, names[: len(missing)], fillvalue="...")
-        )
-        raise SettingsError(
-            f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
-            f"say which is which, for example --columns {example} (roles: {', '.join(ROLES)})"
-        )
+def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], free: Sequence[str]) -> str:
+    """What is missing, and how to say it, with columns of numbers that have no role yet as the example."""
+    found = zip_longest(missing, free[: len(missing)], fillvalue="...")
+    example = ",".join(f"{role}={name}" for role, name in found)
+    return (
+        f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
+        f"say which is which, for example --columns {example} (roles: {', '.join(ROLES)})"
+    )
 
 
 def _check_companions(chosen: Mapping[str, object]) -> None:

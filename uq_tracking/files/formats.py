@@ -18,7 +18,7 @@ EXTRA = 'pip install "uq-tracking[files]"'
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnFile:
     """A file's column names, and how to load some of them."""
 
     path: Path
@@ -27,8 +27,13 @@ class Table:
     lazy: Callable[[Sequence[str]], dict[str, Any]] | None = None
     """Columns as arrays that read only what is sliced of them, where the format has such."""
 
+    def holds_numbers(self, name: str) -> bool:
+        """Whether a column is of numbers, and not of texts or dates."""
+        with reading(self.path):
+            return np.asarray(self.load([name])[name]).dtype.kind in "fiu"
 
-def open_table(path: Path) -> Table:
+
+def open_table(path: Path) -> ColumnFile:
     """Look into a file without loading its data, where the format allows that.
 
     Raises
@@ -69,7 +74,7 @@ def _need(module: str, path: Path, cure: str = EXTRA) -> Any:
         ) from error
 
 
-def _open_npz(path: Path) -> Table:
+def _open_npz(path: Path) -> ColumnFile:
     with (
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as archive,
@@ -80,10 +85,10 @@ def _open_npz(path: Path) -> Table:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in wanted}
 
-    return Table(path, names, load)
+    return ColumnFile(path, names, load)
 
 
-def _open_npy(path: Path) -> Table:
+def _open_npy(path: Path) -> ColumnFile:
     whole = _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False))
     return replace(
         whole,
@@ -92,10 +97,12 @@ def _open_npy(path: Path) -> Table:
     )
 
 
-def _matrix(path: Path, array: Any) -> Table:
+def _matrix(path: Path, array: Any) -> ColumnFile:
     """A structured array by its fields; a plain one by its columns, which are target, mean and std if three."""
     if array.dtype.names:
-        return Table(path, list(array.dtype.names), lambda wanted: {name: array[name] for name in wanted})
+        return ColumnFile(
+            path, list(array.dtype.names), lambda wanted: {name: array[name] for name in wanted}
+        )
     if array.ndim != 2:
         raise FileFormatError(
             f"{path} holds an array of shape {array.shape}; one with a column each for target, mean and std is needed"
@@ -106,10 +113,10 @@ def _matrix(path: Path, array: Any) -> Table:
     def load(wanted: Sequence[str]) -> dict[str, Any]:
         return {name: array[:, names.index(name)] for name in wanted}
 
-    return Table(path, names, load)
+    return ColumnFile(path, names, load)
 
 
-def _open_csv(path: Path) -> Table:
+def _open_csv(path: Path) -> ColumnFile:
     pandas = _need("pandas", path)
     with _text(path) as file:
         separator = max(",;\t|", key=file.readline().count)
@@ -120,7 +127,7 @@ def _open_csv(path: Path) -> Table:
         table = pandas.read_csv(path, sep=separator, usecols=list(wanted), **exact)
         return {name: table[name].to_numpy() for name in wanted}
 
-    return Table(path, names, load)
+    return ColumnFile(path, names, load)
 
 
 def _loses_digits(pandas: Any) -> bool:
@@ -135,14 +142,14 @@ def _text(path: Path) -> Any:
     return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
 
 
-def _open_parquet(path: Path) -> Table:
+def _open_parquet(path: Path) -> ColumnFile:
     dataset = _need("pyarrow.dataset", path).dataset(path, format="parquet")
 
     def load(wanted: Sequence[str]) -> dict[str, Any]:
         table = dataset.to_table(columns=list(wanted))
         return {name: _arrow_column(table.column(name)) for name in wanted}
 
-    return Table(path, list(dataset.schema.names), load)
+    return ColumnFile(path, list(dataset.schema.names), load)
 
 
 def _arrow_column(column: Any) -> Any:
@@ -152,7 +159,7 @@ def _arrow_column(column: Any) -> Any:
     return np.stack(values) if is_list else values
 
 
-def _open_json(path: Path) -> Table:
+def _open_json(path: Path) -> ColumnFile:
     """A table as ``{"columns": [...], "data": [[...], ...]}``, as MLflow's ``log_table`` and W&B write it."""
     with path.open(encoding="utf-8") as file:
         content = json.load(file)
@@ -168,7 +175,7 @@ def _open_json(path: Path) -> Table:
     def load(wanted: Sequence[str]) -> dict[str, Any]:
         return {name: _json_column(path, name, [row[names.index(name)] for row in rows]) for name in wanted}
 
-    return Table(path, names, load)
+    return ColumnFile(path, names, load)
 
 
 def _json_column(path: Path, name: str, cells: list[Any]) -> Any:
@@ -181,7 +188,7 @@ def _json_column(path: Path, name: str, cells: list[Any]) -> Any:
     return column
 
 
-def _open_zarr(path: Path) -> Table:
+def _open_zarr(path: Path) -> ColumnFile:
     zarr = _need("zarr", path)
     _refuse_pickle_codec(path)
     node = zarr.open(str(path), mode="r")
@@ -195,8 +202,8 @@ def _open_zarr(path: Path) -> Table:
 
     names = sorted(node.array_keys())
     if any(_by_xarray(node[name]) for name in names):
-        return Table(path, names, load)
-    return Table(path, names, load, lazy=lambda wanted: {name: node[name] for name in wanted})
+        return ColumnFile(path, names, load)
+    return ColumnFile(path, names, load, lazy=lambda wanted: {name: node[name] for name in wanted})
 
 
 def _by_xarray(array: Any) -> bool:
@@ -225,7 +232,7 @@ def _refuse_pickle_codec(path: Path) -> None:
                 )
 
 
-_OPENERS: dict[tuple[str, ...], Callable[[Path], Table]] = {
+_OPENERS: dict[tuple[str, ...], Callable[[Path], ColumnFile]] = {
     (".npz",): _open_npz,
     (".npy",): _open_npy,
     (".csv", ".tsv", ".csv.gz", ".tsv.gz"): _open_csv,

@@ -11,7 +11,7 @@ import numpy as np
 
 from uq_tracking.errors import FileFormatError, InputError, SettingsError, ShapeError
 from uq_tracking.files.columns import choose
-from uq_tracking.files.formats import Table, open_table, reading
+from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.storage import ABOUT, REQUIRED
@@ -86,7 +86,7 @@ def matching(path: str | Path | Sequence[Path]) -> list[Path]:
     return found
 
 
-def _is_own(table: Table) -> bool:
+def _is_own(table: ColumnFile) -> bool:
     return table.path.suffix.lower() == ".npz" and {ABOUT, *REQUIRED} <= set(table.names)
 
 
@@ -101,9 +101,9 @@ def _load_own(path: Path, options: Options) -> Predictions:
     return data.replace(**given) if given else data
 
 
-def load(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
+def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
-    chosen = choose(table.path, table.names, columns)
+    chosen = choose(table.path, table.names, columns, table.holds_numbers)
     level = chosen.pop("level", None)
     own = _is_own(table) and "mask" not in chosen
     saved = ["valid"] if own and "valid" in table.names else []

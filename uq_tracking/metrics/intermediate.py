@@ -1,4 +1,4 @@
-"""Work that several metrics and curves share, done once per statistics."""
+"""Work that several metrics and curves share, done once for each set of statistics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 def intermediate(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Remember the result of a function of statistics, and of what it depends on besides, while these live.
+    """Cache the results of a function of statistics for as long as the statistics live.
 
     Parameters
     ----------
     function : callable
         ``function(statistics, *arguments)`` of immutable statistics; the arguments are hashable and all that the
-        result depends on. What it raises is not remembered. The result must not refer to the statistics.
+        result depends on. Exceptions are not cached. The result must not refer to the statistics.
 
     Examples
     --------
@@ -36,14 +36,14 @@ def intermediate(function: Callable[Concatenate[S, P], T]) -> Callable[Concatena
     summing
     (14, 14, 6)
     """
-    remembered: WeakKeyDictionary[Any, dict[Any, T]] = WeakKeyDictionary()
+    cache: WeakKeyDictionary[Any, dict[Any, T]] = WeakKeyDictionary()
     lock = Lock()
 
     @wraps(function)
     def shared(statistics: S, /, *arguments: P.args, **options: P.kwargs) -> T:
         key = (arguments, tuple(sorted(options.items())))
         with lock:
-            results = remembered.setdefault(statistics, {})
+            results = cache.setdefault(statistics, {})
         if key not in results:  # two threads may both get here; they find the same
             results[key] = function(statistics, *arguments, **options)
         return results[key]

@@ -156,9 +156,9 @@ def harmonic(n: npt.ArrayLike) -> FloatArray:
     """Harmonic numbers H(n), less Euler's constant."""
     x = np.asarray(n, dtype=float) + 0.5
     near = np.flatnonzero(x < NEAR)
-    made = np.log(x) + 1 / (24 * x * x)
-    made[near] = special.digamma(x[near] + 0.5)
-    return made
+    values = np.log(x) + 1 / (24 * x * x)
+    values[near] = special.digamma(x[near] + 0.5)
+    return values
 
 
 def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:

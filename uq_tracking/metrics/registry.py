@@ -62,7 +62,7 @@ class MetricInputs:
 
     @property
     def given(self) -> frozenset[str]:
-        """Names of what is there, as in ``Metric.needs``."""
+        """Names of the inputs that are present, as in ``Metric.needs``."""
         there = {
             "predictions": self.predictions is not None,
             "samples": getattr(self.predictions, "samples", None) is not None
@@ -130,7 +130,7 @@ class Metric:
         return self.direction is not None and self.loss(one) < self.loss(other)
 
     def loss(self, value: float) -> float:
-        """The value turned so that lower is better."""
+        """The value, transformed so that lower is better."""
         if self.direction == "higher":
             return -value
         if isinstance(self.direction, float):
@@ -158,7 +158,7 @@ def metric(
     floor: bool = False,
     arguments: dict[str, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Declare a metric of the function below, which stays what it is.
+    """Declare that the function below computes a metric; the function itself is unchanged.
 
     Parameters
     ----------
@@ -176,11 +176,11 @@ def metric(
 
     def declare(function: F) -> F:
         bound = update_wrapper(partial(function, **arguments), function) if arguments else function
-        made = Metric(
+        declared = Metric(
             key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
             floor,
         )  # fmt: skip
-        return plugins.declare("uq_metrics", made, function)
+        return plugins.declare("uq_metrics", declared, function)
 
     return declare
 
@@ -239,7 +239,7 @@ def compute(
 
 
 def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
-    """What a function with these needs gets: statistics, or all inputs; Undefined says which are lacking."""
+    """The argument of a function with these needs: statistics, or all inputs; Undefined names what is lacking."""
     if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from uq_tracking.formatting import format_number
@@ -26,10 +26,10 @@ COLUMNS = (
 )
 
 
-def report_table(report: Report) -> Table:
-    """One row per score, in the registry's order."""
+def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
+    """One row per score, in the registry's order; only those of ``keys`` if given."""
     known = registry(report.task)
-    rows = tuple(_row(report, key, known.get(key)) for key in report.scores)
+    rows = tuple(_row(report, key, known.get(key)) for key in report.scores if keys is None or key in keys)
     empty = {"interval": not report.intervals, "by chance": not report.noise}
     columns = tuple(column for column in COLUMNS if not empty.get(column.key))
     return Table(
@@ -41,7 +41,11 @@ def report_table(report: Report) -> Table:
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
             *report.verdict.caveats,
-            *(f"{key}: undefined, {reason}" for key, reason in report.undefined.items()),
+            *(
+                f"{key}: undefined, {why}"
+                for key, why in report.undefined.items()
+                if keys is None or key in keys
+            ),
             *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 GAP = 2
 SHORTEST_NAME = 16
 """Letters that a name keeps however narrow the terminal is."""
+SHORTEST_WORDS = 20
+"""Letters below which words at the end of a row are left out."""
 STRONG, QUIET, WARNING = "bold", "dim", "bold yellow"
 STYLES = {"bound": "italic", "recalibrated": "italic", "run": "dim"}
 
@@ -84,6 +86,7 @@ def _body(table: Table, width: int) -> Iterator[Line]:
     compact = [_laid(table, column, ranks=False) for column in table.columns]
     if _width(names, columns) > width >= _width(names, compact):
         columns = compact  # without the ranks it is one table instead of two
+    columns = _with_words_that_fit(names, columns, width)
     for part in _parts(names, columns, width):
         for k in range(len(names.heading)):
             yield _line([(c.heading[k], STRONG) for c in (names, *part)], [names, *part])
@@ -93,6 +96,18 @@ def _body(table: Table, width: int) -> Iterator[Line]:
                 continue
             yield _line([column.pieces[k] for column in (names, *part)], [names, *part])
         yield []
+
+
+def _with_words_that_fit(names: _Laid, columns: list[_Laid], width: int) -> list[_Laid]:
+    """Words at the end of the rows are cut, or left out, before the table is cut into several."""
+    while len(columns) > 1 and not columns[-1].right and _width(names, columns) > width:
+        *others, last = columns
+        room = width - _width(names, others) - GAP
+        if room >= SHORTEST_WORDS:
+            pieces = tuple((shorten(text, room), style) for text, style in last.pieces)
+            return [*others, replace(last, pieces=pieces)]
+        columns = others
+    return columns
 
 
 def _names(table: Table, letters: int) -> _Laid:

@@ -1,0 +1,131 @@
+"""Verbs that show one logged run: its report, and its figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.options import OneRun, Split, parse_list
+from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from uq_tracking.logged_run import LoggedRun
+    from uq_tracking.report import Report
+
+FORMATS = ("text", "markdown", "json")
+
+
+@app.command()
+def report(
+    run: OneRun,
+    split: Split = None,
+    metrics: Annotated[
+        str, typer.Option(help="Scores to show: keys with commas, or all; the headline by default.")
+    ] = "",
+    form: Annotated[str, typer.Option("--format", help="text, markdown or json.")] = "text",
+) -> None:
+    """Show what a run's report says: the verdict and the scores."""
+    from uq_tracking.tables.markup import table_markdown
+    from uq_tracking.tables.report import report_table
+    from uq_tracking.tables.terminal import View
+
+    with shown_errors():
+        if form not in FORMATS:
+            raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
+        found = _report_of(run, split)
+        table = report_table(found, None if metrics == "all" else _keys(found, parse_list(metrics)))
+        if form == "text":
+            console.print(View([table]))
+        else:
+            console.out(
+                table_markdown(table) if form == "markdown" else found.to_json(), end="", highlight=False
+            )
+
+
+@app.command()
+def plot(
+    run: OneRun,
+    figure: Annotated[
+        str, typer.Option(help="Name of the figure, e.g. reliability, calibration, sparsification.")
+    ] = "reliability",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="png, svg or pdf file; by default uq_FIGURE.png."),
+    ] = None,
+    split: Split = None,
+) -> None:
+    """Draw a figure from what a run stored, without its predictions."""
+    with shown_errors():
+        path = output or Path(f"uq_{figure}.png")
+        _save(_drawn(_report_of(run, split), figure), path)
+        say(f"written to {path}")
+
+
+def _report_of(uri: str, split: str | None) -> Report:
+    """The report of the one run that an address names, with its statistics where these are stored.
+
+    Where the run holds splits or outputs only, and only one of them, that one.
+    """
+    from uq_tracking.logged_run import logged_run
+
+    with messages.status(f"reading {uri}"):
+        run = logged_run(uri, split=split)
+        try:
+            return run.scored()
+        except FileNotFoundError:
+            return _below(run).scored()
+
+
+def _below(run: LoggedRun) -> LoggedRun:
+    splits = run.splits()
+    if len(splits) != 1:
+        cure = f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
+        raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}")
+    return replace(run, split=splits[0])
+
+
+def _keys(found: Report, wanted: list[str] | None) -> list[str]:
+    """The scores to show; UnknownMetricError names those that the report does not have."""
+    from uq_tracking.metrics.registry import registry
+
+    present = [*found.scores, *found.undefined]
+    if wanted is None:
+        known = registry(found.task)
+        return [key for key in present if key in known and known[key].headline] or present
+    lacking = [key for key in wanted if key not in present]
+    if lacking:
+        raise UnknownMetricError(
+            f"the report has no score called {', '.join(lacking)}{closest(lacking[0], present)}; "
+            f"it has {', '.join(sorted(present))}"
+        )
+    return wanted
+
+
+def _drawn(found: Report, name: str) -> Figure:
+    from uq_tracking import plugins
+
+    there = {
+        name: spec for name, spec in plugins.figures(found.task).items() if spec.has_curves(found.curves)
+    }
+    if name not in there:
+        raise SettingsError(
+            f"no figure called {name!r} can be drawn from this report{closest(name, there)}; "
+            f"there are {', '.join(there)}"
+        )
+    return there[name].draw(found)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    kinds = figure.canvas.get_supported_filetypes()
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in kinds:
+        raise SettingsError(
+            f"--output {path}: choose a name that ends in one of .{', .'.join(sorted(kinds))}"
+        )
+    figure.savefig(path, dpi="figure")
