@@ -18,9 +18,10 @@ import numpy as np
 
 import uq_tracking as uq
 from uq_tracking.inference.intervals import interval_table
-from uq_tracking.inference.leave_out import group_tables
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import build_groups
+from uq_tracking.statistics.regression import REGRESSION
 
 PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
 TRUTH_GROUPS = 40_000
@@ -121,7 +122,7 @@ def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float
             tables = report.statistics.groups
         else:
             report = evaluated(setting, arrays)
-            tables = group_tables(uq.Predictions(*arrays, groups=label))
+            tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
         found = interval_table(tables, Settings(), metrics, LEVEL, scores=report.scores)
         for key, (low, high) in found.values.items():
             held[key].append(low <= truth[key] * (1 + 1e-9) and truth[key] <= high * (1 + 1e-9) + 1e-12)

@@ -36,21 +36,26 @@ def np_argsort() -> Callable[[Array, Array, Array], object]:
 def suite_exact() -> Callable[[Array, Array, Array], object]:
     import uq_tracking as uq
 
-    return lambda y, mu, s: uq.evaluate(y, mu, s, method="exact")
+    return lambda y, mu, s: uq.evaluate(y, mu, s, statistics="exact")
 
 
 def suite_sketch() -> Callable[[Array, Array, Array], object]:
     import uq_tracking as uq
 
-    return lambda y, mu, s: uq.evaluate(y, mu, s, method="sketch")
+    return lambda y, mu, s: uq.evaluate(y, mu, s, statistics="sketch")
 
 
 def ause_alone() -> Callable[[Array, Array, Array], object]:
     from uq_tracking.metrics.ranking import ause_rmse
     from uq_tracking.settings import Settings
-    from uq_tracking.statistics.ranking import ranking_statistics
+    from uq_tracking.statistics.collecting import statistics_of_rows
+    from uq_tracking.statistics.regression import RANKING
 
-    return lambda y, mu, s: ause_rmse(ranking_statistics(y, mu, s), Settings())
+    def run(y: Array, mu: Array, s: Array) -> object:
+        rows = {"target": y, "mean": mu, "std": s}
+        return ause_rmse(statistics_of_rows(RANKING, rows, {}, "sketch"), Settings())
+
+    return run
 
 
 def stream() -> Callable[[Array, Array, Array], object]:

@@ -46,14 +46,16 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
     """Seconds of each part of one call on n samples."""
     import uq_tracking as uq
     from uq_tracking import plugins
-    from uq_tracking.evaluation.regression import make_statistics, score
+    from uq_tracking.evaluation.scoring import score
     from uq_tracking.settings import Settings
+    from uq_tracking.statistics.collecting import build_statistics
+    from uq_tracking.statistics.regression import REGRESSION
 
     rng = np.random.default_rng(0)
     std = rng.gamma(3, 1, n).astype(np.float32)
     mean = rng.normal(size=n).astype(np.float32)
     data = uq.Predictions((mean + std * rng.normal(size=n)).astype(np.float32), mean, std)
-    statistics_ = make_statistics(data)
+    statistics_ = build_statistics(REGRESSION, data)
     report = score(statistics_, Settings())
 
     def draw() -> None:
@@ -63,8 +65,8 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
 
     found = {
         "check the input": seconds(lambda: uq.Predictions(data.target, data.mean, data.std)),
-        "statistics": seconds(lambda: make_statistics(data)),
-        "scores and curves": seconds(lambda: score(make_statistics(data), Settings())),
+        "statistics": seconds(lambda: build_statistics(REGRESSION, data)),
+        "scores and curves": seconds(lambda: score(build_statistics(REGRESSION, data), Settings())),
         "figures": seconds(draw),
     }
     found["scores and curves"] -= found["statistics"]

@@ -106,7 +106,7 @@ def test_log_streams_what_is_larger_than_memory(kind, tmp_path, monkeypatch):
     run("log", str(path), "--to", where, "--stream", "--n-bins", "5")
     (logged,) = logged_runs(where)
     report = logged.report()
-    whole = uq.evaluate(y, mu, s, method="sketch", n_bins=5)
+    whole = uq.evaluate(y, mu, s, statistics="sketch", n_bins=5)
     assert report.counts == whole.counts
     for key in ("crps", "ence", "ause_rmse"):
         assert report.scores[key] == pytest.approx(whole.scores[key], rel=1e-9)

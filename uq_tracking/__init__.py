@@ -15,33 +15,30 @@ from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison, compare
-    from uq_tracking.evaluation.classification import evaluate_classification
-    from uq_tracking.evaluation.regression import evaluate
     from uq_tracking.inputs import Predictions
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
     from uq_tracking.rescoring import pool, rescore, sync
-    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.streams.accumulator import Accumulator, ClassificationAccumulator
     from uq_tracking.streams.blocks import evaluate_blocks
-    from uq_tracking.streams.classification import ClassificationAccumulator
-    from uq_tracking.tracking.log import log
-    from uq_tracking.tracking.log_classification import log_classification
+    from uq_tracking.tracking.log import log, log_classification
+    from uq_tracking.verbs import evaluate, evaluate_classification
 
 _HOME = {
     "Accumulator": "streams.accumulator",
     "ClassPredictions": "inputs.classification",
-    "ClassificationAccumulator": "streams.classification",
+    "ClassificationAccumulator": "streams.accumulator",
     "Comparison": "comparison",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
     "compare": "comparison",
-    "evaluate": "evaluation.regression",
+    "evaluate": "verbs",
     "evaluate_blocks": "streams.blocks",
-    "evaluate_classification": "evaluation.classification",
+    "evaluate_classification": "verbs",
     "log": "tracking.log",
-    "log_classification": "tracking.log_classification",
+    "log_classification": "tracking.log",
     "pool": "rescoring",
     "recalibrate": "recalibration",
     "rescore": "rescoring",

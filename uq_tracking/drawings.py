@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from uq_tracking import plugins
 from uq_tracking.hookspecs import hookimpl
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.curves.spec import CurveSpec
 
-Task = Literal["regression", "classification"]
+Task: TypeAlias = str
 TASKS: tuple[Task, ...] = ("regression", "classification")
 
 

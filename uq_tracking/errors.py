@@ -46,6 +46,16 @@ class UnknownMetricError(SettingsError):
     """A metric key that no installed distribution registers."""
 
 
+class UnknownOptionError(SettingsError, TypeError):
+    """A keyword that a function does not take."""
+
+    def __init__(self, function: str, unknown: Iterable[str], known: Iterable[str]) -> None:
+        names, choices = sorted(unknown), sorted(known)
+        close = get_close_matches(names[0], choices, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
+        super().__init__(f"{function} has no option {', '.join(names)}; {hint}")
+
+
 class IncompatibleStatisticsError(UQTrackingError, ValueError):
     """Statistics built with differing settings cannot be merged."""
 

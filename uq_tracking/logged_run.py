@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
-from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.report import Report
-from uq_tracking.statistics.store import Statistics, read_statistics
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.store import read_statistics
+from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import RunStore, StoredRun
 from uq_tracking.tracking.names import (
     METHOD_TAG,
@@ -76,13 +76,9 @@ class LoggedRun:
         """The stored statistics."""
         return self.read(STATISTICS_FILE, read_statistics)
 
-    def predictions(self) -> Predictions:
-        """The stored predictions."""
-        return self.read(PREDICTIONS_FILE, Predictions.load)
-
-    def class_predictions(self) -> ClassPredictions:
-        """The stored labels and probabilities of a classification."""
-        return self.read(PREDICTIONS_FILE, ClassPredictions.load)
+    def predictions(self, task: str = "regression") -> Any:
+        """The stored predictions of a task."""
+        return self.read(PREDICTIONS_FILE, task_of(task).predictions.load)
 
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""

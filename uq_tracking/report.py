@@ -18,7 +18,7 @@ from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, wr
 
 if TYPE_CHECKING:
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
-    from uq_tracking.statistics.store import Statistics
+    from uq_tracking.statistics.statistics import Statistics
 
 SCHEMA = 1
 """Version of the files; raised when a reader of the older version would misread them."""
@@ -45,7 +45,7 @@ class Report:
         The options that change a number.
     provenance : dict
         Package and schema version, how the statistics were made, digest of the data.
-    statistics : RegressionStatistics, ClassificationStatistics or None
+    statistics : Statistics, Statistics or None
         What everything above is a function of; None in a report read from JSON.
     recalibration : dict or None
         What was fitted, on what, and the scores after it.

@@ -25,11 +25,11 @@ def counted(labels, probs, batch, **options):
 @pytest.mark.parametrize("method", ["sketch", "exact"])
 def test_batches_score_as_the_whole(method):
     labels, z = samples(3000)
-    whole = uq.evaluate_classification(labels, softmax(z), method=method)
+    whole = uq.evaluate_classification(labels, softmax(z), statistics=method)
     for batch in (3000, 700, 1):
         labels_, probs = (labels, softmax(z)) if batch > 1 else (labels[:200], softmax(z[:200]))
-        report = counted(labels_, probs, batch, method=method).compute()
-        expected = whole if batch > 1 else uq.evaluate_classification(labels_, probs, method=method)
+        report = counted(labels_, probs, batch, statistics=method).compute()
+        expected = whole if batch > 1 else uq.evaluate_classification(labels_, probs, statistics=method)
         same(expected, report)
         assert report.counts == expected.counts
         assert report.settings == expected.settings
@@ -42,8 +42,8 @@ def test_the_options_reach_every_batch():
     labels[:, 0] = 9
     options = {"logits": True, "class_axis": 2, "members_axis": 0, "ignore_label": 9, "n_bins": 7}
     scores = np.moveaxis(members, -1, 2)
-    whole = uq.evaluate_classification(labels, scores, **options, method="exact")
-    acc = uq.ClassificationAccumulator(**options, method="exact")
+    whole = uq.evaluate_classification(labels, scores, **options, statistics="exact")
+    acc = uq.ClassificationAccumulator(**options, statistics="exact")
     for case in range(3):
         acc.update(labels[case : case + 1], scores[:, case : case + 1])
     same(whole, acc.compute())
@@ -55,7 +55,7 @@ def test_counting_goes_on_after_a_report_and_after_a_file(tmp_path):
     labels, z = samples(1000)
     probs = softmax(z)
     for method in ("sketch", "exact"):
-        acc = counted(labels[:600], probs[:600], 200, method=method)
+        acc = counted(labels[:600], probs[:600], 200, statistics=method)
         acc.compute()
         acc.save(tmp_path / "acc.npz")
         other = uq.ClassificationAccumulator.load(tmp_path / "acc.npz")
@@ -71,12 +71,12 @@ def test_merging_is_counting_both_in_any_order():
     labels, z = samples(1000)
     probs = softmax(z)
     for method in ("sketch", "exact"):
-        whole = counted(labels, probs, 500, method=method).compute()
+        whole = counted(labels, probs, 500, statistics=method).compute()
         one, two = (
-            counted(labels[part], probs[part], 100, method=method)
+            counted(labels[part], probs[part], 100, statistics=method)
             for part in (slice(0, 300), slice(300, None))
         )
-        empty = uq.ClassificationAccumulator(method=method)
+        empty = uq.ClassificationAccumulator(statistics=method)
         same(whole, empty.merge(two).merge(one).compute())
         assert empty.compute().provenance["digest"] == whole.provenance["digest"]
         assert two.n == 700
@@ -116,7 +116,7 @@ def test_a_bad_batch_is_not_counted():
 
 def test_wrong_settings_and_files(tmp_path):
     with pytest.raises(SettingsError, match="choose sketch or exact"):
-        uq.ClassificationAccumulator(method="auto")
+        uq.ClassificationAccumulator(statistics="auto")
     with pytest.raises(SettingsError, match="pass 'raise' or 'drop'"):
         uq.ClassificationAccumulator(on_invalid="skip")
     with pytest.raises(IncompatibleStatisticsError, match="n_bins differs"):

@@ -9,6 +9,7 @@ import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.recalibration.temperature import fit_temperature
+from uq_tracking.statistics.classification import confusion_matrix
 
 from .made import pixels, same, samples, softmax
 
@@ -121,12 +122,12 @@ def many():
 def test_float32_scores_as_its_float64_copy(many, method):
     labels, probs = many
     assert probs.dtype == np.float32
-    one = uq.evaluate_classification(labels, probs, method=method)
-    two = uq.evaluate_classification(labels, probs.astype(np.float64), method=method)
+    one = uq.evaluate_classification(labels, probs, statistics=method)
+    two = uq.evaluate_classification(labels, probs.astype(np.float64), statistics=method)
     same(one, two, rtol=0, atol=1e-6)
     assert abs(one.scores["ece"] - naive_ece(labels, probs)) < 1e-9
-    assert one.statistics.confusion.dtype == np.int64
-    assert one.statistics.confusion.sum() == len(labels)
+    assert confusion_matrix(one.statistics).dtype == np.int64
+    assert confusion_matrix(one.statistics).sum() == len(labels)
 
 
 def test_sums_go_on_where_float32_bins_stop():
@@ -199,10 +200,10 @@ def test_class_predictions_stand_for_the_input():
 
 
 def test_wrong_arguments():
-    with pytest.raises(SettingsError, match="probs are missing"):
+    with pytest.raises(SettingsError, match="probs is missing"):
         uq.evaluate_classification([0, 1])
-    with pytest.raises(SettingsError, match="method is 'fast'"):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], method="fast")
+    with pytest.raises(SettingsError, match="statistics is 'fast'"):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], statistics="fast")
     with pytest.raises(UnknownMetricError, match="no classification metric is called rmse"):
         uq.evaluate_classification([0, 1], [0.2, 0.9], metrics=["rmse"])
     with pytest.raises(SettingsError, match="n_bins is 0"):
@@ -267,9 +268,7 @@ class TestTemperature:
     def test_a_cross_fit_is_that_of_two_literal_halves(self):
         labels, z = samples(3000, factor=2.0)
         groups = np.arange(3000) // 150
-        report = uq.evaluate_classification(
-            labels, z, logits=True, groups=groups, calibration=True, n_boot=20
-        )
+        report = uq.evaluate_classification(labels, z, logits=True, groups=groups, calibration=True)
         entry = report.recalibration["methods"]["temperature"]
         assert entry["how"] == "cross-fitted in two halves by groups"
         second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
@@ -288,13 +287,13 @@ class TestTemperature:
     def test_a_cross_fit_without_groups_is_random(self, method):
         labels, probs = pixels()
         marked = np.where(np.arange(labels.size).reshape(labels.shape) % 7, labels, 9)
-        options = {"ignore_label": 9, "method": method}
+        options = {"ignore_label": 9, "statistics": method}
         report = uq.evaluate_classification(marked, probs, calibration=True, **options)
         entry = report.recalibration["methods"]["temperature"]
         assert entry["how"] == "cross-fitted in two random halves"
         assert sum(half["n"] for half in entry["halves"]) == report.counts["n"]
         keep = marked.reshape(-1) != 9
-        flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "method": method}
+        flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "statistics": method}
         again = uq.evaluate_classification(**flat, calibration="temperature")
         same(report.after(), again.after(), rtol=1e-9, atol=1e-12)
         assert Recalibration.from_dict(entry["recalibration"]).fitted_on.n == report.counts["n"]

@@ -22,7 +22,7 @@ HALVES = [[0.5, 0.5], [0.25, 0.75]]
 
 
 def all_rows(data):
-    rows = [data.rows(place) for place in data.places()]
+    rows = [data.probabilities(place) for place in data.places()]
     return np.concatenate([r.labels for r in rows]), np.concatenate([r.probs for r in rows])
 
 
@@ -73,7 +73,9 @@ def test_a_logit_of_minus_infinity_rules_a_class_out():
 
 def test_logits_far_apart_keep_a_finite_log_probability():
     (row,) = [
-        data.rows(p) for data in [ClassPredictions([1], [[2000.0, 0.0]], logits=True)] for p in data.places()
+        data.probabilities(p)
+        for data in [ClassPredictions([1], [[2000.0, 0.0]], logits=True)]
+        for p in data.places()
     ]
     assert row.probs[0, 1] == 0
     assert row.log_chosen[0] == -2000.0

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.metrics.registry import compute, registry
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_tally import classification_statistics
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.store import read_statistics, write_statistics
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.store import read_statistics, statistics_from_arrays, write_statistics
+from uq_tracking.testing.statistics import classification_statistics
 
 from .made import samples, softmax
 
@@ -68,9 +68,9 @@ def test_the_names_of_the_classes_change_nothing(drawn, names):
 def test_parts_merge_to_the_whole(drawn, cut):
     labels, probs = arrays(drawn)
     for method in ("exact", "sketch"):
-        whole = classification_statistics(labels, probs, method=method)
+        whole = classification_statistics(labels, probs, statistics=method)
         parts = [
-            classification_statistics(labels[part], probs[part], method=method)
+            classification_statistics(labels[part], probs[part], statistics=method)
             for part in (slice(0, cut), slice(cut, None))
         ]
         assert_same(scores_of(whole), scores_of(parts[0] + parts[1]))
@@ -99,12 +99,10 @@ def test_permuted_rows_tie_to_the_last_bit():
     orders = np.array([rng.permutation(11) for _ in range(400)])
     labels = np.array([int(np.argmax(order == 3)) for order in orders])  # each row's own place of one class
     statistics = classification_statistics(labels, row[orders])
-    for groups, name in (
-        (statistics.by_entropy, "entropy"), (statistics.by_entropy, "brier"), (statistics.by_doubt, "doubt")
-    ):  # fmt: skip
-        assert len(np.unique(groups.columns[name])) == 1
+    for order, name in (("entropy", "entropy"), ("entropy", "brier"), ("one_minus_confidence",) * 2):
+        assert len(np.unique(statistics.orders[order].columns[name])) == 1
     logits = classification_statistics(labels, np.log(row)[orders], logits=True)
-    assert len(np.unique(logits.by_entropy.columns["entropy"])) == 1
+    assert len(np.unique(logits.orders["entropy"].columns["entropy"])) == 1
 
 
 def test_tiny_brier_scores_keep_their_digits():
@@ -146,12 +144,12 @@ def test_a_sketch_is_close_at_any_size():
 def test_statistics_are_the_same_from_a_file(tmp_path):
     labels, z = samples(500)
     for method in ("exact", "sketch"):
-        made = classification_statistics(labels, softmax(z), method=method, ignore_label=3)
+        made = classification_statistics(labels, softmax(z), statistics=method, ignore_label=3)
         write_statistics(tmp_path / "s.npz", made)
         read = read_statistics(tmp_path / "s.npz")
-        assert isinstance(read, ClassificationStatistics)
+        assert isinstance(read, Statistics)
         assert (read.kind, read.counts, read.bits) == (made.kind, made.counts, made.bits)
-        np.testing.assert_array_equal(read.confusion, made.confusion)
+        np.testing.assert_array_equal(read.tables["confusion"].count, made.confusion)
         assert_same(scores_of(made), scores_of(read), rtol=0, atol=0)
         assert_same(scores_of(made + made), scores_of(read + read), rtol=0, atol=0)
 
@@ -167,15 +165,16 @@ def test_large_exact_statistics_are_stored_as_a_sketch(tmp_path):
 def test_damaged_statistics_are_refused():
     arrays = classification_statistics(*arrays_of_three()).to_arrays()
     for name, value in (
-        ("row/doubt", np.zeros(2)),
-        ("confusion", np.eye(3, dtype=int)[:2, :2]),
+        ("row/one_minus_confidence", np.zeros(2)),
+        ("table/confusion/key", np.array([0, 4, 9])),
+        ("table/confusion/count", np.array([1, 1, 2])),
         ("kind", "x"),
     ):
         with pytest.raises(FileFormatError, match="not classification statistics"):
-            ClassificationStatistics.from_arrays({**arrays, name: np.asarray(value)})
+            statistics_from_arrays({**arrays, name: np.asarray(value)})
     del arrays["counts"]
     with pytest.raises(FileFormatError, match="counts"):
-        ClassificationStatistics.from_arrays(arrays)
+        statistics_from_arrays(arrays)
 
 
 def arrays_of_three():

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import InputError, SettingsError, TrackingWarning
 from uq_tracking.logged_run import logged_run, logged_runs
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 from .made import pixels, samples, softmax
 
@@ -65,9 +65,9 @@ def test_pixels_to_a_folder_and_back(folder):
     for name in run.files:
         if name.endswith(".png"):
             assert run.fetch(name, folder / "fetched").read_bytes()[:4] == PNG
-    assert isinstance(run.statistics(), ClassificationStatistics)
+    assert isinstance(run.statistics(), Statistics)
     assert run.scored() == report
-    data = run.class_predictions()
+    data = run.predictions("classification")
     again = uq.evaluate_classification(data)
     assert again.scores == report.scores
     assert data.scores.values.dtype == np.float32
@@ -142,9 +142,9 @@ def test_runs_are_pooled_and_rescored(folder):
     for part in (slice(0, 400), slice(400, None)):
         uq.log_classification(labels[part], softmax(z[part]), run="dir:runs", method="m", figures=False)
     parts = [run.statistics() for run in logged_runs("dir:runs")]
-    from uq_tracking.evaluation.classification import score_classification
+    from uq_tracking.evaluation.scoring import score
 
-    pooled = score_classification(parts[0] + parts[1])
+    pooled = score(parts[0] + parts[1])
     whole = uq.evaluate_classification(labels, softmax(z))
     for key, value in whole.scores.items():
         np.testing.assert_allclose(pooled.scores[key], value, rtol=1e-11, err_msg=key)

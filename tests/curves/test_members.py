@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.curves.members import member_counts, subsets_of
 from uq_tracking.errors import SettingsError, UnknownMetricError
+from uq_tracking.evaluation.members import member_counts, subsets_of
 from uq_tracking.inputs import Predictions
 
 
@@ -74,7 +74,7 @@ def test_subsets_differ_and_are_bounded():
 def test_without_members_it_is_refused():
     with pytest.raises(SettingsError, match="from_samples"):
         uq.evaluate([0.0, 1.0], [0.0, 1.0], [1.0, 1.0], curves="by_members")
-    with pytest.raises(SettingsError, match="no curve is called members"):
+    with pytest.raises(SettingsError, match="no curve of a regression is called members"):
         uq.evaluate([0.0], [0.0], [1.0], curves=["members"])
     with pytest.raises(UnknownMetricError, match="nope"):
         uq.evaluate([0.0], [0.0], [1.0], curve_metrics=["nope"])

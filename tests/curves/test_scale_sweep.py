@@ -11,8 +11,8 @@ from uq_tracking.curves.scale import FACTORS, best_factor, scale_sweep, swept_me
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, registry, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import exact_statistics, sketch_statistics
 from uq_tracking.statistics.scaling import coarsened, scaled
+from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SETTINGS = Settings()
 
@@ -45,13 +45,13 @@ def test_wider_buckets_hold_the_same_samples():
     y, mean, std = data(20_000)
     for fine in (exact_statistics(y, mean, std), sketch_statistics(y, mean, std)):
         coarse = coarsened(fine, 6)
-        assert len(coarse.by_z.count) < 2500
+        assert len(coarse.orders["z"].count) < 2500
         direct = sketch_statistics(y, mean, std, bits=6)
-        assert_allclose(coarse.by_z.key, direct.by_z.key, rtol=0)
-        assert_allclose(coarse.by_z.width, direct.by_z.width, rtol=0)
-        assert np.array_equal(coarse.by_std.count, direct.by_std.count)
-        for name, column in direct.by_z.sums.items():
-            assert_allclose(coarse.by_z.sums[name], column, rtol=1e-9, atol=1e-9, err_msg=name)
+        assert_allclose(coarse.orders["z"].key, direct.orders["z"].key, rtol=0)
+        assert_allclose(coarse.orders["z"].width, direct.orders["z"].width, rtol=0)
+        assert np.array_equal(coarse.orders["std"].count, direct.orders["std"].count)
+        for name, column in direct.orders["z"].sums.items():
+            assert_allclose(coarse.orders["z"].sums[name], column, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(("n", "tolerance"), [(3000, 1e-9), (30_000, 2e-5)])

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.curves.stability import precision, verdict
 from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.stability import precision, verdict
 from uq_tracking.metrics.registry import registry
 
 

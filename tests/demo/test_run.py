@@ -17,7 +17,7 @@ from uq_tracking.demo.run import ALPHA, run_demo
 from uq_tracking.demo.terrain import load_terrain
 from uq_tracking.demo.trackers import EXPERIMENT
 from uq_tracking.errors import BackendError, SettingsError
-from uq_tracking.evaluation.regression import score
+from uq_tracking.evaluation.scoring import score
 from uq_tracking.settings import Settings
 from uq_tracking.tracking.resolve import open_store
 

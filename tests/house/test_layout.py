@@ -24,11 +24,6 @@ MODULES = imports.modules()
 GRAPH = imports.graph(MODULES)
 
 
-GRAPH["uq_tracking.evaluation.regression"].discard(
-    "uq_tracking.streams.dask_arrays"
-)  # lazy arrays are streamed
-
-
 def room_of(module):
     return module.split(".")[1] if "." in module else module
 

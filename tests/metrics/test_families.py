@@ -90,7 +90,7 @@ class TestProperScores:
         for kind, rtol in (("exact", 1e-9), ("sketch", 1e-5)):
             if kind == "sketch" and name == "uniform":
                 rtol = 1e-3  # the density jumps within a bucket
-            scores = uq.evaluate(y, mean, std, family=name, dof=4, method=kind).scores
+            scores = uq.evaluate(y, mean, std, family=name, dof=4, statistics=kind).scores
             assert_allclose(scores["nll"], np.mean(np.log(std) - dist.logpdf(z)), rtol=rtol)
             assert_allclose(scores["quadratic_score"], np.mean((2 * dist.pdf(z) - square) / std), rtol=rtol)
             spherical = np.mean(dist.pdf(z) / np.sqrt(square * std))

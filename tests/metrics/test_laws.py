@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from uq_tracking.evaluation.regression import compute
-from uq_tracking.metrics.registry import every_metric, registry
+from uq_tracking.metrics.registry import compute, every_metric, registry
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import exact_statistics, sketch_statistics
+from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 REGRESSION = [m for m in registry("regression").values() if not m.needs]
 KEYS = [m.key for m in REGRESSION]

@@ -18,7 +18,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.reference import group_calibration
 from uq_tracking.metrics.registry import MetricInputs, registry, select
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import exact_statistics
+from uq_tracking.testing.statistics import exact_statistics
 
 ENSEMBLE = ["crps_ensemble", "crps_ensemble_fair"]
 
@@ -174,7 +174,7 @@ def test_what_a_metric_lacks_is_its_reason():
 def test_metrics_with_needs_have_no_interval_and_no_score_after_recalibration():
     y, draws = ensemble(shape=(400,))
     data = Predictions.from_samples(y, draws, groups=np.arange(400) // 40)
-    report = uq.evaluate(data, calibration=True, n_boot=20)
+    report = uq.evaluate(data, calibration=True)
     assert "crps_ensemble" in report.scores
     assert "crps_ensemble" not in report.intervals
     after = report.recalibration["methods"]["std_scaling"]

@@ -160,7 +160,7 @@ def test_the_order_of_the_rows_changes_nothing(name):
 @pytest.mark.parametrize("name", ["calibrated", "integers", "few_std", "some_zero_std", "tiny", "huge"])
 def test_the_exact_method_is_what_auto_chooses_for_small_input(name):
     d = datasets.REGRESSION[name]()
-    assert evaluated(d).scores == evaluated(d, method="exact").scores
+    assert evaluated(d).scores == evaluated(d, statistics="exact").scores
 
 
 TENTHS = st.integers(-3, 3).map(lambda i: i / 10)
@@ -227,4 +227,4 @@ def test_figures_published_for_the_synthetic_sets(large_reports):
 )
 def test_the_sketch_leaves_the_same_scores_undefined(name):
     d = datasets.REGRESSION[name]()
-    assert set(evaluated(d, method="sketch").undefined) == set(report_of(name).undefined)
+    assert set(evaluated(d, statistics="sketch").undefined) == set(report_of(name).undefined)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
-from uq_tracking.evaluation.crossfit import Bench, rows_of
-from uq_tracking.evaluation.recalibrated import add_recalibration
-from uq_tracking.evaluation.regression import score
+from uq_tracking.evaluation.recalibrated import add_recalibration, halves
+from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
+from uq_tracking.tasks import REGRESSION
 
 from .samples import METHODS, overconfident
 
@@ -74,13 +74,12 @@ def test_scores_of_corrected_quantiles_are_of_the_corrected_quantiles():
 def test_cross_fitting_scores_each_half_by_the_other_halfs_fit(kind):
     groups = np.arange(3000) // 100
     data = uq.Predictions(Y, MU, S, groups=groups)
-    report = uq.evaluate(data, calibration=True, method=kind)
-    bench = Bench(rows_of(report, data), score, Settings(), None, 0)
-    side = bench.halves()
+    report = uq.evaluate(data, calibration=True, statistics=kind)
+    side = halves(REGRESSION.samples(report.statistics, data), 0)
     assert sorted(np.bincount(side)) == [1500, 1500]
     assert all(len(set(side[groups == group])) == 1 for group in range(30))
     factors = [uq.recalibrate((Y[side == h], MU[side == h], S[side == h])).factor for h in (0, 1)]
-    expected = uq.evaluate(Y, MU, S * np.where(side == 0, factors[1], factors[0]), method=kind).scores
+    expected = uq.evaluate(Y, MU, S * np.where(side == 0, factors[1], factors[0]), statistics=kind).scores
     found = entry(report)
     assert found["how"] == "cross-fitted in two halves by groups"
     assert_allclose([half["scalars"]["std_scale"] for half in found["halves"]], factors, rtol=1e-12)
@@ -101,7 +100,7 @@ def test_without_groups_the_halves_are_random_and_say_so():
 def test_halves_with_distributions_of_their_own_are_averaged():
     report = uq.evaluate(Y, MU, S, calibration=["cdf_isotonic"], metrics=LIGHT)
     data = uq.Predictions(Y, MU, S)
-    side = Bench(rows_of(report, data), score, Settings(), None, 0).halves()
+    side = halves(REGRESSION.samples(report.statistics, data), 0)
     parts = [(Y[side == h], MU[side == h], S[side == h]) for h in (0, 1)]
     fits = [uq.recalibrate(part, "cdf_isotonic") for part in parts]
     own = [
@@ -162,12 +161,10 @@ def test_the_report_with_its_recalibration_survives_its_files(tmp_path):
 
 def test_exact_statistics_are_enough():
     report = uq.evaluate(Y, MU, S)
-    options = {"score": score, "settings": Settings()}
+    options = {"metrics": select("regression"), "settings": Settings()}
     for calibration in (FIT, True):
         alone = add_recalibration(report, calibration, METHODS, **options)
-        whole = add_recalibration(
-            report, calibration, METHODS, **options, predictions=uq.Predictions(Y, MU, S)
-        )
+        whole = add_recalibration(report, calibration, METHODS, **options, data=uq.Predictions(Y, MU, S))
         for method in METHODS:
             one, other = entry(alone, method)["scores"], entry(whole, method)["scores"]
             if calibration is FIT:
@@ -175,7 +172,7 @@ def test_exact_statistics_are_enough():
                     assert_allclose(one[key], value, rtol=1e-9, err_msg=key)
             else:
                 assert_allclose(one["crps"], other["crps"], rtol=0.02)  # other halves
-    sketch = uq.evaluate(Y, MU, S, method="sketch")
+    sketch = uq.evaluate(Y, MU, S, statistics="sketch")
     with pytest.raises(RecalibrationError, match=r"are a sketch.*pass the predictions"):
         add_recalibration(sketch, FIT, **options)
 
@@ -217,7 +214,9 @@ def test_options_that_contradict_each_other():
     with pytest.raises(SettingsError, match="temperature recalibrates a classification; choose"):
         uq.evaluate(Y, MU, S, calibration=True, recalibration=["temperature"])
     temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
-    with pytest.raises(SettingsError, match="temperature recalibrates a classification; pass one"):
+    with pytest.raises(
+        SettingsError, match="temperature recalibrates a classification; pass a recalibration"
+    ):
         uq.evaluate(Y, MU, S, calibration=temperature)
     with pytest.raises(RecalibrationError, match="cannot fit on a dict"):
         uq.evaluate(Y, MU, S, calibration={"a": 1})

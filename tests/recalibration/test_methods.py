@@ -10,12 +10,13 @@ from sklearn.isotonic import IsotonicRegression
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
-from uq_tracking.evaluation.regression import make_statistics
 from uq_tracking.families import family_of
 from uq_tracking.recalibration import FittedOn
 from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
 from uq_tracking.recalibration.std_isotonic import fit_std_isotonic
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import build_statistics
+from uq_tracking.statistics.regression import REGRESSION
 
 from .samples import METHODS, overconfident
 
@@ -83,8 +84,8 @@ def test_corrected_quantiles_hold_their_share_of_the_fit_set(n, kind):
     mu, s = rng.normal(size=n), rng.gamma(4, 0.25, n)
     y = mu + s * (rng.gamma(2, 1.0, n) - 0.5)  # skewed and biased
     data = uq.Predictions(y, mu, s)
-    one = uq.recalibrate(make_statistics(data, kind), "cdf_isotonic")
-    report = uq.evaluate(data, calibration=one, method=kind)
+    one = uq.recalibrate(build_statistics(REGRESSION, data, kind), "cdf_isotonic")
+    report = uq.evaluate(data, calibration=one, statistics=kind)
     after = report.recalibration["methods"]["cdf_isotonic"]["scores"]
     assert after["calibration_error"] < 2 / n**2 + 1e-9
     assert after["pit_ks"] < 1 / n + 2e-3
@@ -132,7 +133,10 @@ def test_isotonic_regression_agrees_with_scikit_learn(samples):
         return
     try:
         one = fit_std_isotonic(
-            make_statistics(uq.Predictions(y, mu, s)), Settings(), FittedOn(1, "exact"), end_block=0
+            build_statistics(REGRESSION, uq.Predictions(y, mu, s)),
+            Settings(),
+            FittedOn(1, "exact"),
+            end_block=0,
         )
     except RecalibrationError:
         assert IsotonicRegression().fit(s**2, (y - mu) ** 2).predict([s.min() ** 2])[0] == 0
@@ -153,7 +157,8 @@ def test_one_lucky_sample_does_not_claim_certainty():
 def test_a_sketch_gives_the_same_isotonic_fit():
     data = uq.Predictions(*overconfident(20_000))
     exact, sketch = (
-        uq.recalibrate(make_statistics(data, kind), "std_isotonic") for kind in ("exact", "sketch")
+        uq.recalibrate(build_statistics(REGRESSION, data, kind), "std_isotonic")
+        for kind in ("exact", "sketch")
     )
     grid = np.quantile(data.std, np.linspace(0.02, 0.98, 30))
     assert_allclose(sketch.apply_std(grid), exact.apply_std(grid), rtol=0.02)

@@ -66,7 +66,7 @@ def test_parameters_are_frozen_and_name_themselves(fitted, method):
 def test_parameters_say_what_they_were_fitted_on():
     y, mu, s = overconfident()
     data = uq.Predictions(y, mu, np.where(s < 0.2, 0.0, s), std_floor=0.1)
-    about = uq.recalibrate(uq.evaluate(data, method="sketch"), split="val").fitted_on
+    about = uq.recalibrate(uq.evaluate(data, statistics="sketch"), split="val").fitted_on
     assert about == FittedOn(len(y), "sketch", "val", data.digest(), 0.1)
     assert uq.recalibrate(data).fitted_on.digest == data.digest()
 

@@ -12,7 +12,7 @@ from uq_tracking.metrics.calibration import PIT_STRIDE, pit_ks
 from uq_tracking.metrics.ranking import NEAR, harmonic, harmonic_gap, sum_of_prefix_means
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.exact import STEP, SortedRows
-from uq_tracking.statistics.regression import exact_statistics, sketch_statistics
+from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SIZES = [1, 2, STEP - 1, STEP, STEP + 1, 2 * STEP, 1000, 16_384, 16_385, 40_000]
 
@@ -71,7 +71,7 @@ def test_prefix_means_are_those_of_a_loop(n, decimals):
 
 def test_prefix_means_of_a_sketch_are_those_of_its_groups():
     y, mean, std = predictions("gamma", 30_000)
-    groups = sketch_statistics(y, mean, std).by_std
+    groups = sketch_statistics(y, mean, std).orders["std"]
     column = np.repeat(groups.sums["abs_error"] / groups.count, groups.count)
     expected = math.fsum(np.cumsum(column) / np.arange(1, len(column) + 1))
     assert sum_of_prefix_means(groups, "abs_error") == pytest.approx(expected, rel=1e-12)

@@ -7,7 +7,9 @@ import pytest
 
 import uq_tracking as uq
 from tests.streams.made import predictions
-from uq_tracking.statistics import exact, parallel, regression, sorting
+from uq_tracking import parallel
+from uq_tracking.statistics import exact, regression, sorting
+from uq_tracking.testing.statistics import exact_statistics
 
 
 @pytest.mark.parametrize("method", ["exact", "sketch"])
@@ -15,7 +17,7 @@ def test_minus_zero_is_zero(method):
     y, mean, std = predictions("gamma", 400)
     std[::7] = 0.0
     signed = np.where(std == 0, -0.0, std)
-    one, other = (uq.evaluate(y, mean, s, method=method) for s in (std, signed))
+    one, other = (uq.evaluate(y, mean, s, statistics=method) for s in (std, signed))
     assert one.scores == other.scores
     assert one.provenance["digest"] == other.provenance["digest"]
 
@@ -24,10 +26,10 @@ def test_minus_zero_is_zero(method):
 def test_float32_is_left_where_z_would_leave_its_range(packed, monkeypatch):
     data = [column.astype(np.float32) for column in predictions("gamma", 2000)]
     data[2][:3] = np.float32(5e-42)
-    expected = uq.evaluate(*data, method="exact")
+    expected = uq.evaluate(*data, statistics="exact")
     monkeypatch.setattr(regression, "LARGE", 100)
     monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
-    assert uq.evaluate(*data, method="exact").scores == expected.scores
+    assert uq.evaluate(*data, statistics="exact").scores == expected.scores
 
 
 def test_float32_differences_may_overflow(monkeypatch):
@@ -35,12 +37,14 @@ def test_float32_differences_may_overflow(monkeypatch):
     y, mean, std = (
         np.asarray(v, dtype=np.float32) for v in ([3e38, 1.0, 2.0], [-3e38, 0.0, 0.0], [1.0, 1.0, 1.0])
     )
-    assert uq.evaluate(y, mean, std, method="exact").scores["mae"] == pytest.approx(2e38, rel=1e-6)
+    assert uq.evaluate(y, mean, std, statistics="exact").scores["mae"] == pytest.approx(2e38, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["exact", "sketch"])
 def test_squares_that_underflow_are_a_reason(method):
-    report = uq.evaluate([1e-170, 2e-170, 4e-170], [0.0, 0.0, 0.0], [1e-170, 2e-170, 3e-170], method=method)
+    report = uq.evaluate(
+        [1e-170, 2e-170, 4e-170], [0.0, 0.0, 0.0], [1e-170, 2e-170, 3e-170], statistics=method
+    )
     assert report.scores["mae"] == pytest.approx(7e-170 / 3)
     for key in ("rmse", "sharpness", "cv", "r2", "ause_rmse", "aurg_rmse"):
         assert "choose a smaller unit" in report.undefined[key], key
@@ -54,14 +58,14 @@ def long_runs(n):
 
 def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
     data = long_runs(40_000)
-    whole = uq.evaluate(*data, method="exact").scores
+    whole = uq.evaluate(*data, statistics="exact").scores
     monkeypatch.setattr(parallel, "BLOCK", 512)
     monkeypatch.setattr(exact, "BLOCK", 512)
-    rows = regression.exact_statistics(*data).by_std
+    rows = exact_statistics(*data).orders["std"]
     sizes = {end - start for start, end in rows.spans()}
     assert 20_000 in sizes
     assert max(sizes - {20_000}) <= 2 * 512
-    scores = uq.evaluate(*data, method="exact").scores
+    scores = uq.evaluate(*data, statistics="exact").scores
     for key, value in scores.items():
         assert value == pytest.approx(whole[key], rel=1e-12, abs=1e-14), key
 
@@ -69,7 +73,7 @@ def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
 def test_ties_take_no_more_memory():
     def peak(y, mean, std):
         tracemalloc.start()
-        uq.evaluate(y, mean, std, method="exact")
+        uq.evaluate(y, mean, std, statistics="exact")
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

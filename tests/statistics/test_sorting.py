@@ -101,10 +101,10 @@ def test_zero_stds_are_not_packed(monkeypatch):
 @pytest.mark.parametrize("law", [law for law in LAWS if law not in ("tiny", "huge")])
 def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatch):
     data = [column.astype(np.float32) for column in predictions(law, 4000)]
-    expected = uq.evaluate(*(column.astype(float) for column in data), method="exact").scores
+    expected = uq.evaluate(*(column.astype(float) for column in data), statistics="exact").scores
     monkeypatch.setattr(regression, "LARGE", 100)
     monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
-    scores = uq.evaluate(*data, method="exact").scores
+    scores = uq.evaluate(*data, statistics="exact").scores
     assert set(scores) == set(expected)
     for key, value in scores.items():
         # One sample more or less below a threshold is 1 / n; everything else carries a float32's rounding.

@@ -17,7 +17,9 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.statistics.regression import BUILD_BLOCK, RegressionStatistics
+from uq_tracking.statistics.building import BUILD_BLOCK
+from uq_tracking.statistics.regression import REGRESSION, joint_counts
+from uq_tracking.statistics.statistics import Statistics, by_label
 
 from .made import predictions
 
@@ -39,7 +41,7 @@ class TestReport:
     def test_equals_the_sketch_of_the_whole(self):
         data = predictions(n=20_000)
         streamed = counted(data, 777).compute()
-        whole = uq.evaluate(*data, method="sketch")
+        whole = uq.evaluate(*data, statistics="sketch")
         assert streamed.counts == whole.counts
         assert_allclose(list(streamed.scores.values()), list(whole.scores.values()), rtol=1e-12)
         assert streamed.provenance["statistics"] == "sketch"
@@ -47,7 +49,8 @@ class TestReport:
     def test_exact_equals_the_exact_report(self):
         data = [column.astype(np.float32) for column in predictions(n=3000)]
         assert (
-            counted(data, 100, method="exact").compute().scores == uq.evaluate(*data, method="exact").scores
+            counted(data, 100, statistics="exact").compute().scores
+            == uq.evaluate(*data, statistics="exact").scores
         )
 
     @pytest.mark.parametrize("size", [1000, 4096, BUILD_BLOCK])
@@ -58,7 +61,10 @@ class TestReport:
     def test_settings_reach_the_report(self):
         data = predictions(n=500)
         settings = {"alpha": 0.9, "n_bins": 5, "family": "laplace", "unit": "m", "std_floor": 0.5}
-        streamed, whole = counted(data, **settings).compute(), uq.evaluate(*data, method="sketch", **settings)
+        streamed, whole = (
+            counted(data, **settings).compute(),
+            uq.evaluate(*data, statistics="sketch", **settings),
+        )
         assert streamed.settings == whole.settings
         assert_allclose(list(streamed.scores.values()), list(whole.scores.values()), rtol=1e-12)
 
@@ -98,7 +104,7 @@ class TestReport:
 
     def test_cross_fitting_needs_rows(self):
         data = predictions(n=400)
-        report = counted(data, method="exact").compute(calibration=True)
+        report = counted(data, statistics="exact").compute(calibration=True)
         assert "std_scaling" in report.recalibration["methods"]
 
 
@@ -145,7 +151,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"method": "auto"}, "choose sketch or exact"),
+            ({"statistics": "auto"}, "choose sketch or exact"),
             ({"bits": 30}, "choose 4 to 14"),
             ({"std_floor": -1}, "std_floor=-1"),
             ({"on_invalid": "ignore"}, "on_invalid='ignore'"),
@@ -195,7 +201,7 @@ class TestMerge:
             ("unit", "m"),
             ("metrics", ["mae"]),
             ("on_invalid", "drop"),
-            ("method", "exact"),
+            ("statistics", "exact"),
         ],
     )
     def test_differing_settings_are_refused_by_name(self, name, value):
@@ -218,12 +224,12 @@ class TestMerge:
 
     def test_exact_ones_merge(self):
         data = predictions(n=200)
-        one, other = (counted(batch, method="exact") for batch in batches(data, 100))
+        one, other = (counted(batch, statistics="exact") for batch in batches(data, 100))
         assert one.merge(other).compute().scores == uq.evaluate(*data).scores
 
     def test_statistics_have_a_zero(self):
         statistics = counted(predictions(n=200)).statistics
-        for total in (statistics + RegressionStatistics.zero(), RegressionStatistics.zero() + statistics):
+        for total in (statistics + Statistics.zero(REGRESSION), Statistics.zero(REGRESSION) + statistics):
             assert_same_arrays(total.to_arrays(), statistics.to_arrays())
 
 
@@ -267,13 +273,13 @@ class TestFiles:
     def test_interrupted_and_resumed_it_gives_the_same_report(self, tmp_path, method, cut):
         data = predictions(n=BUILD_BLOCK + 3000)
         path = tmp_path / "state.npz"
-        first = uq.Accumulator(method=method)
+        first = uq.Accumulator(statistics=method)
         if cut:
             first.update(*(column[:cut] for column in data))
         first.save(path)
         resumed = uq.Accumulator.load(path)
         resumed.update(*(column[cut:] for column in data))
-        assert resumed.compute() == counted(data, method=method).compute()
+        assert resumed.compute() == counted(data, statistics=method).compute()
 
     def test_labels_and_cases_come_back(self, tmp_path):
         shape = (3, 20, 30)
@@ -287,7 +293,7 @@ class TestFiles:
         for label, statistics in accumulator.stratum_statistics.items():
             assert_same_arrays(again.stratum_statistics[label].to_arrays(), statistics.to_arrays())
         for number, case in accumulator.cases.items():
-            np.testing.assert_array_equal(again.cases[number].target, case.target)
+            np.testing.assert_array_equal(again.cases[number].arrays["target"], case.arrays["target"])
             assert again.cases[number].image.shape == (20, 30, 3)
         assert list(tmp_path.iterdir()) == [tmp_path / "state"]
 
@@ -331,40 +337,43 @@ class TestLabels:
         for label, statistics in found.items():
             own = labels == label
             assert statistics.n == own.sum()
-            assert_allclose(statistics.by_abs_error.sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12)
+            assert_allclose(
+                statistics.orders["abs_error"].sum("sq_error"), np.sum((y - mean)[own] ** 2), rtol=1e-12
+            )
             assert_allclose(statistics.moments["std"].mean, std[own].mean(), rtol=1e-12)
             assert_allclose(statistics.moments["z"].variance(), ((y - mean) / std)[own].var(), rtol=1e-12)
-            assert_allclose(statistics.log_std, np.log(std[own]).sum(), rtol=1e-12)
+            assert_allclose(statistics.sums["log_std"], np.log(std[own]).sum(), rtol=1e-12)
 
     @pytest.mark.parametrize("law", ["gamma", "constant", "ties", "huge"])
     def test_a_group_is_a_sketch_of_its_samples(self, law):
-        from uq_tracking.statistics.labelled import STRATUM_BITS, LabelledSketches
-        from uq_tracking.statistics.regression import ORDERS, sketch_rows
+        from uq_tracking.statistics.group_tally import STRATUM_BITS, GroupTally
+        from uq_tracking.testing.statistics import sketch_statistics
 
         y, mean, std = predictions(law, 2000)
         codes = np.random.default_rng(1).integers(0, 3, 2000)
-        made = LabelledSketches(STRATUM_BITS, 4)
-        made.add(np.asarray(["x", "y", "z"]), codes, y, mean, std)
+        tally = GroupTally(REGRESSION, {"std_floor": None}, STRATUM_BITS, 4)
+        tally.add(np.asarray(["x", "y", "z"]), codes, {"target": y, "mean": mean, "std": std})
+        made = by_label(tally.tables())
         for code, label in enumerate("xyz"):
             own = codes == code
-            reference = sketch_rows(std[own], y[own], mean[own], bits=STRATUM_BITS)
-            for order in ORDERS:
-                one, other = (getattr(s, f"by_{order}") for s in (made.statistics[label], reference))
+            reference = sketch_statistics(y[own], mean[own], std[own], bits=STRATUM_BITS)
+            for order in REGRESSION.orders:
+                one, other = (s.orders[order] for s in (made[label], reference))
                 np.testing.assert_array_equal(one.key, other.key)
                 np.testing.assert_array_equal(one.width, other.width)
                 np.testing.assert_array_equal(one.count, other.count)
                 for payload, column in other.sums.items():
                     assert_allclose(one.sums[payload], column, rtol=1e-12)
-            joint = reference.joint_counts().coarsened(4)
-            np.testing.assert_array_equal(made.statistics[label].joint_counts().key, joint.key)
-            np.testing.assert_array_equal(made.statistics[label].joint_counts().count, joint.count)
+            joint = joint_counts(reference).coarsened(4)
+            np.testing.assert_array_equal(joint_counts(made[label]).key, joint.key)
+            np.testing.assert_array_equal(joint_counts(made[label]).count, joint.count)
 
     def test_a_stratum_is_scored_like_its_samples(self):
         y, mean, std = predictions(n=20_000)
         strata = np.where(y > 0, "above", "below")
         accumulator = uq.Accumulator()
         accumulator.update(y, mean, std, by=strata)
-        from uq_tracking.evaluation.regression import score
+        from uq_tracking.evaluation.scoring import score
 
         scores = score(accumulator.stratum_statistics["above"]).scores
         whole = uq.evaluate(y[y > 0], mean[y > 0], std[y > 0]).scores
@@ -411,14 +420,14 @@ class TestMaps:
         accumulator.update(*one)
         accumulator.update(*other)
         assert list(accumulator.cases) == [0, 1, 2, 3]
-        np.testing.assert_array_equal(accumulator.cases[3].mean, other[1][0])
+        np.testing.assert_array_equal(accumulator.cases[3].arrays["mean"], other[1][0])
 
     def test_chosen_ones_are_kept_over_batches(self):
         accumulator = uq.Accumulator(maps=[1, 7])
         for seed in range(2):
             accumulator.update(*self.batch(seed))
         assert list(accumulator.cases) == [1, 7]
-        np.testing.assert_array_equal(accumulator.cases[7].std, self.batch(1)[2][2])
+        np.testing.assert_array_equal(accumulator.cases[7].arrays["std"], self.batch(1)[2][2])
 
     def test_masked_places_are_nan_and_images_come_along(self):
         mask = np.zeros(self.shape, bool)
@@ -426,8 +435,8 @@ class TestMaps:
         accumulator = uq.Accumulator(maps=1)
         accumulator.update(*self.batch(), mask=mask, images=np.arange(5)[:, None, None] * np.ones(self.shape))
         case = accumulator.cases[0]
-        assert np.isnan(case.target[0]).all()
-        assert not np.isnan(case.target[1:]).any()
+        assert np.isnan(case.arrays["target"][0]).all()
+        assert not np.isnan(case.arrays["target"][1:]).any()
         assert case.image.shape == (16, 24)
 
     def test_a_batch_that_is_freed_later_is_copied(self):
@@ -436,7 +445,7 @@ class TestMaps:
         accumulator.update(*data)
         before = data[1][0].copy()
         data[1][:] = 0
-        np.testing.assert_array_equal(accumulator.cases[0].mean, before)
+        np.testing.assert_array_equal(accumulator.cases[0].arrays["mean"], before)
 
     def test_merged_streams_keep_the_first(self):
         one, other = uq.Accumulator(maps=3), uq.Accumulator(maps=3)
@@ -444,7 +453,7 @@ class TestMaps:
         other.update(*self.batch(1))
         one.merge(other)
         assert list(one.cases) == [0, 1, 2]
-        np.testing.assert_array_equal(one.cases[2].mean, self.batch(1)[1][0])
+        np.testing.assert_array_equal(one.cases[2].arrays["mean"], self.batch(1)[1][0])
 
     def test_flat_batches_have_no_pictures(self):
         assert counted(predictions(n=100)).cases == {}

@@ -47,7 +47,7 @@ def reports(law, n, seed=0):
     data = predictions(law, n, seed)
     if law not in ("tiny", "huge"):  # whose products leave float32's range
         data = tuple(column.astype(np.float32) for column in data)
-    return uq.evaluate(*data, method="exact"), uq.evaluate(*data, method="sketch")
+    return uq.evaluate(*data, statistics="exact"), uq.evaluate(*data, statistics="sketch")
 
 
 def bin_noise(n):
@@ -97,21 +97,21 @@ def test_the_bound_holds_whatever_the_data(law, n, seed):
 def test_stds_within_one_bucket_count_as_tied():
     y, mean, _ = predictions("gamma", 20_000)
     std = np.random.default_rng(0).uniform(1.0001, 1.0004, 20_000)
-    sketch = uq.evaluate(y, mean, std, method="sketch")
+    sketch = uq.evaluate(y, mean, std, statistics="sketch")
     assert sketch.undefined["spearman"].startswith("all standard deviations are equal (or closer")
-    constant = uq.evaluate(y, mean, np.ones(20_000), method="exact")
+    constant = uq.evaluate(y, mean, np.ones(20_000), statistics="exact")
     assert abs(sketch.scores["ause_rmse"] - constant.scores["ause_rmse"]) < 1e-4
 
 
 def test_the_report_states_its_accuracy():
     data = predictions(n=100)
-    assert "2^-11" in uq.evaluate(*data, method="sketch").provenance["accuracy"]
-    assert uq.evaluate(*data, method="exact").provenance["accuracy"].startswith("exact")
+    assert "2^-11" in uq.evaluate(*data, statistics="sketch").provenance["accuracy"]
+    assert uq.evaluate(*data, statistics="exact").provenance["accuracy"].startswith("exact")
 
 
 def test_more_bits_are_finer():
     data = predictions("independent", 50_000)
-    exact = uq.evaluate(*data, method="exact").scores["merci"]
+    exact = uq.evaluate(*data, statistics="exact").scores["merci"]
     errors = []
     for bits in (6, 11, 14):
         accumulator = uq.Accumulator(bits=bits)

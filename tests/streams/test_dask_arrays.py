@@ -37,14 +37,14 @@ class TestEvaluate:
         y, mean, std = data()
         y[0], mask = np.nan, np.zeros(SHAPE, bool)
         mask[5] = True
-        options = {"alpha": 0.9, "n_bins": 7, "std_floor": 0.2, "family": "laplace", "method": method}
+        options = {"alpha": 0.9, "n_bins": 7, "std_floor": 0.2, "family": "laplace", "statistics": method}
         loaded = uq.evaluate(y, mean, std, mask=mask, **options)
         chunked = uq.evaluate(*lazy((y, mean, std)), mask=mask, **options)
         assert_same_scores(chunked, loaded, rtol=1e-9)
         assert chunked.settings == loaded.settings
 
     def test_auto_is_a_sketch_for_many_samples(self, monkeypatch):
-        monkeypatch.setattr("uq_tracking.streams.dask_arrays.EXACT_LIMIT", 100)
+        monkeypatch.setattr("uq_tracking.statistics.collecting.EXACT_LIMIT", 100)
         assert uq.evaluate(*lazy(data())).provenance["statistics"] == "sketch"
         monkeypatch.undo()
         assert uq.evaluate(*lazy(data())).provenance["statistics"] == "exact"
@@ -55,9 +55,9 @@ class TestEvaluate:
             da.from_array(y, chunks=(7, 16, 12)),
             mean,
             da.from_array(std, chunks=(30, 4, 24)),
-            method="sketch",
+            statistics="sketch",
         )
-        assert_same_scores(chunked, uq.evaluate(y, mean, std, method="sketch"), rtol=1e-9)
+        assert_same_scores(chunked, uq.evaluate(y, mean, std, statistics="sketch"), rtol=1e-9)
 
     def test_nothing_is_loaded_whole(self):
         largest = []
@@ -67,7 +67,7 @@ class TestEvaluate:
             return block
 
         columns = [column.map_blocks(watch, meta=np.empty((0, 0, 0))) for column in lazy(data())]
-        uq.evaluate(*columns, method="sketch")
+        uq.evaluate(*columns, statistics="sketch")
         assert max(largest) == 7 * 16 * 12
 
     def test_outputs_of_one_model_are_computed_once(self):
@@ -79,7 +79,7 @@ class TestEvaluate:
 
         y = da.from_array(data()[0], chunks=(10, 16, 24))
         both = y.map_blocks(model, chunks=((2,), *y.chunks), new_axis=0, meta=np.empty((0, 0, 0, 0)))
-        uq.evaluate(y, both[0], both[1], method="sketch")
+        uq.evaluate(y, both[0], both[1], statistics="sketch")
         assert len(calls) == 3
 
     def test_xarray_on_dask(self):
@@ -96,9 +96,13 @@ class TestEvaluate:
 
 class TestLabels:
     def count(self, **labels):
+        from uq_tracking.evaluation.plan import Plan
+        from uq_tracking.settings import Settings
         from uq_tracking.streams.dask_arrays import count_dask
+        from uq_tracking.tasks import REGRESSION
 
-        return count_dask(*lazy(data()), method="sketch", **labels)
+        plan = Plan(REGRESSION, Settings(), statistics="sketch")
+        return count_dask(REGRESSION, lazy(data()), plan=plan, **labels)
 
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3
@@ -148,7 +152,7 @@ class TestBadInput:
         with pytest.raises(SettingsError, match="alpha is 3"):
             uq.evaluate(*lazy(data()), alpha=3)
         with pytest.raises(SettingsError, match="choose auto, exact or sketch"):
-            uq.evaluate(*lazy(data()), method="fast")
+            uq.evaluate(*lazy(data()), statistics="fast")
 
     def test_the_std_is_needed(self):
         with pytest.raises(SettingsError, match="y_std missing"):
@@ -192,7 +196,7 @@ def cluster(tmp_path_factory):
 
 def test_two_workers_of_which_one_dies_give_the_same_report(cluster, tmp_path):
     columns = data()
-    expected = uq.evaluate(*columns, method="sketch")
+    expected = uq.evaluate(*columns, statistics="sketch")
     before = set(cluster.scheduler_info()["workers"])
     marker = str(tmp_path / "died")
 
@@ -207,7 +211,7 @@ def test_two_workers_of_which_one_dies_give_the_same_report(cluster, tmp_path):
 
     y, mean, std = lazy(columns)
     y = da.concatenate([y[:14], y[14:].map_blocks(fragile, meta=np.empty((0, 0, 0)))])
-    report = uq.evaluate(y, mean, std, method="sketch")
+    report = uq.evaluate(y, mean, std, statistics="sketch")
     assert (tmp_path / "died").exists()
     assert_same_scores(report, expected, rtol=1e-9)
     cluster.wait_for_workers(2, timeout=60)

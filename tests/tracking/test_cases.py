@@ -7,7 +7,7 @@ import pytest
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.tracking.cases import cases, choose_cases
+from uq_tracking.tracking.cases import choose_cases
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,13 @@ def test_impossible_choice(shape, maps, match):
 def test_cases_are_cut_out_with_missing_truth_as_nan():
     target = np.arange(24.0).reshape(2, 1, 3, 4)
     predictions = Predictions(target, target + 1, np.ones_like(target), mask=target == 13)
-    images = np.arange(2)[:, None, None] * np.ones((2, 5, 5))
-    (case,) = cases(predictions, [1], images)
-    assert case.name == "1"
-    np.testing.assert_array_equal(case.mean, target[1, 0] + 1)
-    assert np.isnan(case.target[0, 1])
-    assert np.isfinite(np.delete(case.target.ravel(), 1)).all()
-    np.testing.assert_array_equal(case.image, np.ones((5, 5)))
+    case = predictions.case((1, 0))
+    np.testing.assert_array_equal(case.arrays["mean"], target[1, 0] + 1)
+    assert np.isnan(case.arrays["target"][0, 1])
+    assert np.isfinite(np.delete(case.arrays["target"].ravel(), 1)).all()
 
 
 def test_a_single_picture_is_one_case():
     target = np.ones((3, 4))
-    (case,) = cases(Predictions(target, target, target), [0], np.zeros((3, 4, 3)))
-    assert (case.name, case.target.shape, case.image.shape) == ("0", (3, 4), (3, 4, 3))
+    case = Predictions(target, target, target).case((), np.zeros((3, 4, 3)))
+    assert (case.arrays["target"].shape, case.image.shape) == ((3, 4), (3, 4, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,9 +50,11 @@ def log(
         typer.Option(help="Read in blocks, in constant memory; by default above ten million samples."),
     ] = None,
 ) -> None:
-    """Score a file of predictions and log it as a run."""
+    """Score a file of predictions and log it as a run: mean and std, or labels and class probabilities."""
+    from uq_tracking.files.classes import holds_classes, read_class_predictions
     from uq_tracking.streams.accumulator import Accumulator
-    from uq_tracking.tracking.log import log as log_run
+    from uq_tracking.tracking.log import log as log_regression
+    from uq_tracking.tracking.log import log_classification
 
     with shown_errors():
         options: dict[str, Any] = {
@@ -60,13 +63,18 @@ def log(
             "on_invalid": parse_policy(on_invalid),
         }
         scoring: dict[str, Any] = {"alpha": alpha, "n_bins": n_bins}
-        data = _read(files, parse_columns(columns), stream, options, scoring)
+        verb: Callable[..., Any]
+        named = parse_columns(columns)
+        if holds_classes(files, named):
+            with messages.status(f"reading {files}"):
+                data: Any = read_class_predictions(files, named, on_invalid=options["on_invalid"])
+            verb, scoring = log_classification, {"n_bins": n_bins}
+        else:
+            verb, data = log_regression, _read(files, named, stream, options, scoring)
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         with messages.status(f"scoring and logging to {to}"):
-            report = log_run(
-                data, run=to, method=method, split=split, figures=figures, strict=True, **scoring
-            )
+            report = verb(data, run=to, method=method, split=split, figures=figures, strict=True, **scoring)
         say(report)
         say(f"logged to {to}")
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
-from uq_tracking.tracking.cases import Case, Maps, cases, choose_cases
-from uq_tracking.tracking.publish import error_scale
+from uq_tracking.tasks import REGRESSION
+from uq_tracking.tracking.cases import Maps, choose_cases
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class _Seen:
     """A case of one run, reduced to the size of a picture."""
 
     run: ScoredRun
-    case: Case
+    name: str
     target: FloatArray
     mean: FloatArray
     error: FloatArray
@@ -126,7 +126,7 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
             )
             continue
         for case in _cases(run, predictions, maps):
-            seen.setdefault(case.case.name, []).append(case)
+            seen.setdefault(case.name, []).append(case)
     if maps != "auto" and not seen:
         raise SettingsError(f"maps={maps!r}, but no run stored predictions that could be drawn")
     drawn = tuple(_drawn(name, items, problems) for name, items in seen.items())
@@ -153,23 +153,24 @@ def _cases(run: ScoredRun, predictions: Predictions, maps: Maps) -> Iterator[_Se
     chosen = choose_cases(predictions.shape, maps)
     if maps == "auto":
         chosen = chosen[:AUTO_CASES]
-    scale = error_scale(run.report)
-    for case in cases(predictions, chosen):
-        yield _reduced(run, case, scale)
+    shape, scale = predictions.shape, REGRESSION.map_options(run.report)["scale"]
+    for number in chosen:
+        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        yield _reduced(run, str(number), predictions.case(place).arrays, scale)
 
 
-def _reduced(run: ScoredRun, case: Case, scale: float) -> _Seen:
+def _reduced(run: ScoredRun, name: str, case: Mapping[str, Any], scale: float) -> _Seen:
     from uq_tracking.figures.overlay import reduced
 
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(case.mean.astype(np.float64) - case.target)
-        uncertainty = scale * case.std.astype(np.float64)
+        error = np.abs(case["mean"].astype(np.float64) - case["target"])
+        uncertainty = scale * case["std"].astype(np.float64)
     known = np.isfinite(error)
     return _Seen(
         run,
-        case,
-        target=reduced(case.target),
-        mean=reduced(case.mean),
+        name,
+        target=reduced(case["target"]),
+        mean=reduced(case["mean"]),
         error=reduced(error),
         uncertainty=reduced(uncertainty),
         scale=scale,

@@ -16,8 +16,8 @@ from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, leave_out
 from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
-from uq_tracking.statistics.pools import Pools
 
 MANY_RUNS = 3
 """From so many runs of both methods on, their spread tells more of the methods than the groups do."""
@@ -88,7 +88,7 @@ def paired_groups(
     problems: list[str] = []
     if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
         return PairedGroups(), problems
-    tables: dict[str, Pools] = {}
+    tables: dict[str, GroupTables] = {}
     for run in runs:
         if run.report.intervals:
             found = _tables(run, problems)
@@ -108,7 +108,7 @@ def paired_groups(
     return PairedGroups(left, seed), problems
 
 
-def _tables(run: ScoredRun, problems: list[str]) -> Pools | None:
+def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
     """Statistics of the run's groups; None where they are not stored or cannot be read."""
     statistics: Any = run.report.statistics
     if statistics is None and run.logged is not None:
@@ -120,12 +120,12 @@ def _tables(run: ScoredRun, problems: list[str]) -> Pools | None:
             problems.append(f"No paired differences for {run.label}: {error}.")
             return None
     groups = getattr(statistics, "groups", None)
-    return groups if isinstance(groups, Pools) and len(groups) >= FEWEST_GROUPS else None
+    return groups if isinstance(groups, GroupTables) and len(groups) >= FEWEST_GROUPS else None
 
 
 def _common(
-    runs: Mapping[str, ScoredRun], tables: Mapping[str, Pools], problems: list[str]
-) -> dict[str, Pools]:
+    runs: Mapping[str, ScoredRun], tables: Mapping[str, GroupTables], problems: list[str]
+) -> dict[str, GroupTables]:
     """The tables of the runs that were scored on the groups and the targets of the first one."""
     if not tables:
         return {}

@@ -12,7 +12,7 @@ from uq_tracking.curves.spec import Columns, curve, percent
 from uq_tracking.metrics.classification import equal_width_bins, sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 COVERAGES = np.arange(1, 101) / 100
 """Share of the samples that are decided, the most confident first."""
@@ -41,7 +41,7 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     draw="uq_tracking.figures.classification.class_reliability",
     figure="reliability",
 )
-def reliability(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """Accuracy against confidence in the bins that hold samples."""
     bins = equal_width_bins(statistics, settings.n_bins)
     filled = bins.count > 0
@@ -61,7 +61,7 @@ def reliability(statistics: ClassificationStatistics, settings: Settings) -> Col
     draw="uq_tracking.figures.classification.class_sparsification",
     figure="sparsification",
 )
-def brier_of_the_rest(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
     """Brier score of the samples that remain, for the entropy, the oracle and a random order."""
     numbers = sparsification_brier(statistics)
     return {
@@ -84,7 +84,7 @@ def brier_of_the_rest(statistics: ClassificationStatistics, settings: Settings) 
     steps=percent("fraction"),
     reference=(0.0,),
 )
-def sparsification_error_brier(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Columns:
     """How far the Brier score of the samples of least entropy lies above that of the oracle."""
     numbers = sparsification_brier(statistics)
     return {"fraction": FRACTIONS, "error": numbers.model - numbers.oracle}
@@ -103,9 +103,9 @@ def sparsification_error_brier(statistics: ClassificationStatistics, settings: S
     draw="uq_tracking.figures.classification.risk_coverage",
     figure="risk_coverage",
 )
-def risk_coverage(statistics: ClassificationStatistics, settings: Settings) -> Columns:
+def risk_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Error rate of the most confident samples, by how many of them are decided."""
     n = statistics.n
     decided = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
-    correct = statistics.by_doubt.cumulative("correct", decided) / decided
+    correct = statistics.orders["one_minus_confidence"].cumulative("correct", decided) / decided
     return {"coverage": COVERAGES, "risk": np.maximum(1 - correct, 0.0)}

@@ -15,7 +15,8 @@ from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.regression import joint_within
+from uq_tracking.statistics.statistics import Statistics
 
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
@@ -37,7 +38,7 @@ NOMINAL = "Nominal coverage of the central interval"
     steps=percent("fraction"),
     reference=(0.0,),
 )
-def sparsification_error_rmse(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """How far the RMSE of the least uncertain samples lies above that of the oracle."""
     return _gap(statistics, "sq_error")
 
@@ -55,12 +56,12 @@ def sparsification_error_rmse(statistics: RegressionStatistics, settings: Settin
     draw="uq_tracking.figures.ranking.sparsification",
     figure="sparsification",
 )
-def sparsification_rmse(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE of the samples that remain, for the uncertainty, the oracle and a random order."""
     return _remaining(statistics, "sq_error")
 
 
-def _remaining(statistics: RegressionStatistics, payload: str) -> Columns:
+def _remaining(statistics: Statistics, payload: str) -> Columns:
     numbers = sparsification(statistics, payload)
     return {
         "fraction": numbers.fraction,
@@ -70,7 +71,7 @@ def _remaining(statistics: RegressionStatistics, payload: str) -> Columns:
     }
 
 
-def _gap(statistics: RegressionStatistics, payload: str) -> Columns:
+def _gap(statistics: Statistics, payload: str) -> Columns:
     numbers = sparsification(statistics, payload)
     return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
 
@@ -91,7 +92,7 @@ def _gap(statistics: RegressionStatistics, payload: str) -> Columns:
     draw="uq_tracking.figures.curves.calibration",
     figure="calibration",
 )
-def calibration(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
     observed = quantile_shares(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n)
@@ -117,7 +118,7 @@ def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tupl
     reference=(0.0,),
     settings=("family",),
 )
-def coverage_error(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """By how much the central intervals cover more than they promise."""
     return {"nominal": LEVELS, "error": coverage_at(statistics, settings, LEVELS) - LEVELS}
 
@@ -138,7 +139,7 @@ def coverage_error(statistics: RegressionStatistics, settings: Settings) -> Colu
     draw="uq_tracking.figures.curves.reliability",
     figure="reliability",
 )
-def reliability(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the standard deviation that is claimed, in bins of equal count."""
     require_variance(settings)
     bins = equal_count_bins(statistics, settings.n_bins)
@@ -170,7 +171,7 @@ def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, flo
     limits=practical_limits,
     draw="uq_tracking.figures.ranking.n_merci_by_alpha",
 )
-def n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
     """n-MeRCI at each share of the errors to cover, where it is defined."""
     values = []
     for alpha in ALPHAS.tolist():
@@ -198,7 +199,7 @@ def n_merci_by_alpha(statistics: RegressionStatistics, settings: Settings) -> Co
     settings=("family",),
     draw="uq_tracking.figures.curves.coverage",
 )
-def coverage(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""
     observed = coverage_at(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n)
@@ -218,11 +219,11 @@ def coverage(statistics: RegressionStatistics, settings: Settings) -> Columns:
     settings=("family",),
     draw="uq_tracking.figures.curves.pit_histogram",
 )
-def pit_histogram(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
     edges = np.linspace(0, 1, PIT_BINS + 1)
     quantiles = family_of(settings).quantile(edges[1:-1])
-    inner = statistics.by_z.position(quantiles, side="left") / statistics.n
+    inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     return {
         "center": (edges[1:] + edges[:-1]) / 2,
@@ -242,7 +243,7 @@ def pit_histogram(statistics: RegressionStatistics, settings: Settings) -> Colum
     steps=percent("fraction"),
     reference=(0.0,),
 )
-def sparsification_error_mae(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
     """How far the MAE of the least uncertain samples lies above that of the oracle."""
     return _gap(statistics, "abs_error")
 
@@ -257,7 +258,7 @@ def sparsification_error_mae(statistics: RegressionStatistics, settings: Setting
     score="ause_mae",
     steps=percent("fraction"),
 )
-def sparsification_mae(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     """MAE of the samples that remain, for the uncertainty, the oracle and a random order."""
     return _remaining(statistics, "abs_error")
 
@@ -274,8 +275,8 @@ def sparsification_mae(statistics: RegressionStatistics, settings: Settings) -> 
     draw="uq_tracking.figures.density.error_vs_std",
     figure="error_vs_std",
 )
-def error_vs_std(statistics: RegressionStatistics, settings: Settings) -> Columns:
+def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     """Number of samples in each cell of std and absolute error; no function of one variable."""
-    cells = statistics.joint_within(HISTOGRAM_CELLS)
+    cells = joint_within(statistics, HISTOGRAM_CELLS)
     columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
     return {**columns, "count": cells.count.astype(float)}

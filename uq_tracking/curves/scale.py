@@ -9,8 +9,8 @@ from uq_tracking.families import GAUSSIAN, family_of
 from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
 from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
 from uq_tracking.statistics.scaling import coarsened, scaled
+from uq_tracking.statistics.statistics import Statistics
 
 SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
 """Proper scores that are swept, under the declared family and under the priors."""
@@ -21,7 +21,7 @@ BITS = 8
 uniform distribution, which jump, three."""
 
 
-def scale_sweep(statistics: RegressionStatistics, settings: Settings) -> Curve:
+def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     """Each proper score as all standard deviations are multiplied by 10^-1 ... 10^1.
 
     The gap between a score at factor 1 and at its best factor is what a plain rescaling would gain; what remains is

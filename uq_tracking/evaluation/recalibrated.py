@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uq_tracking import plugins
-from uq_tracking.curves import Curve
-from uq_tracking.curves.spec import RECALIBRATED
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.curves.curve import Curve
+from uq_tracking.curves.regression import wilson_band
+from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
-from uq_tracking.evaluation.crossfit import Bench, Outcome, Score, regression, rows_of
-from uq_tracking.inputs import Predictions
-from uq_tracking.recalibration.base import Recalibration, Recalibrator
-from uq_tracking.recalibration.fitting import find_recalibrator, statistics_of
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.families import FloatArray, ShapedSettings, Standard
+from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
+from uq_tracking.recalibration.fitting import find_recalibrator
+from uq_tracking.report import Report
 from uq_tracking.settings import Settings
-
-if TYPE_CHECKING:
-    from uq_tracking.report import Report
+from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks import Samples, task_of
+from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
@@ -28,43 +35,58 @@ FITTED_OBJECT = "fitted object"
 BY_GROUPS = "cross-fitted in two halves by groups"
 AT_RANDOM = "cross-fitted in two random halves"
 
+ONE_GROUP = "cross-fitting needs two groups at least; pass a second set as calibration="
+_PER_HALF = "the halves have distributions of their own"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One method: the parameters to use from now on, and the report after it on unseen data."""
+
+    fitted: Recalibration
+    after: Report
+    halves: Sequence[Recalibration] = ()
+
 
 def add_recalibration(
     report: Report,
     calibration: Any,
     recalibration: str | Iterable[str] | None = None,
     *,
-    score: Score,
+    metrics: Sequence[Metric],
     settings: Settings,
-    predictions: Predictions | None = None,
+    data: Any = None,
     seed: int = 0,
 ) -> Report:
     """The report with scores and curves after recalibration; arguments as for ``evaluate``.
 
-    ``score`` makes a report of statistics. Without ``predictions``, exact statistics in the report are enough; the
-    halves of a cross-fit are then random.
+    Without ``data``, exact regression statistics in the report are enough; the halves of a cross-fit are then random.
 
     Raises
     ------
     SettingsError
-        An unknown method, one for classification, or methods named twice.
+        An unknown method, one for another task, or methods named twice.
     RecalibrationError
         Neither predictions nor exact statistics are there. What a method cannot be fitted to becomes an entry with
         the reason instead, and a warning.
     """
-    bench = Bench(rows_of(report, predictions), score, settings, report.provenance.get("digest"), seed)
-    how, outcomes = _plan(bench, calibration, recalibration)
+    statistics = report.statistics
+    if statistics is None:
+        raise RecalibrationError("the report holds no statistics; read it with Report.from_npz")
+    samples = task_of(report).samples(statistics, data)
+    bench = _Bench(report, samples, tuple(metrics), settings, seed)
+    how, outcomes = bench.plan(calibration, recalibration, data)
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
-    for name, make in outcomes:
+    for name, find in outcomes:
         try:
-            outcome = make()
+            outcome = find()
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
             warnings.warn(f"{name} has no scores after it: {refusal}", TrackingWarning, stacklevel=3)
             continue
-        entries[name] = method_entry(how, outcome)
-        curves = curves or curves_after(outcome.after)
+        entries[name] = _entry(how, outcome)
+        curves = curves or _curves_after(outcome.after)
     return replace(
         report,
         recalibration={"schema": SCHEMA, "methods": entries},
@@ -72,24 +94,104 @@ def add_recalibration(
     )
 
 
-def _plan(
-    bench: Bench, calibration: Any, recalibration: str | Iterable[str] | None
-) -> tuple[str, list[tuple[str, Callable[[], Outcome]]]]:
-    """How the parameters come about, and for each method the function that makes its outcome."""
-    given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
-    if (given or names) and recalibration is not None:
-        raise SettingsError("calibration names the methods already; leave recalibration= out")
-    if given:
-        return FITTED_OBJECT, [(item.method, partial(bench.applied, regression(item))) for item in given]
-    methods = _regression_methods(names or recalibration or "std_scaling")
-    if calibration is True or names:
-        how = AT_RANDOM if bench.data.codes is None else BY_GROUPS
-        return how, [(method.name, partial(bench.cross_fitted, method)) for method in methods]
-    statistics, about = statistics_of(calibration)
-    digest = about.get("digest")
-    return SECOND_SET, [
-        (method.name, partial(bench.fitted, method, statistics, digest)) for method in methods
-    ]
+@dataclass(frozen=True)
+class _Bench:
+    """Samples to recalibrate, and how they are scored."""
+
+    before: Report
+    samples: Samples
+    metrics: tuple[Metric, ...]
+    settings: Settings
+    seed: int
+
+    def plan(
+        self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
+    ) -> tuple[str, list[tuple[str, Callable[[], Outcome]]]]:
+        """How the parameters come about, and for each method the function that finds its outcome."""
+        given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
+        if (given or names) and recalibration is not None:
+            raise SettingsError("calibration names the methods already; leave recalibration= out")
+        if given:
+            return FITTED_OBJECT, [(item.method, partial(self._applied, item)) for item in given]
+        task = task_of(self.before)
+        methods = _methods(task.name, names or recalibration or task.recalibration)
+        if calibration is True or names:
+            how = AT_RANDOM if self.samples.codes is None else BY_GROUPS
+            return how, [(method.name, partial(self._cross_fitted, method)) for method in methods]
+        fit = task.second_set(calibration, data, self.settings)
+        return SECOND_SET, [(method.name, partial(self._second, fit, method)) for method in methods]
+
+    def _second(self, fit: Fit, method: Recalibrator) -> Outcome:
+        return self._applied(fit(method))
+
+    def _applied(self, fitted: Recalibration) -> Outcome:
+        return Outcome(fitted, self._after([(self.samples, fitted)], fitted))
+
+    def _after(self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None) -> Report:
+        """The report of parts, each after its own recalibration; ``like`` tells the distribution they have then."""
+        shape = like.shape if isinstance(like, RegressionRecalibration) else None
+        settings = self.settings if shape is None else _shaped(self.settings, shape)
+        return score(self._statistics(parts), settings, self.metrics)
+
+    def _statistics(self, parts: Sequence[tuple[Samples, Recalibration]]) -> Statistics:
+        known = self.before.statistics
+        if known is None:
+            raise RecalibrationError("the report holds no statistics")
+        blocks = (rows for samples, fitted in parts for rows in samples.recalibrated(fitted))
+        left_out = {
+            name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
+        }
+        if known.kind == "sketch":
+            builder = Builder(known.layout, known.facts)
+            for rows in blocks:
+                builder.add(rows)
+            made = Statistics.of(
+                known.layout, builder.finish(), bits=builder.bits, counts=left_out, facts=known.facts
+            )
+        else:
+            columns = list(blocks)
+            if not columns:
+                raise RecalibrationError("a half holds no samples; pass more data")
+            rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
+            parts_known = known.parts if "target" in known.moments and "target" not in rows else None
+            made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
+        target: dict[str, Moments] = {"target": known.moments["target"]} if "target" in known.moments else {}
+        return replace(made, moments={**made.moments, **target})
+
+    def _cross_fitted(self, method: Recalibrator) -> Outcome:
+        """Recalibrate each half with parameters fitted on the other, and score all of it together."""
+        side = halves(self.samples, self.seed)
+        parts = [self.samples.part(side == half) for half in (0, 1)]
+        if not all(part.n for part in parts):
+            raise RecalibrationError(ONE_GROUP)
+        fits = [part.fit(method, self.settings) for part in parts]
+        unseen = list(zip(parts, fits[::-1], strict=True))
+        if not isinstance(fits[0], RegressionRecalibration) or fits[0].shape is None:
+            after = self._after(unseen, None)
+        else:
+            own = [self._after([pair], pair[1]) for pair in unseen]
+            pooled = score(self._statistics(unseen), _shaped(self.settings, _PerHalf()), self.metrics)
+            after = _joined(pooled, own)
+        whole = self.samples.fit(method, self.settings)
+        digest = self.before.provenance.get("digest")
+        fitted = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
+        return Outcome(fitted, after, fits)
+
+
+def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
+    """Half (0 or 1) of each sample; whole groups where there are any, so that what belongs together stays so."""
+    codes = samples.codes
+    if codes is None:
+        return two_halves(samples.n, seed)
+    used, place = np.unique(codes, return_inverse=True)
+    return two_halves(len(used), seed)[place]
+
+
+def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:
+    """Half (0 or 1) of each of some items, drawn at random."""
+    side = np.zeros(items, dtype=np.int8)
+    side[np.random.default_rng(seed).permutation(items)[: items // 2]] = 1
+    return side
 
 
 def _all_of(value: Any, kind: type[Any]) -> list[Any]:
@@ -101,17 +203,22 @@ def _all_of(value: Any, kind: type[Any]) -> list[Any]:
     return []
 
 
-def _regression_methods(names: str | Iterable[str]) -> list[Recalibrator]:
+def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
     methods = [find_recalibrator(name) for name in ([names] if isinstance(names, str) else names)]
     for method in methods:
-        if method.task != "regression":
-            raise SettingsError(
-                f"{method.name} recalibrates a {method.task}; choose a method for mean and std"
-            )
+        if method.task != task:
+            raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method of a {task}")
     return methods
 
 
-def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
+def _shaped(settings: Settings, shape: Standard) -> Settings:
+    """Settings under the recalibrated distribution, which has a shape of its own."""
+    return ShapedSettings(
+        **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
+    )
+
+
+def _entry(how: str, outcome: Outcome) -> dict[str, Any]:
     """One method of ``Report.recalibration``, as plain values."""
     after = outcome.after
     entry: dict[str, Any] = {
@@ -119,7 +226,7 @@ def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
         "scalars": outcome.fitted.scalars(),
         "scores": dict(after.scores),
         "undefined": dict(after.undefined),
-        "curves": {name: curve.to_dict() for name, curve in _shown_again(after).items()},
+        "curves": {name: curve.to_dict() for name, curve in _kept_curves(after).items()},
         "recalibration": outcome.fitted.to_dict(),
     }
     if outcome.halves:
@@ -127,17 +234,63 @@ def method_entry(how: str, outcome: Outcome) -> dict[str, Any]:
     return entry
 
 
-def curves_after(after: Report) -> dict[str, Curve]:
+def _kept_curves(after: Report) -> dict[str, Curve]:
+    """Curves that a report holds after a recalibration too."""
+    found = {}
+    for name, curve in after.curves.items():
+        spec = spec_of(name, after.task)
+        if spec is not None and spec.recalibrated:
+            found[name] = curve
+    return found
+
+
+def _curves_after(after: Report) -> dict[str, Curve]:
     """The curves after recalibration, under the names that a report has them by."""
     return {
         name + RECALIBRATED: replace(
             curve, name=name + RECALIBRATED, title=f"{curve.title} after recalibration", score=None
         )
-        for name, curve in _shown_again(after).items()
+        for name, curve in _kept_curves(after).items()
     }
 
 
-def _shown_again(after: Report) -> dict[str, Curve]:
-    """Curves that are declared to be of interest after a recalibration too."""
-    specs = plugins.curves(after.task)
-    return {name: c for name, c in after.curves.items() if name in specs and specs[name].recalibrated}
+class _PerHalf(Standard):
+    """Stands for two distributions at once: a metric that asks for it is computed on each half instead."""
+
+    name = "per half"
+    pdf_square_integral = float("nan")
+
+    def cdf(self, z: FloatArray) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+    def quantile(self, p: FloatArray) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+    def pdf(self, z: FloatArray) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
+        raise Undefined(_PER_HALF)
+
+
+def _joined(pooled: Report, own: Sequence[Report]) -> Report:
+    """The pooled report, with the halves' mean for what needs a half's own distribution, weighted by samples."""
+    sizes = [report.counts["n"] for report in own]
+    scores, undefined = dict(pooled.scores), {}
+    for key, reason in pooled.undefined.items():
+        reasons = [report.undefined[key] for report in own if key in report.undefined]
+        if reason == _PER_HALF and not reasons:
+            scores[key] = float(np.average([report.scores[key] for report in own], weights=sizes))
+        else:
+            undefined[key] = reasons[0] if reason == _PER_HALF else reason
+    curves = dict(pooled.curves)
+    if all("calibration" in report.curves for report in own):
+        curves["calibration"] = _joined_calibration([report.curves["calibration"] for report in own], sizes)
+    return replace(pooled, scores=scores, undefined=undefined, curves=curves)
+
+
+def _joined_calibration(own: Sequence[Curve], sizes: Sequence[int]) -> Curve:
+    """Shares add up over the halves."""
+    observed = np.average([curve.columns["observed"] for curve in own], axis=0, weights=sizes)
+    low, high = wilson_band(observed, sum(sizes))
+    return replace(own[0], columns={**own[0].columns, "observed": observed, "low": low, "high": high})

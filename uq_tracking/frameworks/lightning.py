@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from uq_tracking import Accumulator
 from uq_tracking.errors import (
     EmptyInputError,
     InputTypeError,
@@ -23,9 +22,11 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
-from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
+from uq_tracking.streams.accumulator import BatchAccumulator, accumulator_of
+from uq_tracking.tasks import task_of
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
 from uq_tracking.tracking.resolve import targets_of
@@ -38,7 +39,8 @@ OnInvalid = Literal["skip", "drop", "raise"]
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 _STEPS = {"validate": "validation_step", "test": "test_step"}
-_ARGUMENTS = ("y_true", "y_pred", "y_std")
+KEYS = {"regression": ("target", "mean", "std"), "classification": ("labels", "probs")}
+"""Entries of what a step returns, by task."""
 
 
 class UncertaintyCallback:
@@ -60,10 +62,14 @@ class UncertaintyCallback:
     Parameters
     ----------
     read : callable, optional
-        Takes what the step returned and the batch, and returns ``(target, mean, std)``, a `Predictions`, or a dict of
-        the arguments of ``Accumulator.update``: ``y_true``, ``y_pred``, ``y_std``, ``mask``, ``groups`` ...
-    keys : three str
-        Without ``read``: the entries for target, mean and std of the dict that the step returns.
+        Takes what the step returned and the batch, and returns ``(target, mean, std)``, or ``(labels, probs)``;
+        predictions; or a dict of the arguments of the accumulator's ``update``: ``y_true``, ``y_pred``, ``y_std``,
+        ``mask``, ``groups`` ...
+    keys : sequence of str, optional
+        Without ``read``: the entries of the dict that the step returns; by default ``target``, ``mean``, ``std``, or
+        ``labels``, ``probs``.
+    task : {"regression", "classification"}
+        What the model predicts: means and standard deviations, or class probabilities.
     splits : mapping
         Which of the stages ``"validate"`` and ``"test"`` are scored, and their split in names. With several data
         loaders ``_0``, ``_1`` ... is added.
@@ -75,7 +81,7 @@ class UncertaintyCallback:
     method, run, figures, tags, strict
         As for `log`; ``run`` replaces the trainer's loggers.
     statistics : {"sketch", "exact"}
-        `Accumulator`'s ``method``, a word that here names the uncertainty method.
+        As for `Accumulator`.
     **options
         As for `Accumulator`: ``unit``, ``alpha``, ``n_bins``, ``maps`` ...
 
@@ -111,7 +117,8 @@ class UncertaintyCallback:
         self,
         *,
         read: Callable[[Any, Any], Any] | None = None,
-        keys: Sequence[str] = ("target", "mean", "std"),
+        keys: Sequence[str] | None = None,
+        task: Literal["regression", "classification"] = "regression",
         splits: Mapping[Stage, str] | None = None,
         step: Literal["epoch", "global_step"] = "epoch",
         on_invalid: OnInvalid = "skip",
@@ -124,9 +131,12 @@ class UncertaintyCallback:
         **options: Any,
     ) -> None:
         self.splits = {"validate": "val", "test": "test"} if splits is None else dict(splits)
-        _check(keys, self.splits, step, on_invalid)
-        options["method"] = statistics
-        Accumulator(**options)  # checks them
+        self.task = task_of(task)
+        keys = KEYS[task] if keys is None else keys
+        _check(keys, len(KEYS[task]), self.splits, step, on_invalid)
+        options["statistics"] = statistics
+        self._kind: Any = accumulator_of(self.task)
+        self._kind(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.run, self.options = run, options
         self.logging: dict[str, Any] = {
@@ -136,9 +146,9 @@ class UncertaintyCallback:
             "figures": figures,
             "every_rank": True,  # the trainer knows which process logs
         }
-        self._keys_of_scores = [metric.key for metric in select("regression", options.get("metrics"))]
-        self._counting: list[Accumulator] = []
-        self._last: dict[str, Accumulator] = {}
+        self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
+        self._counting: list[BatchAccumulator] = []
+        self._last: dict[str, BatchAccumulator] = {}
         """The last epoch of every split of a fit."""
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -193,15 +203,16 @@ class UncertaintyCallback:
         count = len(batches) if isinstance(batches, Sequence) else 1
         self._counting = [self._accumulator() for _ in range(count)] if stage in self.splits else []
 
-    def _accumulator(self) -> Accumulator:
+    def _accumulator(self) -> BatchAccumulator:
         """Bad values are left out and counted, so that all ranks learn of those of one."""
-        return Accumulator(**self.options, on_invalid="drop")
+        made: BatchAccumulator = self._kind(**self.options, on_invalid="drop")
+        return made
 
     def _count(self, stage: Stage, outputs: Any, batch: Any, dataloader: int) -> None:
         if stage not in self.splits:
             return
         found = _by_keys(outputs, self.keys, stage) if self.read is None else self.read(outputs, batch)
-        self._counting[dataloader].update(**_arguments(found))
+        self._counting[dataloader].update(**_arguments(found, self.task.predictions.arguments))
 
     def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
         counted, self._counting = self._counting, []
@@ -216,7 +227,7 @@ class UncertaintyCallback:
             if report is not None:
                 self._publish(report, accumulator, split, trainer)
 
-    def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
+    def _scored(self, accumulator: BatchAccumulator, split: str, trainer: Any) -> Report | None:
         """The report, or None and a warning when there is nothing to score; the same on all ranks."""
         try:
             report = accumulator.compute(intervals=False)  # these come with the final log
@@ -239,7 +250,7 @@ class UncertaintyCallback:
         named = {scalar_name(key, split): value for key, value in scores.items()}
         pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
 
-    def _publish(self, report: Report, accumulator: Accumulator, split: str, trainer: Any) -> None:
+    def _publish(self, report: Report, accumulator: BatchAccumulator, split: str, trainer: Any) -> None:
         if trainer.state.fn == "fit":
             self._last[split] = accumulator
             self._log_step(report, split, trainer)
@@ -263,7 +274,7 @@ class UncertaintyCallback:
                 name = type(logger).__name__
                 self._warn(trainer, f"{name} did not take the scores. {type(error).__name__}: {error}")
 
-    def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **logging: Any) -> None:
+    def _log_all(self, accumulator: BatchAccumulator, split: str, trainer: Any, **logging: Any) -> None:
         if not _logs(trainer):
             return
         known, others = self._destinations(trainer)
@@ -287,9 +298,9 @@ class UncertaintyCallback:
             warnings.warn(message, TrackingWarning, stacklevel=2)
 
 
-def _check(keys: Sequence[str], splits: Mapping[Any, str], step: str, on_invalid: str) -> None:
-    if isinstance(keys, str) or len(keys) != 3:
-        raise SettingsError(f"keys is {keys!r}; name three entries: target, mean and std")
+def _check(keys: Sequence[str], number: int, splits: Mapping[Any, str], step: str, on_invalid: str) -> None:
+    if isinstance(keys, str) or len(keys) != number:
+        raise SettingsError(f"keys is {keys!r}; name {number} entries, the truth first")
     if set(splits) - {"validate", "test"}:
         raise SettingsError(f"splits is {splits!r}; its keys are the stages 'validate' and 'test'")
     for split in splits.values():
@@ -307,21 +318,21 @@ def _by_keys(outputs: Any, keys: tuple[str, ...], stage: Stage) -> tuple[Any, ..
         f"a dict of {sorted(map(str, outputs))}" if isinstance(outputs, Mapping) else type(outputs).__name__
     )
     raise InputTypeError(
-        f"{_STEPS[stage]} returned {found}, which lacks target, mean and std under {', '.join(map(repr, keys))}; "
+        f"{_STEPS[stage]} returned {found}, which lacks {', '.join(map(repr, keys))}; "
         "return a dict with them, name its entries with keys=, or pass read="
     )
 
 
-def _arguments(found: Any) -> dict[str, Any]:
-    if isinstance(found, Predictions):
-        return {"y_true": found}
+def _arguments(found: Any, names: Sequence[str]) -> dict[str, Any]:
+    if isinstance(found, PredictionsBase):
+        return {names[0]: found}
     if isinstance(found, Mapping):
         return dict(found)
-    if isinstance(found, tuple | list) and len(found) == 3:
-        return dict(zip(_ARGUMENTS, found, strict=True))
+    if isinstance(found, tuple | list) and len(found) == len(names):
+        return dict(zip(names, found, strict=True))
     raise InputTypeError(
-        f"read returned {type(found).__name__}; return (target, mean, std), a Predictions, or a dict of arguments of "
-        "Accumulator.update"
+        f"read returned {type(found).__name__}; return ({', '.join(names)}), predictions, or a dict of arguments of "
+        "the accumulator's update"
     )
 
 

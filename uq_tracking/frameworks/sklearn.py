@@ -1,4 +1,4 @@
-"""Ask scikit-learn estimators for a mean and a standard deviation, and score or log these."""
+"""Ask scikit-learn estimators for a mean and a std, or for class probabilities, and score or log these."""
 
 # ruff: noqa: N803, N806  (X is scikit-learn's own name)
 
@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.evaluation.regression import evaluate
 from uq_tracking.report import Report
-from uq_tracking.tracking.log import log
+from uq_tracking.tracking.log import log, log_classification
+from uq_tracking.verbs import evaluate, evaluate_classification
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -103,6 +103,31 @@ def predict(estimator: Any, X: Any) -> Prediction:
     raise SettingsError(f"{type(inner).__name__} predicts no uncertainty; {_CURE}")
 
 
+def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
+    """Class indices of ``y``, shape (n,), and an estimator's probabilities, shape (n, C), in ``classes_`` order.
+
+    Raises
+    ------
+    SettingsError
+        The estimator has no ``predict_proba``.
+    InvalidValueError
+        ``y`` holds a class that the estimator was not fitted to.
+    """
+    if not hasattr(estimator, "predict_proba"):
+        raise SettingsError(
+            f"{type(estimator).__name__} predicts no probabilities; wrap it in "
+            "CalibratedClassifierCV, or fit it with probability=True"
+        )
+    classes, truth = np.asarray(estimator.classes_), np.asarray(y)
+    labels = np.searchsorted(classes, truth).clip(max=len(classes) - 1)
+    unknown = truth[classes[labels] != truth]
+    if len(unknown):
+        raise InvalidValueError(
+            f"y holds {len(unknown)} labels of a class that the estimator was not fitted to (first: {unknown[0]!r})"
+        )
+    return labels, np.asarray(estimator.predict_proba(X))
+
+
 @overload
 def evaluate_estimator(estimator: Any, X: Any, y: Any, *, outputs: None = ..., **options: Any) -> Report: ...
 
@@ -119,17 +144,20 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Parameters
     ----------
     estimator, X
-        As for `predict`.
+        As for `predict`; or a classifier with ``predict_proba``.
     y : array, shape (n,) or (n, outputs)
-        Truth. Several outputs are pooled unless ``outputs=`` names them.
+        Truth. Several outputs are pooled unless ``outputs=`` names them. Of a classifier, its classes.
     **options
-        As for `evaluate`.
+        As for `evaluate`, or for a classifier as for `evaluate_classification`.
 
     Returns
     -------
     Report
         With ``outputs``, `Reports`: one by output.
     """
+    if _classifies(estimator):
+        classes: Report | Reports = evaluate_classification(*class_predictions(estimator, X, y), **options)
+        return classes
     found: Report | Reports = evaluate(y, *predict(estimator, X), **options)
     return found
 
@@ -167,8 +195,16 @@ def log_estimator(
         With ``outputs``, `Reports`: one by output.
     """
     name = method or type(_final(estimator)).__name__
+    if _classifies(estimator):
+        return log_classification(*class_predictions(estimator, X, y), method=name, **options)
     found: Report | Reports = log(y, *predict(estimator, X), method=name, **options)
     return found
+
+
+def _classifies(estimator: Any) -> bool:
+    from sklearn.base import is_classifier
+
+    return not isinstance(estimator, tuple | list) and bool(is_classifier(estimator))
 
 
 def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:

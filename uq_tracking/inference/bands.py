@@ -8,31 +8,32 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.curves import Curve, CurveSpec
-from uq_tracking.inference.leave_out import FEWEST_GROUPS, empty_statistics, set_weights
+from uq_tracking.inference.leave_out import FEWEST_GROUPS, set_weights
 from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
-from uq_tracking.statistics.pools import Pools
+from uq_tracking.statistics.statistics import resampled
 
 
 def banded(
-    curves: dict[str, Curve], tables: Pools, settings: Settings, level: float = 0.95
+    curves: dict[str, Curve], tables: GroupTables, settings: Settings, level: float = 0.95
 ) -> dict[str, Curve]:
     """The curves, those that are declared with a ceiling with ``low`` and ``high`` of pointwise intervals.
 
     Samples of one image are not independent, so a band over images replaces the band of independent samples that
-    calibration and coverage have otherwise. With fewer than eight groups nothing is changed, nor in a
-    classification.
+    calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
     """
-    specs = plugins.curves("regression")
-    wanted = [name for name in curves if name in specs and specs[name].ceiling is not None]
-    if len(tables) < FEWEST_GROUPS or not wanted or not isinstance(tables, GroupTables):
+    specs = plugins.curves(tables.layout.task)
+    wanted = [
+        name for name in curves if name in specs and specs[name].ceiling is not None and not specs[name].needs
+    ]
+    if len(tables) < FEWEST_GROUPS or not wanted:
         return curves
     points: dict[str, list[FloatArray]] = {name: [] for name in wanted}
     with np.errstate(all="ignore"):
-        for one in tables.resampled(set_weights(len(tables)), empty_statistics(tables)):
+        for one in resampled(tables, set_weights(len(tables))):
             for name in wanted:
                 _add_points(points[name], specs[name], one, settings)
     made = {name: _with_band(curves[name], points[name], level, specs[name].ceiling) for name in wanted}

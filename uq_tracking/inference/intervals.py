@@ -39,9 +39,8 @@ from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limi
 from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
-from uq_tracking.statistics.pools import Pools
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -62,7 +61,7 @@ class Intervals:
 
 
 def interval_table(
-    tables: Pools,
+    tables: GroupTables,
     settings: Settings,
     metrics: Iterable[Metric],
     level: float = 0.95,
@@ -73,7 +72,7 @@ def interval_table(
 
     Parameters
     ----------
-    tables : GroupTables or ClassGroupTables
+    tables : GroupTables
         Statistics of all groups, such as ``report.statistics.groups``.
     settings : Settings
     metrics : iterable of Metric
@@ -91,7 +90,7 @@ def interval_table(
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
     if len(tables) < FEWEST_GROUPS:
         return Intervals({}, dict.fromkeys((metric.key for metric in chosen), too_few(len(tables))), {})
-    known = SCORES["classification" if isinstance(tables, ClassGroupTables) else "regression"]
+    known = SCORES.get(tables.layout.task, {})
     plain = [metric for metric in chosen if metric.key not in known]
     left = leave_out(tables, settings, plain)
     together = _Together(read.of_groups(tables), settings)
@@ -115,7 +114,7 @@ def interval_table(
 
 
 def intervals(
-    tables: Pools, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
+    tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
 ) -> dict[str, Range]:
     """Confidence intervals of the groups' own scores by key; see ``interval_table``."""
     return dict(interval_table(tables, settings, metrics, level).values)
@@ -222,7 +221,7 @@ def _largest_limits(without: FloatArray, level: float, exact: float | None) -> R
 
 
 def with_intervals(
-    report: Report, tables: Pools, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
+    report: Report, tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
 ) -> Report:
     """The report with intervals of its scores, bands of a regression's curves, the groups' statistics, and how.
 

@@ -15,17 +15,11 @@ import numpy as np
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inference.limits import Influence
-from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.classification import ClassificationStatistics
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.labelled import LabelledSketches, plain_labels
-from uq_tracking.statistics.pools import Pooling, Pools
-from uq_tracking.statistics.regression import RegressionStatistics
-from uq_tracking.statistics.store import Statistics
+from uq_tracking.statistics.statistics import resampled
 
 SETS = 20
 """Sets of groups that are left out in turn, at most."""
@@ -76,22 +70,13 @@ def set_weights(groups: int) -> FloatArray:
     return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
 
 
-def leave_out(tables: Pools, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:
+def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:
     """Scores of the groups' statistics without each set of groups, and of all."""
     weights = np.concatenate([np.ones((1, len(tables))), set_weights(len(tables))])
     with np.errstate(all="ignore"):
-        rows = [
-            compute(one, settings, metrics)[0] for one in tables.resampled(weights, empty_statistics(tables))
-        ]
+        rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
     without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
     return LeftOut(rows[0], without, len(tables))
-
-
-def empty_statistics(tables: Pools) -> Statistics:
-    """Statistics of no samples, of the tables' task."""
-    if isinstance(tables, ClassGroupTables):
-        return ClassificationStatistics.zero(tables.n_classes)
-    return RegressionStatistics.zero()
 
 
 def check_level(level: float) -> None:
@@ -103,27 +88,3 @@ def check_level(level: float) -> None:
 def too_few(groups: int) -> str:
     """The reason why so few groups give no interval."""
     return f"{groups} groups are too few for an interval; it takes {FEWEST_GROUPS}"
-
-
-def group_tables(predictions: Predictions, wanted: bool | None = None) -> GroupTables | None:
-    """Statistics of the predictions' groups.
-
-    Parameters
-    ----------
-    predictions : Predictions
-    wanted : bool, optional
-        None makes them where there are groups; True takes samples for groups where there are none.
-    """
-    if wanted is False or (wanted is None and predictions.groups is None):
-        return None
-    if predictions.groups is None:
-        labels, codes = np.arange(predictions.n), np.arange(predictions.n)
-    else:
-        labels, codes = predictions.label_codes("groups")
-        used, codes = np.unique(codes, return_inverse=True)
-        labels = labels[used]
-    members = predictions.target_digest() if predictions.groups is None else None
-    pooling = Pooling.of(plain_labels(labels), members)
-    sketches = LabelledSketches()
-    sketches.add(np.arange(pooling.place.max() + 1), pooling.place[codes], *predictions.flat())
-    return GroupTables.of(sketches.statistics).named(pooling)

@@ -194,7 +194,7 @@ def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, F
         raise Undefined("a bin's standard deviations are all 0")
     starts = read.equal_edges(statistics.n, len(bins.count))[:-1, None]
     places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
-    std = statistics.by_std.value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
+    std = statistics.orders["std"].value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
     square = np.square(std / std.max(axis=1, keepdims=True))
     spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
     kurtosis = kurtosis_of(read.family(settings))

@@ -11,15 +11,13 @@ import numpy as np
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, check_level, leave_out, too_few
 from uq_tracking.inference.limits import Influence, Range
-from uq_tracking.metrics.registry import Metric, Task, Undefined, compute
+from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.pools import Pools
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
-    from uq_tracking.statistics.store import Statistics
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ def paired_differences(
 
 
 def _side(given: Statistics | Report) -> tuple[Statistics, Mapping[str, float]]:
-    if isinstance(given, RegressionStatistics | ClassificationStatistics):
+    if isinstance(given, Statistics):
         return given, {}
     if given.statistics is None:
         raise IncompatibleStatisticsError("the report holds no statistics to resample")
@@ -120,8 +118,7 @@ def _settings_of(given: Statistics | Report) -> Settings:
 def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
     from uq_tracking.metrics.registry import select
 
-    task: Task = "regression" if isinstance(statistics, RegressionStatistics) else "classification"
-    return [m for m in (select(task) if metrics is None else metrics) if not m.needs]
+    return [m for m in (select(statistics.task) if metrics is None else metrics) if not m.needs]
 
 
 def _exact(statistics: Statistics, settings: Settings, metrics: Sequence[Metric]) -> dict[str, float]:
@@ -129,15 +126,15 @@ def _exact(statistics: Statistics, settings: Settings, metrics: Sequence[Metric]
         return compute(statistics, settings, metrics)[0]
 
 
-def _same_groups(one: Statistics, other: Statistics) -> tuple[Pools, Pools]:
-    if type(one) is not type(other):
+def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, GroupTables]:
+    if one.task != other.task:
         raise IncompatibleStatisticsError("a regression and a classification have no scores in common")
     if one.groups is None or other.groups is None:
         raise IncompatibleStatisticsError(
             "statistics of groups are not stored for both; evaluate or log both with groups="
         )
-    mine: Pools = one.groups
-    theirs: Pools = other.groups
+    mine: GroupTables = one.groups
+    theirs: GroupTables = other.groups
     if mine.members != theirs.members:
         raise IncompatibleStatisticsError(
             f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"

@@ -20,6 +20,7 @@ from uq_tracking.inference import read
 from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.regression import joint_counts
 
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
 """What samples are ordered by, and their error, by task."""
@@ -93,7 +94,7 @@ def _of_cells(
     statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Contributions of a regression's samples from the coarse joint counts of std and error."""
-    joint = statistics.joint_counts()
+    joint = joint_counts(statistics)
     std_low, _, error_low, error_high = joint.edges()
     count = joint.count.astype(float)
     square = np.square((error_low + error_high) / 2)
@@ -113,7 +114,7 @@ def _of_bounded(
     b / 2 of them scores 2 and the others 0.
     """
     parts: list[FloatArray] = []
-    for block in statistics.by_entropy.blocks(("brier",)):
+    for block in statistics.orders["entropy"].blocks(("brier",)):
         low, brier = block.ends - block.count, block.sums["brier"]
         alone = block.count <= 1
         parts.append(np.stack([low[alone], block.ends[alone], brier[alone], block.count[alone]]))

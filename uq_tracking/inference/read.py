@@ -16,11 +16,9 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
 from uq_tracking.metrics.classification import equal_width_bins
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.cells import Table
-from uq_tracking.statistics.group_tables import VARIABLES
+from uq_tracking.statistics.group_cells import GroupCells
+from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
-from uq_tracking.statistics.pools import Pools
-from uq_tracking.statistics.resampled import edges_of
 
 ZERO_GAP = 1e-300
 
@@ -34,14 +32,13 @@ def group_count(statistics: Any) -> int | None:
 class OfGroups:
     """Groups alone, as far as these functions read statistics."""
 
-    groups: Pools
+    groups: GroupTables
     n: int
 
 
-def of_groups(tables: Pools) -> OfGroups:
+def of_groups(tables: GroupTables) -> OfGroups:
     """Statistics that know nothing but the groups'."""
-    table = next(iter(tables.orders.values()))
-    return OfGroups(tables, round(float(np.sum(table.sums["count"]))))
+    return OfGroups(tables, round(float(np.sum(tables.sums["n"]))))
 
 
 def group_sizes(statistics: Any) -> FloatArray:
@@ -55,7 +52,7 @@ def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
     return np.asarray(np.bincount(place, values, minlength=size), dtype=np.float64)
 
 
-def column_sums(table: Table, name: str) -> FloatArray:
+def column_sums(table: GroupCells, name: str) -> FloatArray:
     """One sum of a table over all groups, shape (buckets,)."""
     return added(table.column, table.sums[name], len(table.bucket))
 
@@ -66,7 +63,7 @@ def equal_edges(n: int, n_bins: int) -> IntArray:
     return np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
 
 
-def sums_below(table: Table, name: str, groups: int, positions: FloatArray) -> FloatArray:
+def sums_below(table: GroupCells, name: str, groups: int, positions: FloatArray) -> FloatArray:
     """Sum of each group over the samples of all groups before each position, shape (groups, positions).
 
     Positions count samples of all groups, in order; inside a bucket they have no order.
@@ -80,22 +77,22 @@ def sums_below(table: Table, name: str, groups: int, positions: FloatArray) -> F
     return np.asarray(whole_buckets - (1 - part) * cells[:, bucket])
 
 
-def dense(table: Table, name: str, groups: int) -> FloatArray:
+def dense(table: GroupCells, name: str, groups: int) -> FloatArray:
     """One sum of a table, shape (groups, buckets)."""
     made = np.zeros((groups, len(table.bucket)))
     made[table.row, table.column] = table.sums[name]
     return made
 
 
-def whole(table: Table, by: str, bits: int) -> Grouped:
+def whole(table: GroupCells, by: str, bits: int) -> Grouped:
     """All groups of a table together."""
-    low, width = edges_of(table.bucket, bits)
+    low, width = bucket_spans(table.bucket, bits)
     sums = {name: column_sums(table, name) for name in table.sums}
     count = np.rint(sums.pop("count")).astype(np.int64)
     return Grouped(by, low, width, count, sums)
 
 
-def binned(table: Table, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
+def binned(table: GroupCells, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
     """Sums of each group in the bins between positions ``edges``, each of shape (groups, bins)."""
     return [np.diff(sums_below(table, name, groups, edges), axis=1) for name in names]
 
@@ -133,13 +130,15 @@ def confidence_sums(
     statistics: Any, n_bins: int, *, equal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
-    groups, table = statistics.groups, statistics.groups.orders["doubt"]
+    groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
     if equal:
         edges = (statistics.n - equal_edges(statistics.n, n_bins)).astype(float)[::-1]
     else:
-        inner = whole(table, "doubt", groups.bits).position(1 - np.arange(1, n_bins) / n_bins, "right")
+        inner = whole(table, "one_minus_confidence", groups.bits).position(
+            1 - np.arange(1, n_bins) / n_bins, "right"
+        )
         edges = np.concatenate([[statistics.n], inner, [0.0]])[::-1]
-    count, doubt, correct = binned(table, len(groups), edges, ("count", "doubt", "correct"))
+    count, doubt, correct = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
     return count, count - doubt, correct
 
 
@@ -155,22 +154,22 @@ def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], Floa
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(function(block.sums["z"] / block.count) @ block.count)
 
-    parts = getattr(statistics, f"by_{name}").map_blocks(one, ("z",), ties=False)
+    parts = statistics.orders[name].map_blocks(one, ("z",), ties=False)
     return np.asarray(np.sum(parts, axis=0))
 
 
 def group_moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, mean, and sum of squared deviations of a variable in each group."""
     groups = statistics.groups
-    mean, spread = groups.moments[VARIABLES.index(variable)][:2]
-    return groups.count.astype(float), mean, spread
+    mean, spread = groups.moments[groups.layout.moments.index(variable)][:2]
+    return groups.sums["n"].astype(float), mean, spread
 
 
 def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, sums of doubt, and samples classified right, of each group."""
-    table, size = statistics.groups.orders["doubt"], len(statistics.groups)
+    table, size = statistics.groups.orders["one_minus_confidence"], len(statistics.groups)
     count, doubt, correct = (
-        added(table.row, table.sums[name], size) for name in ("count", "doubt", "correct")
+        added(table.row, table.sums[name], size) for name in ("count", "one_minus_confidence", "correct")
     )
     return count, doubt, correct
 

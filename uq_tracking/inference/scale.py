@@ -105,8 +105,8 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
 
 def error_scale(statistics: Any, level: float) -> Estimated:
     """Errors of the predicted class over the errors that its probabilities admit."""
-    doubt = statistics.by_doubt.sum("doubt")
-    wrong = statistics.n - statistics.by_doubt.sum("correct")
+    doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
+    wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
     if doubt <= 0:
         raise Undefined("every stated probability is 1, so no error is admitted")
     ratio = wrong / doubt
@@ -129,18 +129,20 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
     """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, whose doubts are those of their group."""
 
     def powers(block: Block) -> FloatArray:
-        own, right = block.sums["doubt"] / block.count, block.sums["correct"]
+        own, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
         hit, miss = -ratio * own / doubt, (1 - ratio * own) / doubt
         return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
 
-    parts = statistics.by_doubt.map_blocks(powers, ("doubt", "correct"), ties=False)
+    parts = statistics.orders["one_minus_confidence"].map_blocks(
+        powers, ("one_minus_confidence", "correct"), ties=False
+    )
     return Influence(statistics.n, *np.sum(parts, axis=0).tolist())
 
 
 def confidence_gap(statistics: Any, level: float) -> Estimated:
     """Mean confidence less accuracy."""
-    n, by = statistics.n, statistics.by_doubt
-    gap = (by.sum("correct") + by.sum("doubt")) / n
+    n, by = statistics.n, statistics.orders["one_minus_confidence"]
+    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / n
     gap = 1 - gap
     if read.group_count(statistics) is not None:
         count, doubt, correct = read.class_sums(statistics)
@@ -150,13 +152,13 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
     else:
 
         def powers(block: Block) -> FloatArray:
-            doubt, right = block.sums["doubt"] / block.count, block.sums["correct"]
+            doubt, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
             hit, miss = (-doubt - gap) / n, (1 - doubt - gap) / n
             return np.asarray(
                 [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
             )
 
-        parts = by.map_blocks(powers, ("doubt", "correct"), ties=False)
+        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), ties=False)
         influence = Influence(n, *np.sum(parts, axis=0).tolist())
     low, high = influence.limits(gap, level)
     return Estimated(gap, low, high, influence.dominance)

@@ -265,10 +265,10 @@ class _Tests:
         """Sparsification curves of model and oracle, and the mean error."""
         if self.task == "classification":
             curve = sparsification_brier(self.statistics)
-            mean = self.statistics.by_brier.sum("brier") / self.statistics.n
+            mean = self.statistics.orders["brier"].sum("brier") / self.statistics.n
         else:
             curve = sparsification(self.statistics, "sq_error")
-            mean = self.statistics.by_abs_error.sum("sq_error") / self.statistics.n
+            mean = self.statistics.orders["abs_error"].sum("sq_error") / self.statistics.n
         return curve.model, curve.oracle, mean
 
     def bias(self) -> Estimate | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "uq_tracking.class_predictions"
 VERSION = 1
-SCORE_SETTINGS = ("logits", "binary", "temperature")
+SCORE_SETTINGS = ("logits", "binary")
 
 
 def write(path: Path, data: ClassPredictions) -> None:
@@ -36,7 +36,13 @@ def write(path: Path, data: ClassPredictions) -> None:
         "axes": data.axes,
         **{name: getattr(data.scores, name) for name in SCORE_SETTINGS},
     }
-    arrays = {"labels": data.labels, "scores": data.scores.values, "valid": data.valid, "groups": data.groups}
+    arrays = {
+        "labels": data.labels,
+        "scores": data.scores.values,
+        "valid": data.valid,
+        "groups": data.groups,
+        "by": data.by,
+    }
     present = {name: array for name, array in arrays.items() if array is not None}
     write_npz(path, {**present, ABOUT: np.asarray(json.dumps(about))})
 
@@ -83,6 +89,7 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
         "scores": scores,
         "valid": read_only(arrays.get("valid")),
         "groups": read_only(arrays.get("groups")),
+        "by": read_only(arrays.get("by")),
         "counts": dict(about["counts"]),
         "ignore_label": about["ignore_label"],
         "class_names": None if names is None else tuple(names),
@@ -92,15 +99,16 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
 
 def _check(values: Mapping[str, Any]) -> None:
     """Refuse parts that do not fit together."""
-    labels, scores, valid, groups = (values[name] for name in ("labels", "scores", "valid", "groups"))
+    labels, scores, valid = (values[name] for name in ("labels", "scores", "valid"))
     if labels.dtype.kind not in "iu" or scores.values.dtype not in (np.float32, np.float64):
         raise ValueError("labels must be integers, and scores float32 or float64")
     if labels.shape != scores.shape or (
         valid is not None and (valid.dtype != bool or valid.shape != labels.shape)
     ):
         raise ValueError("the shapes differ")
-    if groups is not None and groups.shape not in (labels.shape, labels.shape[:1]):
-        raise ValueError("groups and labels do not belong together")
+    for name in ("groups", "by"):
+        if values[name] is not None and values[name].shape not in (labels.shape, labels.shape[:1]):
+            raise ValueError(f"{name} and labels do not belong together")
     found = scan_classes(
         labels, scores, left_out=None if valid is None else ~valid, tolerance=max(TOLERANCES.values())
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +14,29 @@ from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueErro
 from uq_tracking.inputs import class_storage, storage
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.assemble import read_only
+from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.inputs.base import Rows as Columns
 from uq_tracking.inputs.class_validation import TOLERANCES, check_class_scan, scan_classes
 from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats, read_mask
-from uq_tracking.inputs.labels import check_no_gaps, read_labels, spread
-from uq_tracking.inputs.probabilities import ClassScores, Place, Rows
+from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.labels import check_no_gaps, read_labels
+from uq_tracking.inputs.probabilities import ClassScores, Place, Rows, Transform, sample_columns
 from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.parallel import map_threads, worker_count
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+NO_LABEL = -1
+"""What stands in a case where no label counts."""
+
+HALVED_ABOVE = 1 << 17
+"""From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class ClassPredictions:
+class ClassPredictions(PredictionsBase):
     """Which class was true, and how probable each class was.
 
     Every array may come from numpy (masked arrays too), lists, torch (any device, with or without gradient),
@@ -56,6 +67,8 @@ class ClassPredictions:
     groups : labels, optional
         Image, scene or block of each sample, for confidence intervals: the labels' shape, or one label per entry of
         its first axis.
+    by : labels, optional
+        Strata to score separately; shapes as for ``groups``.
     class_names : sequence of str, optional
         Names of the classes, for figures.
 
@@ -79,6 +92,9 @@ class ClassPredictions:
     (2, 3, 1)
     """
 
+    task: ClassVar[str] = "classification"
+    arguments: ClassVar[tuple[str, ...]] = ("labels", "probs")
+
     labels: AnyArray
     """True classes, in the input's shape and dtype."""
     scores: ClassScores
@@ -93,6 +109,8 @@ class ClassPredictions:
     """Names of the classes."""
     groups: AnyArray | None
     """Label of each sample's image, scene or block, or of each entry of the first axis."""
+    by: AnyArray | None
+    """Labels like ``groups``."""
     axes: tuple[int, int | None]
     """``class_axis`` and ``members_axis``, as they were given."""
 
@@ -108,6 +126,7 @@ class ClassPredictions:
         mask: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         groups: Any = None,
+        by: Any = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
         if on_invalid not in ("raise", "drop"):
@@ -135,7 +154,8 @@ class ClassPredictions:
             counts=scan.counts,
             ignore_label=ignore_label,
             class_names=_names(class_names, scores.n_classes),
-            groups=read_only(_read_groups(groups, truth, scan.valid)),
+            groups=read_only(_read_strata(groups, "groups", truth, scan.valid)),
+            by=read_only(_read_strata(by, "by", truth, scan.valid)),
             axes=(class_axis, members_axis),
         )
 
@@ -146,14 +166,23 @@ class ClassPredictions:
         return self
 
     @property
-    def n(self) -> int:
-        """Number of samples that count."""
-        return self.counts["n"]
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the labels."""
         return self.labels.shape
+
+    @property
+    def facts(self) -> dict[str, Any]:  # noqa: D102
+        return {"n_classes": self.n_classes}
+
+    @property
+    def about(self) -> dict[str, Any]:  # noqa: D102
+        return {
+            "n_classes": self.n_classes,
+            "n_members": self.n_members,
+            "logits": self.scores.logits,
+            "ignore_label": self.ignore_label,
+            "class_names": None if self.class_names is None else list(self.class_names),
+        }
 
     @property
     def n_classes(self) -> int:
@@ -168,49 +197,70 @@ class ClassPredictions:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that ``save`` writes."""
-        parts = (self.labels, self.scores.values, self.valid, self.groups)
+        parts = (self.labels, self.scores.values, self.valid, self.groups, self.by)
         return sum(part.nbytes for part in parts if part is not None)
 
     def __repr__(self) -> str:
-        left_out = "".join(
-            f", {name}={count}" for name, count in self.counts.items() if count and name != "n"
-        )
         members = f", members={self.n_members}" if self.n_members > 1 else ""
-        return (
-            f"ClassPredictions(n={self.n}, classes={self.n_classes}, shape={self.shape}{members}{left_out})"
-        )
+        sizes = f"n={self.n}, classes={self.n_classes}, shape={self.shape}"
+        return f"ClassPredictions({sizes}{members}{self._left_out()})"
 
     def places(self) -> Iterator[Place]:
         """Indices of pieces of a size to work on, in C order."""
         return self.scores.places()
 
-    def rows(self, place: Place) -> Rows:
+    def rows(self) -> Columns:  # noqa: D102
+        places = list(self.places())
+        workers = max(min(worker_count(), len(places)), 1)
+        parts = map_threads(lambda share: list(self.row_blocks(share, workers)), range(workers))
+        blocks = [block for part in parts for block in part]
+        halved = self.n >= HALVED_ABOVE and self.scores.values.dtype == np.float32
+        types = {"entropy": np.float32, "brier": np.float32} if halved else {}
+        return {
+            name: np.concatenate([block[name] for block in blocks], dtype=types.get(name))
+            for name in blocks[0]
+        }
+
+    def row_blocks(  # noqa: D102
+        self, share: int = 0, of: int = 1, codes: AnyArray | None = None
+    ) -> Iterator[Columns]:
+        places = list(self.places())
+        for place in places[len(places) * share // of : len(places) * (share + 1) // of]:
+            columns = sample_columns(self.probabilities(place))
+            yield columns if codes is None else {**columns, "codes": self.pick(codes, place)}
+
+    def probabilities(self, place: Place) -> Rows:
         """Labels and probabilities of the samples of a piece that count."""
         keep = None if self.valid is None else self.valid[place].reshape(-1)
         return self.scores.rows(self.pick(self.labels, place).astype(np.int64), place, keep)
+
+    def fingerprint(self) -> Fingerprint:  # noqa: D102
+        found = Fingerprint()
+        for place in self.places():
+            labels = self.pick(self.labels, place)
+            keep = np.ones(labels.shape, dtype=bool) if self.valid is None else self.valid[place].reshape(-1)
+            found += Fingerprint.of_classes(labels, (part[keep] for part in self.scores.members(place)))
+        return found
+
+    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:  # noqa: D102
+        labels = self.labels[place].astype(np.int64)
+        if self.valid is not None:
+            labels[~self.valid[place]] = NO_LABEL
+        height, width = self.shape[-2:]
+        probs = np.empty((height, width, self.n_classes), dtype=np.float32)
+        step = max(1, (1 << 18) // (width * self.n_classes))
+        for start in range(0, height, step):
+            part = slice(start, start + step)
+            found = self.scores.probabilities((*place, part))
+            probs[part] = found.reshape(-1, width, self.n_classes)
+        return Case({"labels": labels, "probs": probs}, image)
 
     def pick(self, array: AnyArray, place: Place) -> AnyArray:
         """Values of the samples of a piece that count, 1-D, from an array of the labels' shape."""
         values = array[place].reshape(-1)
         return values if self.valid is None else values[self.valid[place].reshape(-1)]
 
-    def group_codes(self) -> tuple[AnyArray, AnyArray]:
-        """Distinct labels of the groups, sorted, and the position of each sample's label among them.
-
-        The positions have the shape of ``labels``; those of samples that are left out are there too.
-
-        Raises
-        ------
-        SettingsError
-            There are no groups.
-        """
-        if self.groups is None:
-            raise SettingsError("these predictions have no groups; pass groups= when making them")
-        distinct, codes = np.unique(self.groups, return_inverse=True)
-        return distinct, spread(codes.reshape(self.groups.shape), self.shape)
-
-    def part(self, keep: BoolArray) -> ClassPredictions:
-        """The same predictions with only some of the samples that count; ``keep`` has the shape of ``labels``."""
+    def part(self, keep: BoolArray) -> ClassPredictions:  # noqa: D102
         valid = keep if self.valid is None else keep & self.valid
         fresh = object.__new__(ClassPredictions)
         counts = {**self.counts, "n": int(np.count_nonzero(valid))}
@@ -235,7 +285,13 @@ class ClassPredictions:
             logs.append(values.astype(self.scores.values.dtype))
         return np.concatenate(labels), np.concatenate(logs)
 
-    def like(self, labels: Any, probs: Any) -> ClassPredictions:
+    def of_members(self, chosen: Sequence[int]) -> ClassPredictions:
+        """The same truth predicted by some of the members."""
+        fresh = object.__new__(ClassPredictions)
+        values = self.scores.values[list(chosen)]
+        return fresh._fill(**{**vars(self), "scores": replace(self.scores, values=values)})
+
+    def like(self, labels: Any, probs: Any, mask: Any = None) -> ClassPredictions:
         """Class predictions of another set whose arrays have the same form."""
         class_axis, members_axis = self.axes
         return ClassPredictions(
@@ -245,12 +301,13 @@ class ClassPredictions:
             class_axis=class_axis,
             members_axis=members_axis,
             ignore_label=self.ignore_label,
+            mask=mask,
         )
 
-    def at_temperature(self, temperature: float) -> ClassPredictions:
-        """The same predictions with the logarithms of the probabilities divided by a temperature."""
+    def transformed(self, transform: Transform) -> ClassPredictions:
+        """The same predictions with changed logarithms of the probabilities, such as recalibrated ones."""
         fresh = object.__new__(ClassPredictions)
-        return fresh._fill(**{**vars(self), "scores": replace(self.scores, temperature=temperature)})
+        return fresh._fill(**{**vars(self), "scores": replace(self.scores, transform=transform)})
 
     def digest(self) -> str:
         """Sixteen hexadecimal digits that do not depend on the dtype or the array library."""
@@ -293,11 +350,11 @@ def _read_labels(value: Any) -> Source:
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
 
 
-def _read_groups(groups: Any, truth: Source, valid: BoolArray | None) -> AnyArray | None:
-    if groups is None:
+def _read_strata(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+    if value is None:
         return None
-    labels = read_labels(groups, "groups", truth.values.shape, truth.axes, "labels")
-    check_no_gaps(labels, "groups", valid)
+    labels = read_labels(value, name, truth.values.shape, truth.axes, "labels")
+    check_no_gaps(labels, name, valid)
     return labels
 
 

@@ -48,7 +48,7 @@ def split_outputs(
     >>> boxes["y"].flat()[1]
     array([4.])
     """
-    _check_names(outputs)
+    check_names(outputs)
     sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
     check_alignment([(source.name, source.axes) for source in sources])
     shape = sources[0].values.shape
@@ -60,7 +60,8 @@ def split_outputs(
     return {name: _one(name, k, sources, options) for k, name in enumerate(outputs)}
 
 
-def _check_names(outputs: Sequence[str]) -> None:
+def check_names(outputs: Sequence[str]) -> None:
+    """SettingsError unless these are distinct names."""
     if isinstance(outputs, str) or not outputs or not all(isinstance(name, str) and name for name in outputs):
         raise SettingsError(f"outputs={outputs!r}; pass a list of names, one per entry of the last axis")
     if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):

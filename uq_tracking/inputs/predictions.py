@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import storage
 from uq_tracking.inputs.assemble import assemble, read_only
+from uq_tracking.inputs.base import Case, PredictionsBase, Rows
 from uq_tracking.inputs.constructors import Constructors, Options, read_equal
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
-from uq_tracking.inputs.labels import spread
+from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import BLOCK, Wording, blocks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Predictions(Constructors):
+class Predictions(Constructors, PredictionsBase):
     """What was true, what was predicted, and how uncertain the prediction was.
 
     Every array may come from numpy (masked arrays too), lists, torch (any device, with or without gradient),
@@ -76,6 +76,9 @@ class Predictions(Constructors):
     array([0.5, 0. ])
     """
 
+    task: ClassVar[str] = "regression"
+    arguments: ClassVar[tuple[str, ...]] = ("y_true", "y_pred", "y_std")
+
     target: FloatArray
     """Truth, in the input's shape."""
     mean: FloatArray
@@ -123,56 +126,56 @@ class Predictions(Constructors):
         self._fill(assemble(sources, sources[1].values, sources[2].values, Wording(), **options))
 
     @property
-    def n(self) -> int:
-        """Number of samples that count."""
-        return self.counts["n"]
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the input."""
         return self.target.shape
 
-    def __repr__(self) -> str:
-        left_out = "".join(
-            f", {name}={count}" for name, count in self.counts.items() if count and name != "n"
-        )
-        return f"Predictions(n={self.n}, shape={self.shape}, dtype={self.std.dtype}{left_out})"
+    @property
+    def facts(self) -> dict[str, Any]:  # noqa: D102
+        return {"std_floor": self.std_floor}
 
-    def select(self, array: AnyArray) -> AnyArray:
-        """Pick the samples that count from an array of the shape of ``target``: 1-D, in C order."""
-        if array.shape != self.shape:
-            raise ShapeError(f"the array has shape {array.shape}, the predictions have {self.shape}")
-        return array.reshape(-1) if self.valid is None else array[self.valid]
+    @property
+    def about(self) -> dict[str, Any]:  # noqa: D102
+        return {"std_floor": self.std_floor}
+
+    @property
+    def nbytes(self) -> int:  # noqa: D102
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+
+    def __repr__(self) -> str:
+        return f"Predictions(n={self.n}, shape={self.shape}, dtype={self.std.dtype}{self._left_out()})"
+
+    def rows(self) -> Rows:  # noqa: D102
+        return dict(zip(("target", "mean", "std"), self.flat(), strict=True))
+
+    def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:  # noqa: D102
+        rows = dict(self.rows())
+        if codes is not None:
+            rows["codes"] = self.select(codes)
+        part = slice(self.n * share // of, self.n * (share + 1) // of)
+        yield {name: column[part] for name, column in rows.items()}
+
+    def fingerprint(self) -> Fingerprint:  # noqa: D102
+        return Fingerprint.of(*self.flat())
+
+    def part(self, keep: BoolArray) -> Predictions:  # noqa: D102
+        valid = keep if self.valid is None else keep & self.valid
+        counts = {
+            **self.counts,
+            "n": int(np.count_nonzero(valid)),
+            "n_zero_std": int(np.count_nonzero(self.std[valid] == 0)),
+        }
+        return self._new({**vars(self), "valid": read_only(valid), "counts": counts})
+
+    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:  # noqa: D102
+        target = self.target[place]
+        if self.valid is not None:
+            target = np.where(self.valid[place], target, np.nan)
+        return Case({"target": target, "mean": self.mean[place], "std": self.std[place]}, image)
 
     def flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""
         return self.select(self.target), self.select(self.mean), self.select(self.std)
-
-    def flat_labels(self, name: Literal["groups", "by"]) -> AnyArray:
-        """Label of each sample that counts, 1-D.
-
-        Raises
-        ------
-        SettingsError
-            There are no such labels.
-        """
-        return self.select(spread(self._labels(name), self.shape))
-
-    def label_codes(self, name: Literal["groups", "by"]) -> tuple[AnyArray, AnyArray]:
-        """Distinct labels, sorted, and for each sample that counts the position of its label among them.
-
-        Leaner than `flat_labels` where the labels are text. Labels of left-out samples are among the distinct
-        ones too.
-        """
-        labels = self._labels(name)
-        distinct, codes = np.unique(labels, return_inverse=True)
-        return distinct, self.select(spread(codes.reshape(labels.shape), self.shape))
-
-    def _labels(self, name: Literal["groups", "by"]) -> AnyArray:
-        labels = {"groups": self.groups, "by": self.by}[name]
-        if labels is None:
-            raise SettingsError(f"these predictions have no {name}; pass {name}= when making them")
-        return labels
 
     def flat_samples(self) -> FloatArray | None:
         """(M, n) samples at the places that count, or None."""

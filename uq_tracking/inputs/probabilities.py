@@ -6,7 +6,7 @@ Sums over classes are taken in ascending order of their terms: renaming the clas
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from uq_tracking.inputs.convert import FloatArray as AnyFloats
 Floats = npt.NDArray[np.float64]
 Place = tuple[Any, ...]
 """An index of slices and integers that cuts a piece out of an array of the samples' shape."""
+
+Transform = Callable[[Floats], Floats]
 
 PIECE = 1 << 18
 """Probabilities worked on at a time: two megabytes of float64."""
@@ -44,14 +46,14 @@ class ClassScores:
     values : float array, shape (M, ..., C)
         M is 1 for a single model. A binary classifier that gives one number has no axis C.
     logits, binary : bool
-    temperature : float, optional
-        Divides the logarithms of the probabilities.
+    transform : callable, optional
+        Changes the logarithms of the probabilities, shape (n, C), such as a recalibration does.
     """
 
     values: AnyFloats
     logits: bool = False
     binary: bool = False
-    temperature: float | None = None
+    transform: Transform | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -75,13 +77,13 @@ class ClassScores:
 
     def probabilities(self, place: Place) -> Floats:
         """Probabilities of a piece, shape (n, C)."""
-        if not self.logits and self.temperature is None:
+        if not self.logits and self.transform is None:
             return self._mean_probabilities(place)
         return np.exp(self.logarithms(place))
 
     def rows(self, labels: npt.NDArray[np.int64], place: Place, keep: AnyArray | None) -> Rows:
         """Probabilities of the samples of a piece that ``keep`` marks; ``labels`` are theirs."""
-        if not self.logits and self.temperature is None:
+        if not self.logits and self.transform is None:
             probs = _kept(self._mean_probabilities(place), keep)
             with np.errstate(divide="ignore"):
                 return Rows(labels, probs, np.log(chosen(probs, labels)))
@@ -104,7 +106,7 @@ class ClassScores:
             else:
                 parts = [log_softmax(self._pair(part)) for part in self.members(place)]
                 logs = np.logaddexp.reduce(parts) - math.log(len(parts)) if len(parts) > 1 else parts[0]
-            return logs if self.temperature is None else log_softmax(logs / self.temperature)
+            return logs if self.transform is None else self.transform(logs)
 
     def _pair(self, logits: Floats) -> Floats:
         """Logits of both classes of a binary classifier, that of class 0 being 0."""
@@ -147,3 +149,35 @@ def places(shape: Sequence[int], size: int) -> Iterator[Place]:
 
 def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
     return rows if keep is None else rows[keep]
+
+
+def sample_columns(rows: Rows) -> dict[str, npt.NDArray[Any]]:
+    """One minus the confidence, correctness, entropy, Brier score, pair of classes and log score of each sample.
+
+    Sums run over ascending terms, so rows that hold the same probabilities in another order tie exactly. The Brier
+    score is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its digits where it is tiny.
+    """
+    predicted = rows.probs.argmax(axis=1)
+    order = ascending(rows.probs)
+    at_label = chosen(rows.probs, rows.labels)
+    top = order[:, -1].copy()
+    brier = np.square(1 - at_label) + _squares_without(order, at_label)
+    with np.errstate(divide="ignore"):
+        logs = np.log(order)
+    logs[order == 0] = 0.0
+    entropy = -np.einsum("ij,ij->i", order, logs)
+    return {
+        "one_minus_confidence": np.maximum(1 - top, 0.0),
+        "correct": predicted == rows.labels,
+        "entropy": np.maximum(entropy, 0.0),
+        "brier": brier,
+        "pair": rows.labels * rows.probs.shape[1] + predicted,
+        "log_chosen": rows.log_chosen,
+    }
+
+
+def _squares_without(order: Floats, values: Floats) -> Floats:
+    """Sum of squares of each row but for one entry of the given value."""
+    others = order.copy()
+    others[np.arange(len(others)), (others == values[:, None]).argmax(axis=1)] = 0.0
+    return np.asarray(np.einsum("ij,ij->i", others, others))

@@ -6,7 +6,7 @@ import math
 
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 @metric(
@@ -19,7 +19,7 @@ from uq_tracking.statistics.regression import RegressionStatistics
     source="Standard definition",
     bounds=(0, math.inf),
 )
-def mae(statistics: RegressionStatistics, settings: Settings) -> float:
+def mae(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute error.
 
     Examples
@@ -28,7 +28,7 @@ def mae(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("mae")
     0.341667
     """
-    return statistics.by_abs_error.sum("abs_error") / statistics.n
+    return statistics.orders["abs_error"].sum("abs_error") / statistics.n
 
 
 @metric(
@@ -42,7 +42,7 @@ def mae(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, math.inf),
     headline=True,
 )
-def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
+def rmse(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared error.
 
     Examples
@@ -53,7 +53,7 @@ def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     """
     errors = statistics.moments["error"]
     require_squares(errors.low, errors.high, "errors")
-    return math.sqrt(statistics.by_abs_error.sum("sq_error") / statistics.n)
+    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.n)
 
 
 @metric(
@@ -66,7 +66,7 @@ def rmse(statistics: RegressionStatistics, settings: Settings) -> float:
     source="Standard definition",
     bounds=(0, math.inf),
 )
-def medae(statistics: RegressionStatistics, settings: Settings) -> float:
+def medae(statistics: Statistics, settings: Settings) -> float:
     """Median absolute error; the mean of the two middle ones for an even count.
 
     Examples
@@ -76,7 +76,7 @@ def medae(statistics: RegressionStatistics, settings: Settings) -> float:
     0.25
     """
     n = statistics.n
-    middle = statistics.by_abs_error.value([(n + 1) // 2, n // 2 + 1])
+    middle = statistics.orders["abs_error"].value([(n + 1) // 2, n // 2 + 1])
     return float(middle.mean())
 
 
@@ -89,7 +89,7 @@ def medae(statistics: RegressionStatistics, settings: Settings) -> float:
     formula="mean(mu - y)",
     source="Standard definition",
 )
-def bias(statistics: RegressionStatistics, settings: Settings) -> float:
+def bias(statistics: Statistics, settings: Settings) -> float:
     """Mean of prediction minus target.
 
     Examples
@@ -110,7 +110,7 @@ def bias(statistics: RegressionStatistics, settings: Settings) -> float:
     source="Standard definition",
     bounds=(-math.inf, 1),
 )
-def r2(statistics: RegressionStatistics, settings: Settings) -> float:
+def r2(statistics: Statistics, settings: Settings) -> float:
     """Share of the target's variance that the means explain.
 
     Examples
@@ -124,4 +124,4 @@ def r2(statistics: RegressionStatistics, settings: Settings) -> float:
     total = targets.m2
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
-    return 1 - statistics.by_abs_error.sum("sq_error") / total
+    return 1 - statistics.orders["abs_error"].sum("sq_error") / total

@@ -14,7 +14,7 @@ from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
@@ -23,19 +23,19 @@ PIT_STRIDE = 32
 """Groups between two at which ``pit_ks`` looks first."""
 
 
-def coverage_at(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples inside the central interval of each level, its ends included."""
     half = family_of(settings).central(levels)
-    groups = statistics.by_z
+    groups = statistics.orders["z"]
     return (groups.position(half) - groups.position(-half, side="left")) / statistics.n
 
 
-def quantile_shares(statistics: RegressionStatistics, settings: Settings, levels: FloatArray) -> FloatArray:
+def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples with ``F(y) <= p`` for each level p."""
-    return statistics.by_z.position(family_of(settings).quantile(levels)) / statistics.n
+    return statistics.orders["z"].position(family_of(settings).quantile(levels)) / statistics.n
 
 
-def coverage(statistics: RegressionStatistics, settings: Settings, level: float) -> float:
+def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
     """Share of the targets inside the central interval.
 
     Examples
@@ -71,7 +71,7 @@ for percent in (50, 90, 95):
     source="Gustafsson 2020, released scripts (length)",
     bounds=(0, math.inf),
 )
-def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> float:
+def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     """Mean width of the central 95 % interval.
 
     Examples
@@ -83,7 +83,7 @@ def interval_width_95(statistics: RegressionStatistics, settings: Settings) -> f
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
-def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     """Coverage minus level for the levels .01 ... .99."""
     return coverage_at(statistics, settings, LEVELS) - LEVELS
 
@@ -98,7 +98,7 @@ def coverage_gaps(statistics: RegressionStatistics, settings: Settings) -> Float
     bounds=(0, 1),
     floor=True,
 )
-def auce(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce(statistics: Statistics, settings: Settings) -> float:
     """Area under the absolute coverage error.
 
     Examples
@@ -120,7 +120,7 @@ def auce(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, 1),
     floor=True,
 )
-def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce_over(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too little.
 
     Examples
@@ -142,7 +142,7 @@ def auce_over(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, 1),
     floor=True,
 )
-def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
+def auce_under(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too much.
 
     Examples
@@ -165,7 +165,7 @@ def auce_under(statistics: RegressionStatistics, settings: Settings) -> float:
     headline=True,
     floor=True,
 )
-def calibration_error(statistics: RegressionStatistics, settings: Settings) -> float:
+def calibration_error(statistics: Statistics, settings: Settings) -> float:
     """Mean squared gap between quantile levels and the shares observed below them.
 
     Examples
@@ -177,7 +177,7 @@ def calibration_error(statistics: RegressionStatistics, settings: Settings) -> f
     return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
 
 
-def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> FloatArray:
+def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 
 
@@ -191,7 +191,7 @@ def _interval_gaps(statistics: RegressionStatistics, settings: Settings) -> Floa
     bounds=(0, 1),
     floor=True,
 )
-def mace(statistics: RegressionStatistics, settings: Settings) -> float:
+def mace(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute gap between interval levels and coverage.
 
     Examples
@@ -213,7 +213,7 @@ def mace(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, 1),
     floor=True,
 )
-def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
+def rmsce(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared gap between interval levels and coverage.
 
     Examples
@@ -235,7 +235,7 @@ def rmsce(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, 1),
     floor=True,
 )
-def miscalibration_area(statistics: RegressionStatistics, settings: Settings) -> float:
+def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     """Area between the coverage polygon and the diagonal; crossings are cut where they lie.
 
     Examples
@@ -262,7 +262,7 @@ def miscalibration_area(statistics: RegressionStatistics, settings: Settings) ->
     bounds=(0, 1),
     floor=True,
 )
-def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
+def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
 
     Examples
@@ -272,7 +272,9 @@ def pit_ks(statistics: RegressionStatistics, settings: Settings) -> float:
     0.191462
     """
     cdf, n = family_of(settings).cdf, statistics.n
-    return max(statistics.by_z.map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False))
+    return max(
+        statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False)
+    )
 
 
 def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: int) -> float:
@@ -308,7 +310,7 @@ class Bins:
 
 
 @intermediate
-def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
+def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
     if statistics.n < n_bins:
         raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
@@ -316,7 +318,7 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     require_squares(std.low, std.high, "standard deviations")
     size, larger = divmod(n, n_bins)
     edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
-    groups, count = statistics.by_std, np.diff(edges).astype(float)
+    groups, count = statistics.orders["std"], np.diff(edges).astype(float)
     return Bins(
         count,
         groups.between("std2", edges) / count,
@@ -337,7 +339,7 @@ def equal_count_bins(statistics: RegressionStatistics, n_bins: int) -> Bins:
     headline=True,
     floor=True,
 )
-def ence(statistics: RegressionStatistics, settings: Settings) -> float:
+def ence(statistics: Statistics, settings: Settings) -> float:
     """Expected normalised calibration error.
 
     Examples
@@ -367,7 +369,7 @@ def ence(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, math.inf),
     floor=True,
 )
-def uce(statistics: RegressionStatistics, settings: Settings) -> float:
+def uce(statistics: Statistics, settings: Settings) -> float:
     """Uncertainty calibration error: mean gap between squared error and variance over the bins.
 
     Examples
@@ -390,7 +392,7 @@ def uce(statistics: RegressionStatistics, settings: Settings) -> float:
     formula="mean z",
     source="Standard definition",
 )
-def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
+def z_mean(statistics: Statistics, settings: Settings) -> float:
     """Mean of the standardised errors.
 
     Examples
@@ -413,7 +415,7 @@ def z_mean(statistics: RegressionStatistics, settings: Settings) -> float:
     bounds=(0, math.inf),
     headline=True,
 )
-def z_std(statistics: RegressionStatistics, settings: Settings) -> float:
+def z_std(statistics: Statistics, settings: Settings) -> float:
     """Population standard deviation of the standardised errors.
 
     Examples

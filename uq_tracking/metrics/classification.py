@@ -12,8 +12,9 @@ from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.statistics import Statistics
 
 
 @metric(
@@ -27,7 +28,7 @@ from uq_tracking.statistics.grouped import Groups
     bounds=(0.0, 1.0),
     headline=True,
 )
-def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
+def accuracy(statistics: Statistics, settings: Settings) -> float:
     """Share of the samples whose most probable class is the true one.
 
     Examples
@@ -36,7 +37,7 @@ def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
     >>> example_score("accuracy", "classification")
     0.833333
     """
-    return float(np.trace(statistics.confusion)) / statistics.n
+    return float(np.trace(confusion_matrix(statistics))) / statistics.n
 
 
 @metric(
@@ -51,7 +52,7 @@ def accuracy(statistics: ClassificationStatistics, settings: Settings) -> float:
     bounds=(0.0, math.inf),
     headline=True,
 )
-def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
+def nll(statistics: Statistics, settings: Settings) -> float:
     """Mean negative log probability of the true class.
 
     Examples
@@ -60,12 +61,12 @@ def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
     >>> example_score("nll", "classification")
     0.486169
     """
-    if statistics.n_impossible:
-        share = statistics.n_impossible / statistics.n
+    if statistics.sums["impossible"]:
+        share = statistics.sums["impossible"] / statistics.n
         raise Undefined(
             f"{share:.3g} of the true classes have probability 0, where the log score is infinite"
         )
-    return statistics.log_loss / statistics.n
+    return statistics.sums["log_loss"] / statistics.n
 
 
 @metric(
@@ -79,7 +80,7 @@ def nll(statistics: ClassificationStatistics, settings: Settings) -> float:
     bounds=(0.0, 2.0),
     headline=True,
 )
-def brier(statistics: ClassificationStatistics, settings: Settings) -> float:
+def brier(statistics: Statistics, settings: Settings) -> float:
     """Squared distance of the probabilities from the truth, summed over classes.
 
     Examples
@@ -88,7 +89,7 @@ def brier(statistics: ClassificationStatistics, settings: Settings) -> float:
     >>> example_score("brier", "classification")
     0.252917
     """
-    return statistics.by_brier.sum("brier") / statistics.n
+    return statistics.orders["brier"].sum("brier") / statistics.n
 
 
 @dataclass(frozen=True)
@@ -102,16 +103,16 @@ class ConfidenceBins:
     confidence: FloatArray
 
 
-def equal_width_bins(statistics: ClassificationStatistics, n_bins: int) -> ConfidenceBins:
+def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
-    positions = statistics.by_doubt.position(1 - edges[1:-1], side="right")
+    positions = statistics.orders["one_minus_confidence"].position(1 - edges[1:-1], side="right")
     ends = np.concatenate([[statistics.n], positions, [0.0]])
-    return _bins(statistics.by_doubt, ends, edges[:-1], edges[1:])
+    return _bins(statistics.orders["one_minus_confidence"], ends, edges[:-1], edges[1:])
 
 
-def equal_count_bins(statistics: ClassificationStatistics, n_bins: int) -> ConfidenceBins:
+def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
     n = statistics.n
     if n < n_bins:
@@ -119,14 +120,16 @@ def equal_count_bins(statistics: ClassificationStatistics, n_bins: int) -> Confi
     size, larger = divmod(n, n_bins)
     edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
     ends = (n - edges).astype(float)  # ascending confidence is descending doubt
-    values = 1 - statistics.by_doubt.value(np.clip(ends, 1, n))
-    return _bins(statistics.by_doubt, ends, values[:-1], values[1:])
+    values = 1 - statistics.orders["one_minus_confidence"].value(np.clip(ends, 1, n))
+    return _bins(statistics.orders["one_minus_confidence"], ends, values[:-1], values[1:])
 
 
 def _bins(by_doubt: Groups, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
     count = -np.diff(ends)
     held = np.maximum(count, 1e-300)
-    doubt, correct = (by_doubt.between(name, ends[::-1])[::-1] for name in ("doubt", "correct"))
+    doubt, correct = (
+        by_doubt.between(name, ends[::-1])[::-1] for name in ("one_minus_confidence", "correct")
+    )
     some = count > 0
     return ConfidenceBins(
         low, high, count, np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)
@@ -149,7 +152,7 @@ def _gaps(bins: ConfidenceBins) -> FloatArray:
     headline=True,
     floor=True,
 )
-def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
+def ece(statistics: Statistics, settings: Settings) -> float:
     """Expected calibration error of the top label.
 
     Examples
@@ -173,7 +176,7 @@ def ece(statistics: ClassificationStatistics, settings: Settings) -> float:
     bounds=(0.0, 1.0),
     floor=True,
 )
-def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
+def mce(statistics: Statistics, settings: Settings) -> float:
     """Largest gap between confidence and accuracy over the bins of ``ece``.
 
     Examples
@@ -196,7 +199,7 @@ def mce(statistics: ClassificationStatistics, settings: Settings) -> float:
     bounds=(0.0, 1.0),
     floor=True,
 )
-def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
+def ace(statistics: Statistics, settings: Settings) -> float:
     """Mean gap between confidence and accuracy over bins of equal count.
 
     Examples
@@ -209,9 +212,9 @@ def ace(statistics: ClassificationStatistics, settings: Settings) -> float:
 
 
 @intermediate
-def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification:
+def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of least entropy, over that of all."""
-    total = statistics.by_brier.sum("brier") / statistics.n
+    total = statistics.orders["brier"].sum("brier") / statistics.n
     if total == 0:
         raise Undefined("every Brier score is 0, so there is no error to normalise by")
     kept = remaining_counts(statistics.n)
@@ -219,7 +222,7 @@ def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification
     def curve(groups: Groups) -> FloatArray:
         return np.asarray(groups.cumulative("brier", kept) / kept / total)
 
-    return Sparsification(FRACTIONS, curve(statistics.by_entropy), curve(statistics.by_brier))
+    return Sparsification(FRACTIONS, curve(statistics.orders["entropy"]), curve(statistics.orders["brier"]))
 
 
 @metric(
@@ -233,7 +236,7 @@ def sparsification_brier(statistics: ClassificationStatistics) -> Sparsification
     bounds=(0.0, math.inf),
     headline=True,
 )
-def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> float:
+def ause_brier(statistics: Statistics, settings: Settings) -> float:
     """Area between the Brier sparsification curve, ordered by entropy, and the oracle's.
 
     Examples
@@ -257,7 +260,7 @@ def ause_brier(statistics: ClassificationStatistics, settings: Settings) -> floa
     bounds=(0.0, 1.0),
     headline=True,
 )
-def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
+def miou(statistics: Statistics, settings: Settings) -> float:
     """Mean intersection over union of the classes that occur among labels or predictions.
 
     Examples
@@ -266,7 +269,7 @@ def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
     >>> example_score("miou", "classification")
     0.716667
     """
-    confusion = statistics.confusion
+    confusion = confusion_matrix(statistics)
     either = confusion.sum(axis=0) + confusion.sum(axis=1) - np.diag(confusion)
     occurs = either > 0
     return float(np.mean(np.diag(confusion)[occurs] / either[occurs]))
@@ -283,7 +286,7 @@ def miou(statistics: ClassificationStatistics, settings: Settings) -> float:
     task="classification",
     bounds=(0.0, math.inf),
 )
-def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> float:
+def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     """Mean predictive entropy.
 
     Examples
@@ -292,7 +295,7 @@ def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> fl
     >>> example_score("entropy_mean", "classification")
     0.779159
     """
-    return statistics.by_entropy.sum("entropy") / statistics.n
+    return statistics.orders["entropy"].sum("entropy") / statistics.n
 
 
 @metric(
@@ -306,7 +309,7 @@ def entropy_mean(statistics: ClassificationStatistics, settings: Settings) -> fl
     bounds=(0.0, 1.0),
     headline=True,
 )
-def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
+def aurc(statistics: Statistics, settings: Settings) -> float:
     """Mean over k of the error rate of the k most confident samples.
 
     Examples
@@ -315,4 +318,4 @@ def aurc(statistics: ClassificationStatistics, settings: Settings) -> float:
     >>> example_score("aurc", "classification")
     0.0382155
     """
-    return 1 - sum_of_prefix_means(statistics.by_doubt, "correct") / statistics.n
+    return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n

@@ -14,12 +14,12 @@ from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.cells import JOINT_BITS
 from uq_tracking.statistics.grouped import Block, Groups
-from uq_tracking.statistics.joint import JOINT_BITS
-from uq_tracking.statistics.parallel import inner
-from uq_tracking.statistics.ranking import RankingStatistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.regression import rank_correlation
+from uq_tracking.statistics.statistics import Statistics
 
 FRACTIONS = np.arange(100) / 100
 """Share of the most uncertain samples taken away."""
@@ -43,11 +43,11 @@ def remaining_counts(n: int) -> FloatArray:
 
 
 @intermediate
-def sparsification(statistics: RegressionStatistics | RankingStatistics, payload: str) -> Sparsification:
+def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
     if payload == "sq_error":
-        require_squares(0, float(statistics.by_abs_error.value([statistics.n])[0]), "errors")
-    total = statistics.by_abs_error.sum(payload)
+        require_squares(0, float(statistics.orders["abs_error"].value([statistics.n])[0]), "errors")
+    total = statistics.orders["abs_error"].sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
     kept = remaining_counts(statistics.n)
@@ -57,7 +57,7 @@ def sparsification(statistics: RegressionStatistics | RankingStatistics, payload
         mean = np.maximum(groups.cumulative(payload, kept), 0) / kept
         return np.asarray(root(mean / (total / statistics.n)))
 
-    return Sparsification(FRACTIONS, curve(statistics.by_std), curve(statistics.by_abs_error))
+    return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
 
 
 @metric(
@@ -70,7 +70,7 @@ def sparsification(statistics: RegressionStatistics | RankingStatistics, payload
     bounds=(0, math.inf),
     headline=True,
 )
-def ause_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
+def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
 
     Examples
@@ -92,7 +92,7 @@ def ause_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Se
     source="Poggi 2020",
     bounds=(-math.inf, 1),
 )
-def aurg_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Settings) -> float:
+def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between random removal and the RMSE sparsification curve.
 
     Examples
@@ -114,7 +114,7 @@ def aurg_rmse(statistics: RegressionStatistics | RankingStatistics, settings: Se
     source="Xiong 2024 eq. 4",
     bounds=(0, math.inf),
 )
-def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
+def ause_mae(statistics: Statistics, settings: Settings) -> float:
     """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors.
 
     Examples
@@ -126,8 +126,8 @@ def ause_mae(statistics: RegressionStatistics, settings: Settings) -> float:
     total = mae(statistics, settings)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
-    gap = sum_of_prefix_means(statistics.by_std, "abs_error") - sum_of_prefix_means(
-        statistics.by_abs_error, "abs_error"
+    gap = sum_of_prefix_means(statistics.orders["std"], "abs_error") - sum_of_prefix_means(
+        statistics.orders["abs_error"], "abs_error"
     )
     return gap / statistics.n / total
 
@@ -175,12 +175,12 @@ def order_of(share: float, n: int) -> int:
     return max(1, math.ceil(Fraction(repr(float(share))) * n))
 
 
-def scale_to_cover(statistics: RegressionStatistics, alpha: float) -> float:
+def scale_to_cover(statistics: Statistics, alpha: float) -> float:
     """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
-    return float(statistics.by_z.folded().value([order_of(alpha, statistics.n)])[0])
+    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.n)])[0])
 
 
-def merci_at(statistics: RegressionStatistics, alpha: float) -> float:
+def merci_at(statistics: Statistics, alpha: float) -> float:
     """Mean of the uncertainties, scaled to cover ``alpha`` of the errors."""
     scale = scale_to_cover(statistics, alpha)
     if not math.isfinite(scale):
@@ -190,10 +190,10 @@ def merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     return scale * statistics.moments["std"].mean
 
 
-def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
+def n_merci_at(statistics: Statistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
-    oracle = statistics.by_abs_error.sum("abs_error") / statistics.n
-    constant = float(statistics.by_abs_error.value([order_of(alpha, statistics.n)])[0])
+    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
+    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.n)])[0])
     if constant <= oracle * (
         1 + 1e-12
     ):  # equal but for the rounding of the mean, or the scale runs backwards
@@ -213,7 +213,7 @@ def n_merci_at(statistics: RegressionStatistics, alpha: float) -> float:
     source="MeRCI 2018 eq. 8",
     bounds=(0, math.inf),
 )
-def merci(statistics: RegressionStatistics, settings: Settings) -> float:
+def merci(statistics: Statistics, settings: Settings) -> float:
     """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors.
 
     Examples
@@ -234,7 +234,7 @@ def merci(statistics: RegressionStatistics, settings: Settings) -> float:
     source="n-MeRCI 2019 eq. 2",
     headline=True,
 )
-def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
+def n_merci(statistics: Statistics, settings: Settings) -> float:
     """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
 
     Examples
@@ -255,7 +255,7 @@ def n_merci(statistics: RegressionStatistics, settings: Settings) -> float:
     source="Xiong 2024 eq. 10",
     bounds=(-1, 1),
 )
-def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
+def spearman(statistics: Statistics, settings: Settings) -> float:
     """Rank correlation of uncertainty and absolute error.
 
     Examples
@@ -264,11 +264,12 @@ def spearman(statistics: RegressionStatistics, settings: Settings) -> float:
     >>> example_score("spearman")
     0.915491
     """
-    if statistics.rank_correlation is None:
+    correlation = rank_correlation(statistics)
+    if correlation is None:
         std = statistics.moments["std"]
         alike = std.high <= std.low * (1 + 2.0**-JOINT_BITS)
         constant = "standard deviations" if alike else "absolute errors"
         raise Undefined(
             f"all {constant} are equal (or closer than the statistics resolve), so they have no ranks"
         )
-    return statistics.rank_correlation
+    return correlation

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import MetricInputs, Undefined, metric
+from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.parallel import BLOCK
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
@@ -88,6 +89,40 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
         ratio = s / sr
         total += float((-np.log(ratio) + 0.5 * (ratio * ratio + np.square((m - mr) / sr) - 1)).sum())
     return total / len(std)
+
+
+@metric(
+    "kl_to_reference",
+    family="scoring",
+    direction="lower",
+    unit="nats",
+    summary="Divergence of the predicted probabilities from a reference",
+    formula="mean of sum over classes of p log(p / p_r)",
+    source="Gustafsson 2020 section 4.1",
+    bounds=(0, math.inf),
+    task="classification",
+    needs=("predictions", "reference"),
+)
+def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
+    """Mean Kullback-Leibler divergence of the predicted class probabilities from reference ones.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("kl_to_reference", "classification")
+    0.0176385
+    """
+    predictions: ClassPredictions = given.predictions
+    total = 0.0
+    for place in predictions.places():
+        probs = predictions.probabilities(place).probs
+        reference = given.reference.probabilities(place).probs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(probs > 0, probs * np.log(probs / reference), 0.0)
+        if np.isinf(terms).any():
+            raise Undefined("the reference rules out a class that the predictions hold possible")
+        total += float(terms.sum())
+    return total / predictions.n
 
 
 @metric(

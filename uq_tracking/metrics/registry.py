@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from uq_tracking import plugins
 from uq_tracking.errors import UnknownMetricError, closest
@@ -15,7 +15,7 @@ from uq_tracking.settings import Settings
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
-Task = Literal["regression", "classification"]
+Task: TypeAlias = str
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -34,7 +34,7 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
 NEEDS = {
     "predictions": "the predictions themselves, not their statistics alone",
     "samples": "raw samples of the predictive distribution (Predictions.from_samples without member_std)",
-    "reference": "the mean and std to compare with (reference=)",
+    "reference": "a distribution to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
 """What a metric may need besides statistics, and how a reason names it."""
@@ -46,18 +46,18 @@ class MetricInputs:
 
     Attributes
     ----------
-    statistics : RegressionStatistics or ClassificationStatistics
-    predictions : Predictions or None
+    statistics : Statistics
+    predictions : Predictions, ClassPredictions or None
         The samples one by one.
-    reference : (mean, std) or None
-        Arrays of the predictions' shape, to compare with.
+    reference : (mean, std), ClassPredictions or None
+        What to compare with: arrays of the predictions' shape, or probabilities.
     seed : int
         Of metrics that draw at random.
     """
 
     statistics: Any
     predictions: Any = None
-    reference: tuple[Any, Any] | None = None
+    reference: Any = None
     seed: int = 0
 
     @property

@@ -11,10 +11,10 @@ import numpy as np
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
+from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block
-from uq_tracking.statistics.parallel import inner
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
@@ -26,7 +26,7 @@ PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uni
 FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
 
 
-def require_density(statistics: RegressionStatistics) -> None:
+def require_density(statistics: Statistics) -> None:
     """Raise ``Undefined`` where a standard deviation of zero leaves no density."""
     zero = statistics.counts["n_zero_std"]
     if zero and statistics.moments["std"].low <= 0:
@@ -66,8 +66,8 @@ def require_variance(settings: Settings) -> None:
         )
 
 
-def density_behind(statistics: RegressionStatistics, settings: Settings, suffix: str) -> Standard:
-    """``family_behind`` where it has a density: not for a table of shares, nor with a standard deviation of 0."""
+def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
+    """The same where it has a density: Undefined for a table of shares, or beside a standard deviation of zero."""
     family = family_behind(settings, suffix)
     if math.isnan(family.pdf_square_integral):
         raise Undefined(
@@ -77,15 +77,15 @@ def density_behind(statistics: RegressionStatistics, settings: Settings, suffix:
     return family
 
 
-def family_sums(statistics: RegressionStatistics, family: Standard) -> FamilySums:
+def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
     """Sums of one family; one pass over the z groups makes those of all priors."""
     together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
     return _sums_of(statistics, together)[family]
 
 
 @intermediate
-def _sums_of(statistics: RegressionStatistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
-    passes = statistics.by_z.map_blocks(
+def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
+    passes = statistics.orders["z"].map_blocks(
         lambda block: _block_sums(block, families), FAMILY_PAYLOADS, ties=False
     )
     totals = np.sum(passes, axis=0)
@@ -110,14 +110,14 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
             plain = _or_zero(block.sums["z"] / block.count)
             centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
     distance = inner(block.count, np.abs(plain))
-    sums = []
+    made = []
     for family in families:
         density = family.pdf(plain)
         with np.errstate(invalid="ignore"):
-            densities = [inner(weight, density) for weight in (inverse, root)]
+            sums = [inner(weight, density) for weight in (inverse, root)]
         crps = family.crps(centre, density if centre is plain else None)
-        sums.append([inner(std, crps), *densities, distance])
-    return sums
+        made.append([inner(std, crps), *sums, distance])
+    return made
 
 
 def _or_zero(z: FloatArray) -> FloatArray:
@@ -125,9 +125,9 @@ def _or_zero(z: FloatArray) -> FloatArray:
     return np.where(np.isfinite(z), z, 0.0)
 
 
-def _missed_point_masses(statistics: RegressionStatistics) -> float:
+def _missed_point_masses(statistics: Statistics) -> float:
     """Sum of |e| over samples with std 0 and an error, which is their CRPS."""
-    groups = statistics.by_z
+    groups = statistics.orders["z"]
     below, above = groups.position([-np.inf])[0], groups.position([np.inf], side="left")[0]
     if below == 0 and above == groups.total:
         return 0.0
@@ -135,16 +135,19 @@ def _missed_point_masses(statistics: RegressionStatistics) -> float:
     return float(parts[2] - parts[1] - parts[0])
 
 
-def _nll_gaussian(statistics: RegressionStatistics) -> float:
-    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.by_z.sum("z2") / statistics.n
+def _nll_gaussian(statistics: Statistics) -> float:
+    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.orders["z"].sum("z2") / statistics.n
 
 
-def _nll_laplace(statistics: RegressionStatistics) -> float:
+def _nll_laplace(statistics: Statistics) -> float:
     return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
 
 
-def _nll_uniform(statistics: RegressionStatistics) -> float:
-    inside = statistics.by_z.position([SQRT3])[0] - statistics.by_z.position([-SQRT3], side="left")[0]
+def _nll_uniform(statistics: Statistics) -> float:
+    inside = (
+        statistics.orders["z"].position([SQRT3])[0]
+        - statistics.orders["z"].position([-SQRT3], side="left")[0]
+    )
     outside = 1 - inside / statistics.n
     if inside < statistics.n:
         raise Undefined(
@@ -154,21 +157,21 @@ def _nll_uniform(statistics: RegressionStatistics) -> float:
     return math.log(2 * SQRT3)
 
 
-_NLL: dict[Standard, Callable[[RegressionStatistics], float]] = {
+_NLL: dict[Standard, Callable[[Statistics], float]] = {
     GAUSSIAN: _nll_gaussian,
     LAPLACE: _nll_laplace,
     UNIFORM: _nll_uniform,
 }
 
 
-def _nll_of(family: Standard, statistics: RegressionStatistics) -> float:
+def _nll_of(family: Standard, statistics: Statistics) -> float:
     def total(block: Block) -> float:
         return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
 
-    return -math.fsum(statistics.by_z.map_blocks(total, ("z",), ties=False)) / statistics.n
+    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), ties=False)) / statistics.n
 
 
-Score = Callable[[RegressionStatistics, Settings, str], float]
+Score = Callable[[Statistics, Settings, str], float]
 
 
 def proper_score(
@@ -214,7 +217,7 @@ def proper_score(
     source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
     headline=True,
 )
-def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
+def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean negative log density.
 
     Examples
@@ -225,7 +228,7 @@ def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> fl
     """
     family = density_behind(statistics, settings, suffix)
     standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
-    return standardised + statistics.log_std / statistics.n
+    return standardised + statistics.sums["log_std"] / statistics.n
 
 
 @proper_score(
@@ -238,7 +241,7 @@ def nll(statistics: RegressionStatistics, settings: Settings, suffix: str) -> fl
     least=0,
     headline=True,
 )
-def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
+def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean continuous ranked probability score; of a point mass it is the absolute error.
 
     Examples
@@ -261,7 +264,7 @@ def crps(statistics: RegressionStatistics, settings: Settings, suffix: str) -> f
     formula="mean 2 p(y) - integral p^2",
     source="MeRCI 2018 eq. 4",
 )
-def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
+def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
 
     Examples
@@ -271,7 +274,7 @@ def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix
     [0.961267, 0.348853, 1.06649]
     """
     family = density_behind(statistics, settings, suffix)
-    square = family.pdf_square_integral * statistics.by_z.sum("inv_std")
+    square = family.pdf_square_integral * statistics.orders["z"].sum("inv_std")
     return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
@@ -284,7 +287,7 @@ def quadratic_score(statistics: RegressionStatistics, settings: Settings, suffix
     source="MeRCI 2018 eq. 6",
     least=0,
 )
-def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix: str) -> float:
+def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
 
     Examples
@@ -307,7 +310,7 @@ def spherical_score(statistics: RegressionStatistics, settings: Settings, suffix
     source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
     bounds=(0, math.inf),
 )
-def interval_score(statistics: RegressionStatistics, settings: Settings) -> float:
+def interval_score(statistics: Statistics, settings: Settings) -> float:
     """Winkler score averaged over the central levels .01 ... .99.
 
     Examples
@@ -317,7 +320,7 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     0.948169
     """
     half = family_of(settings).central(LEVELS)
-    n, groups = statistics.n, statistics.by_z
+    n, groups = statistics.n, statistics.orders["z"]
     std_sum, error_sum = groups.sum("std"), groups.sum("error")
     low, high = groups.position(-half, side="left"), groups.position(half)
     below = -groups.cumulative("error", low) - half * groups.cumulative("std", low)
@@ -336,7 +339,7 @@ def interval_score(statistics: RegressionStatistics, settings: Settings) -> floa
     source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
     bounds=(0, math.inf),
 )
-def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
+def pinball(statistics: Statistics, settings: Settings) -> float:
     """Pinball loss averaged over the quantiles .01 ... .99.
 
     Examples
@@ -346,7 +349,7 @@ def pinball(statistics: RegressionStatistics, settings: Settings) -> float:
     0.108107
     """
     quantile = family_of(settings).quantile(LEVELS)
-    n, groups = statistics.n, statistics.by_z
+    n, groups = statistics.n, statistics.orders["z"]
     position = groups.position(quantile)
     whole = groups.sum("error") - quantile * groups.sum("std")
     below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)

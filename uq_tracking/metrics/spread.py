@@ -7,7 +7,7 @@ import math
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 @metric(
@@ -20,7 +20,7 @@ from uq_tracking.statistics.regression import RegressionStatistics
     source="Gneiting 2007; uncertainty-toolbox",
     bounds=(0, math.inf),
 )
-def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
+def sharpness(statistics: Statistics, settings: Settings) -> float:
     """Root mean variance.
 
     Examples
@@ -32,7 +32,7 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     require_variance(settings)
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
-    return math.sqrt(statistics.by_std.sum("std2") / statistics.n)
+    return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
 
 
 @metric(
@@ -45,7 +45,7 @@ def sharpness(statistics: RegressionStatistics, settings: Settings) -> float:
     source="Standard definition",
     bounds=(0, math.inf),
 )
-def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
+def mean_std(statistics: Statistics, settings: Settings) -> float:
     """Mean standard deviation.
 
     Examples
@@ -67,7 +67,7 @@ def mean_std(statistics: RegressionStatistics, settings: Settings) -> float:
     source="Levi 2019 eq. 9",
     bounds=(0, math.inf),
 )
-def cv(statistics: RegressionStatistics, settings: Settings) -> float:
+def cv(statistics: Statistics, settings: Settings) -> float:
     """Coefficient of variation of the standard deviations.
 
     Examples

@@ -241,6 +241,58 @@ class RegressionRecalibration(Recalibration):
         return predictions.replace(mean=mean, std=std)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ClassificationRecalibration(Recalibration):
+    """Recalibration of class probabilities.
+
+    Attributes
+    ----------
+    n_logits : int
+        Logits per sample along the last axis; 1 for a binary classifier with one logit and no such axis.
+    """
+
+    task: ClassVar[Task] = "classification"
+
+    n_logits: int
+
+    @abstractmethod
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
+        """Logarithms of the recalibrated probabilities, from those before, or from logits: both of shape (n, C).
+
+        A binary classifier with one logit has C = 2, the logit of class 0 being 0.
+        """
+
+    def apply(self, logits: Any) -> npt.NDArray[Any]:
+        """Recalibrated probabilities.
+
+        Parameters
+        ----------
+        logits : array, shape (..., C), from any array library
+            Or of any shape for a binary classifier with one logit. Logarithms of probabilities serve as well.
+
+        Returns
+        -------
+        array
+            Probabilities in the shape of the logits and their floating-point type.
+
+        Raises
+        ------
+        ShapeError
+            The last axis does not hold the classes that it was fitted to.
+        """
+        values = read_floats(logits, "logits").values
+        if self.n_logits == 1:
+            pair = np.stack([np.zeros(values.size), values.reshape(-1).astype(np.float64)], axis=1)
+            return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
+        if values.ndim == 0 or values.shape[-1] != self.n_logits:
+            raise ShapeError(
+                f"{self.method} was fitted to {self.n_logits} classes along the last axis; the logits have shape "
+                f"{values.shape}"
+            )
+        flat = values.reshape(-1, self.n_logits).astype(np.float64)
+        return np.exp(self.new_logarithms(flat)).reshape(values.shape).astype(values.dtype)
+
+
 def _read_std(std: Any) -> Source:
     source = read_floats(std, "std")
     hidden = False if source.left_out is None else source.left_out

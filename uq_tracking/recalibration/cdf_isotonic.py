@@ -22,7 +22,7 @@ from uq_tracking.recalibration.checks import (
     require_samples,
 )
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 FEWEST = 10
 MIDDLE_KNOTS = 1001
@@ -162,9 +162,7 @@ class CdfIsotonic(RegressionRecalibration):
         return {"cdf_shift": self.z_mean, "cdf_scale": self.z_scale}
 
 
-def fit_cdf_isotonic(
-    statistics: RegressionStatistics, settings: Settings, fitted_on: FittedOn
-) -> CdfIsotonic:
+def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> CdfIsotonic:
     """Table of the shares observed below each standardised error, with at most about 1300 knots.
 
     The points (F(z), share) rise together, so isotonic regression passes through every one of them.
@@ -183,7 +181,7 @@ def fit_cdf_isotonic(
         )
     ranks = knot_ranks(statistics.n)
     # a sketch's order statistics lie inside its buckets, which may reach past the smallest and largest value
-    z = np.clip(statistics.by_z.value(ranks), moments.low, moments.high)
+    z = np.clip(statistics.orders["z"].value(ranks), moments.low, moments.high)
     return CdfIsotonic(
         z=_floats([moments.low, *z, moments.high]),
         levels=_floats([0.0, *((ranks - 0.5) / statistics.n), 1.0]),

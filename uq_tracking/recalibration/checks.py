@@ -9,10 +9,10 @@ from itertools import pairwise
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.families import family_of
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
-def require_samples(statistics: RegressionStatistics, needed: int, method: str) -> None:
+def require_samples(statistics: Statistics, needed: int, method: str) -> None:
     """RecalibrationError unless there are enough samples."""
     if statistics.n < needed:
         raise RecalibrationError(
@@ -20,7 +20,7 @@ def require_samples(statistics: RegressionStatistics, needed: int, method: str) 
         )
 
 
-def require_positive_std(statistics: RegressionStatistics, method: str) -> None:
+def require_positive_std(statistics: Statistics, method: str) -> None:
     """RecalibrationError where a standard deviation of zero leaves no standardised error."""
     if statistics.moments["std"].low <= 0:
         raise RecalibrationError(

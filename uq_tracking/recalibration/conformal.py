@@ -18,7 +18,7 @@ from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, R
 from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
 from uq_tracking.recalibration.checks import check_increasing, require_positive_std, require_samples
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 FEWEST = 9
 
@@ -152,7 +152,7 @@ class Conformal(RegressionRecalibration):
         return {name: radius for name, radius in found.items() if math.isfinite(radius)}
 
 
-def fit_conformal(statistics: RegressionStatistics, settings: Settings, fitted_on: FittedOn) -> Conformal:
+def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Conformal:
     """Order statistics of the normalised residuals, at most about 1300 of them.
 
     Raises
@@ -163,7 +163,7 @@ def fit_conformal(statistics: RegressionStatistics, settings: Settings, fitted_o
     require_samples(statistics, FEWEST, "conformal")
     require_positive_std(statistics, "conformal")
     ranks = knot_ranks(statistics.n)
-    radii = np.maximum.accumulate(np.maximum(statistics.by_z.folded().value(ranks), 0.0))
+    radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].folded().value(ranks), 0.0))
     if not radii[-1] > 0:
         raise RecalibrationError("conformal cannot be fitted: every error is 0; fit on held-out data")
     return Conformal(

@@ -10,8 +10,9 @@ from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator
 from uq_tracking.settings import Family, Settings
-from uq_tracking.statistics.make import make_statistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.collecting import build_statistics
+from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.statistics import Statistics
 
 
 def recalibrate(
@@ -30,7 +31,7 @@ def recalibrate(
 
     Parameters
     ----------
-    source : Report, RegressionStatistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
+    source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, and so does
         a stored run: the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
     method : str
@@ -78,7 +79,7 @@ def recalibrate(
 
 def fit(
     method: Recalibrator,
-    statistics: RegressionStatistics,
+    statistics: Statistics,
     settings: Settings,
     *,
     split: str | None = None,
@@ -88,7 +89,7 @@ def fit(
     return method.fit(
         statistics,
         settings,
-        FittedOn(statistics.n, statistics.kind, split, digest, statistics.std_floor),
+        FittedOn(statistics.n, statistics.kind, split, digest, statistics.facts.get("std_floor")),
     )
 
 
@@ -100,16 +101,16 @@ def find_recalibrator(method: str) -> Recalibrator:
     return known[method]
 
 
-def statistics_of(source: Any) -> tuple[RegressionStatistics, dict[str, Any]]:
+def statistics_of(source: Any) -> tuple[Statistics, dict[str, Any]]:
     """Regression statistics of anything that has them, with its settings and digest where it knows them."""
-    if isinstance(source, RegressionStatistics):
+    if isinstance(source, Statistics) and source.task == "regression":
         return source, {}
     if isinstance(source, tuple | list):
         source = _predictions(source)
     if isinstance(source, Predictions):
-        return make_statistics(source), {"digest": source.digest(), "settings": {}}
+        return build_statistics(REGRESSION, source), {"digest": source.digest(), "settings": {}}
     statistics = getattr(source, "statistics", None)
-    if isinstance(statistics, RegressionStatistics):
+    if isinstance(statistics, Statistics) and statistics.task == "regression":
         return statistics, _about(source)
     raise RecalibrationError(_no_statistics(source, statistics))
 
@@ -133,7 +134,11 @@ def _predictions(arrays: tuple[Any, ...] | list[Any]) -> Predictions:
 
 def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
-    if statistics is not None or "Classification" in kind or getattr(source, "task", "") == "classification":
+    if (
+        statistics is not None
+        or isinstance(source, Statistics)
+        or getattr(source, "task", "") == "classification"
+    ):
         return f"this method needs a mean and a std, but the {kind} is of a classification; use method='temperature'"
     if hasattr(source, "statistics"):
         return (

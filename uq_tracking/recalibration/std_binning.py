@@ -11,7 +11,7 @@ from uq_tracking.errors import RecalibrationError
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.checks import check_increasing, check_positive, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class StdBinning(RegressionRecalibration):
         }
 
 
-def fit_std_binning(statistics: RegressionStatistics, settings: Settings, fitted_on: FittedOn) -> StdBinning:
+def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> StdBinning:
     """RMSE of each of ``n_bins`` equal-count bins by std; bins that a tie spans become one.
 
     Raises
@@ -70,7 +70,7 @@ def fit_std_binning(statistics: RegressionStatistics, settings: Settings, fitted
         raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n} samples; lower n_bins")
     size, larger = divmod(n, n_bins)
     ends = np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))
-    groups = statistics.by_std
+    groups = statistics.orders["std"]
     tops = np.unique(groups.value(ends))
     positions = np.concatenate([[0.0], groups.position(tops[:-1]), [float(n)]])
     squares = np.diff(groups.cumulative("sq_error", positions)) / np.diff(positions)

@@ -17,7 +17,7 @@ from uq_tracking.recalibration.checks import (
     require_variance,
 )
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 END_BLOCK = 20
 """Samples that the lowest and the highest level must rest on."""
@@ -69,7 +69,7 @@ class Levels(NamedTuple):
 
 
 def fit_std_isotonic(
-    statistics: RegressionStatistics,
+    statistics: Statistics,
     settings: Settings,
     fitted_on: FittedOn,
     *,
@@ -109,11 +109,11 @@ def fit_std_isotonic(
     )
 
 
-def isotonic_levels(statistics: RegressionStatistics) -> Levels:
+def isotonic_levels(statistics: Statistics) -> Levels:
     """Levels of the least-squares rising fit of e^2 on s^2, each sample weighing the same."""
     from scipy.optimize import isotonic_regression
 
-    blocks = list(statistics.by_std.blocks(("sq_error",)))
+    blocks = list(statistics.orders["std"].blocks(("sq_error",)))
     low, high, count = (
         np.concatenate([getattr(b, name) for b in blocks]) for name in ("low", "high", "count")
     )

@@ -15,7 +15,7 @@ from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, R
 from uq_tracking.recalibration.checks import check_positive, require_positive_std, require_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 SEARCH_ROWS = 200_000
 """Samples above which the numerical search of the Student t reads a sketch."""
@@ -44,7 +44,7 @@ class StdScaling(RegressionRecalibration):
         return {"std_scale": self.factor}
 
 
-def fit_std_scaling(statistics: RegressionStatistics, settings: Settings, fitted_on: FittedOn) -> StdScaling:
+def fit_std_scaling(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> StdScaling:
     """Maximum-likelihood factor under the settings' family.
 
     ====================  ==============================================================
@@ -69,12 +69,12 @@ def fit_std_scaling(statistics: RegressionStatistics, settings: Settings, fitted
     return StdScaling(factor=factor, family=settings.family, dof=settings.dof, fitted_on=fitted_on)
 
 
-def _factor(statistics: RegressionStatistics, settings: Settings) -> float:
+def _factor(statistics: Statistics, settings: Settings) -> float:
     z = statistics.moments["z"]
     if settings.family == "gaussian":
         return math.sqrt(z.variance() + z.mean**2)
     if settings.family == "laplace":
-        return SQRT2 * mean_of_z(statistics.by_z, np.abs)
+        return SQRT2 * mean_of_z(statistics.orders["z"], np.abs)
     if settings.family == "uniform":
         return (
             max(abs(z.low), abs(z.high)) / SQRT3 * (1 + 1e-12)
@@ -82,7 +82,7 @@ def _factor(statistics: RegressionStatistics, settings: Settings) -> float:
     return _searched_factor(statistics, settings)
 
 
-def _searched_factor(statistics: RegressionStatistics, settings: Settings) -> float:
+def _searched_factor(statistics: Statistics, settings: Settings) -> float:
     """Minimise ``log f - mean log pdf(z / f)`` over log f, within a factor 1000 of the spread of z."""
     from scipy.optimize import minimize_scalar
 
@@ -90,7 +90,7 @@ def _searched_factor(statistics: RegressionStatistics, settings: Settings) -> fl
     spread = math.sqrt(z.variance() + z.mean**2)
     if spread == 0:
         return 0.0
-    groups = (statistics if statistics.n <= SEARCH_ROWS else statistics.sketched()).by_z
+    groups = (statistics if statistics.n <= SEARCH_ROWS else statistics.sketched()).orders["z"]
     log_pdf = family_of(settings).log_pdf
 
     def loss(log_factor: float) -> float:

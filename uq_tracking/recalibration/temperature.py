@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from uq_tracking.errors import RecalibrationError, ShapeError
 from uq_tracking.inputs.convert import read, read_floats
-from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibration, Recalibrator, Task
+from uq_tracking.inputs.probabilities import log_softmax
+from uq_tracking.recalibration.base import ClassificationRecalibration, FittedOn, FloatArray, Recalibrator
 from uq_tracking.recalibration.checks import check_positive
 
 BLOCK = 1 << 16
@@ -22,22 +23,18 @@ WIDEST = math.log(1e4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Temperature(Recalibration):
+class Temperature(ClassificationRecalibration):
     """``softmax(logits / temperature)``; for a single logit per sample, ``sigmoid(logit / temperature)``.
 
     Attributes
     ----------
     temperature : float
         Above 1 where the classifier is overconfident.
-    n_logits : int
-        Logits per sample along the last axis; 1 for a binary classifier with one logit and no such axis.
     """
 
     method: ClassVar[str] = "temperature"
-    task: ClassVar[Task] = "classification"
 
     temperature: float
-    n_logits: int
 
     def __post_init__(self) -> None:
         check_positive("temperature", [self.temperature])
@@ -46,28 +43,8 @@ class Temperature(Recalibration):
     def scalars(self) -> dict[str, float]:  # noqa: D102
         return {"temperature": self.temperature}
 
-    def apply(self, logits: Any) -> npt.NDArray[Any]:
-        """Recalibrated probabilities.
-
-        Parameters
-        ----------
-        logits : array, shape (..., C), from any array library
-            Or of any shape for a binary classifier with one logit. Logarithms of probabilities serve as well.
-
-        Returns
-        -------
-        array
-            Probabilities in the shape of the logits and their floating-point type.
-        """
-        values = read_floats(logits, "logits").values
-        if self.n_logits == 1:
-            return _sigmoid(values / self.temperature).astype(values.dtype)
-        if values.ndim == 0 or values.shape[-1] != self.n_logits:
-            raise ShapeError(
-                f"the temperature was fitted to {self.n_logits} classes along the last axis; the logits have shape "
-                f"{values.shape}"
-            )
-        return _softmax(values.astype(np.float64) / self.temperature).astype(values.dtype)
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:  # noqa: D102
+        return log_softmax(logarithms / self.temperature)
 
 
 def fit_temperature(
@@ -180,17 +157,6 @@ def _blocks(
     for start in range(0, len(truth), BLOCK):
         part = slice(start, start + BLOCK)
         yield truth[part], scores[part].astype(np.float64)
-
-
-def _softmax(z: FloatArray) -> FloatArray:
-    weights = np.exp(z - z.max(axis=-1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
-
-
-def _sigmoid(z: npt.NDArray[Any]) -> FloatArray:
-    from scipy.special import expit
-
-    return np.asarray(expit(z.astype(np.float64)))
 
 
 TEMPERATURE = Recalibrator(

@@ -10,15 +10,16 @@ from typing import Any
 from uq_tracking.errors import (
     BackendError,
     FileFormatError,
-    IncompatibleStatisticsError,
     InputTypeError,
     SettingsError,
 )
+from uq_tracking.evaluation.scoring import score
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
+from uq_tracking.rescoring.scoring import about_input
 from uq_tracking.settings import Family, Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 
 def pool(
@@ -127,25 +128,15 @@ def _settings(found: Sequence[tuple[str, Report]], given: dict[str, Any]) -> Set
 
 def _merged(statistics: Sequence[Any]) -> Any:
     """The sum, made in pairs so that every sample is moved only a few times."""
-    kinds = {type(item) for item in statistics}
-    if len(kinds) > 1:
-        raise IncompatibleStatisticsError("statistics of regressions and of classifications cannot be pooled")
     while len(statistics) > 1:
         pairs = [statistics[k : k + 2] for k in range(0, len(statistics), 2)]
         statistics = [pair[0] + pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
     return statistics[0]
 
 
-def _scored(statistics: Any, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
-    if isinstance(statistics, ClassificationStatistics):
-        from uq_tracking.evaluation.classification import score_classification
-
-        own = settings.to_dict()
-        facts = {name: value for name, value in like.settings.items() if name not in own}
-        return score_classification(statistics, settings, select("classification", keys), facts=facts)
-    from uq_tracking.evaluation.regression import score
-
-    return score(statistics, settings, select("regression", keys))
+def _scored(statistics: Statistics, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
+    chosen = select(statistics.task, keys)
+    return score(statistics, settings, chosen, about=about_input(statistics, like))
 
 
 def _digest(report: Report) -> Any:

@@ -7,23 +7,26 @@ from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from typing import Any
 
-from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET
+from uq_tracking.errors import RecalibrationError
+from uq_tracking.evaluation.plan import Plan
+from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import Metric, MetricInputs, registry
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.source import Source, methods_of
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks import task_of
 
 
 def scored(source: Source, settings: Settings, request: Request, old: Report | None) -> Report:
     """Score the source; recalibrations are not among it."""
     if source.predictions is not None:
         report = _of_predictions(source.predictions, settings, request, old)
-    else:
+    elif source.statistics is not None:
         report = _of_statistics(source.statistics, settings, request, old)
     digest = report.provenance.get("digest") or (None if old is None else old.provenance.get("digest"))
     return replace(report, provenance={**report.provenance, "digest": digest})
@@ -46,20 +49,20 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
     ]
 
 
-def _of_statistics(statistics: Any, settings: Settings, request: Request, old: Report | None) -> Report:
-    digest = None if old is None else old.provenance.get("digest")
-    if isinstance(statistics, RegressionStatistics):
-        from uq_tracking.evaluation.regression import score
-
-        chosen = wanted("regression", request, old, frozenset())
-        report = score(statistics, settings, chosen, digest=digest)
-        return _with_intervals(report, settings, chosen, old)
-    from uq_tracking.evaluation.classification import score_classification
-
+def about_input(statistics: Statistics, old: Report | None) -> dict[str, Any]:
+    """What the report says of the input, besides its settings."""
     own = {item.name for item in fields(Settings)}
-    facts = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
-    chosen = wanted("classification", request, old, frozenset())
-    report = score_classification(statistics, settings, chosen, digest=digest, facts=facts)
+    known = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
+    return {**statistics.facts, **known}
+
+
+def _of_statistics(
+    statistics: Statistics, settings: Settings, request: Request, old: Report | None
+) -> Report:
+    digest = None if old is None else old.provenance.get("digest")
+    chosen = wanted(statistics.task, request, old, frozenset())
+    about = about_input(statistics, old)
+    report = score(statistics, settings, chosen, digest=digest, about=about)
     return _with_intervals(report, settings, chosen, old)
 
 
@@ -68,12 +71,10 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
 
     A score that is what it was keeps its interval.
     """
-    tables = getattr(report.statistics, "groups", None)
+    tables = None if report.statistics is None else report.statistics.groups
     if tables is None or old is None or not old.intervals:
         return report
-    from uq_tracking.bootstrap import with_intervals
-
-    made = with_intervals(report, tables, settings, chosen, **_of_intervals(old))
+    made = with_intervals(report, tables, settings, chosen, _level_of(old))
     as_before = {
         key: interval
         for key, interval in old.intervals.items()
@@ -82,31 +83,24 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
     return replace(made, intervals={**made.intervals, **as_before})
 
 
-def _of_intervals(old: Report | None) -> dict[str, Any]:
-    """How the intervals of a report were made."""
-    about = {} if old is None else old.provenance.get("intervals")
-    return {name: about[name] for name in ("level", "n_boot", "seed") if about and name in about}
+def _level_of(old: Report) -> float:
+    """Confidence level of a report's intervals."""
+    return float((old.provenance.get("intervals") or {}).get("level", 0.95))
 
 
 def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
-    from uq_tracking.evaluation.classification import evaluate_classification
-    from uq_tracking.evaluation.regression import evaluate
-    from uq_tracking.inputs import Predictions
-
+    task = task_of(predictions)
     kind = None if old is None else old.provenance.get("statistics")
-    method: Any = kind if kind in ("exact", "sketch") else "auto"
-    options: dict[str, Any] = {
-        "method": method,
-        "intervals": True if old is not None and old.intervals else None,
-        **_of_intervals(old),
-    }
-    if not isinstance(predictions, Predictions):
-        keys = [metric.key for metric in wanted("classification", request, old, frozenset())]
-        return evaluate_classification(predictions, metrics=keys, n_bins=settings.n_bins, **options)
-    chosen = wanted("regression", request, old, MetricInputs(None, predictions).given)
-    options |= settings.to_dict()
-    report: Report = evaluate(predictions, metrics=[metric.key for metric in chosen], **options)
-    return report
+    chosen = wanted(task.name, request, old, MetricInputs(None, predictions).given)
+    plan = Plan.of(
+        task,
+        settings,
+        metrics=[metric.key for metric in chosen],
+        statistics=kind if kind in ("exact", "sketch") else "auto",
+        intervals=True if old is not None and old.intervals else None,
+        level=0.95 if old is None else _level_of(old),
+    )
+    return plan.report(predictions)
 
 
 def recalibrated_as_before(report: Report, source: Source, settings: Settings, old: Report) -> Report:
@@ -149,35 +143,13 @@ def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:
 
 
 def _recalibrated(report: Report, source: Source, settings: Settings, calibration: Any, names: Any) -> Report:
-    if isinstance(report.statistics, ClassificationStatistics):
-        return _at_temperature(report, source, settings, calibration)
-    from uq_tracking.evaluation.recalibrated import add_recalibration
-    from uq_tracking.evaluation.regression import score
-
-    chosen = [registry()[key] for key in (*report.scores, *report.undefined) if key in registry()]
-    chosen = [metric for metric in chosen if not metric.needs]
+    known = registry(report.task)
+    chosen = [known[key] for key in (*report.scores, *report.undefined) if key in known]
     return add_recalibration(
         report,
         calibration,
         names,
-        score=lambda statistics, settings: score(statistics, settings, chosen),
+        metrics=[metric for metric in chosen if not metric.needs],
         settings=settings,
-        predictions=source.predictions,
+        data=source.predictions,
     )
-
-
-def _at_temperature(report: Report, source: Source, settings: Settings, calibration: Any) -> Report:
-    from uq_tracking.evaluation.classification import evaluate_classification
-
-    if source.predictions is None:
-        raise RecalibrationError("temperature scaling changes probabilities; statistics do not hold them")
-    fitted = calibration[0] if isinstance(calibration, list) and len(calibration) == 1 else calibration
-    if not (isinstance(fitted, Recalibration) or fitted is True or fitted == "temperature"):
-        raise SettingsError(
-            "for classifications pass a fitted temperature, or its file, as calibration; or True to cross-fit one"
-        )
-    new = evaluate_classification(
-        source.predictions, n_bins=settings.n_bins, calibration=fitted, intervals=False
-    )
-    curves = {name: curve for name, curve in new.curves.items() if name not in report.curves}
-    return replace(report, recalibration=new.recalibration, curves={**report.curves, **curves})

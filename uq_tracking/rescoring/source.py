@@ -13,7 +13,7 @@ from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric, registry
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
-from uq_tracking.statistics.store import Statistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS_FILE
 
 PREDICTIONS = "predictions"
@@ -118,7 +118,7 @@ def _from_statistics(run: LoggedRun, request: Request, old: Report | None) -> So
 
 
 def _from_predictions(run: LoggedRun, request: Request, old: Report | None) -> Source:
-    predictions = read_predictions_of(run, old)
+    predictions = run.predictions("regression" if old is None else old.task)
     digest = predictions.digest()
     known = None if old is None else stored_predictions_digest(old)
     if known is not None and digest != known:
@@ -127,15 +127,6 @@ def _from_predictions(run: LoggedRun, request: Request, old: Report | None) -> S
             "again with predictions=True"
         )
     return Source(PREDICTIONS, predictions=floored(predictions, request, old), stored_digest=digest)
-
-
-def read_predictions_of(run: LoggedRun, old: Report | None) -> Any:
-    """The stored predictions, of the report's task."""
-    if old is None or old.task == "regression":
-        return run.predictions()
-    from uq_tracking.inputs.classification import ClassPredictions
-
-    return run.read(PREDICTIONS_FILE, ClassPredictions.load)
 
 
 def stored_predictions_digest(report: Report) -> str | None:

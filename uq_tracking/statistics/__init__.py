@@ -1,1 +1,1 @@
-"""Mergeable sufficient statistics: what every number is a pure function of."""
+"""Sufficient statistics: sums over sorted groups of samples, which merge and which every number is made of."""

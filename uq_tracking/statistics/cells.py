@@ -1,98 +1,252 @@
-"""Tables with a row per group and a column per bucket, most of whose cells may be empty."""
+"""Samples counted in cells: a log-spaced grid of std and absolute error, and pairs of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import TABLE_BLOCK, spans
 from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
 
-DENSE = 1 << 22
-"""Numbers of a dense table that are multiplied at a time."""
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+JOINT_BITS = 5
+"""Mantissa bits of a cell: 32 cells to an octave, for each of the two variables."""
+BUCKETS = PAGES // 2 << JOINT_BITS
+"""Buckets of non-negative values."""
+_SHIFT = 32
+_LOW = (1 << _SHIFT) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Cells of a table with a row per group and a column per bucket; empty cells are left out."""
+class CellCounts:
+    """Non-empty cells of a table: merged by adding the counts of equal keys.
 
-    bucket: npt.NDArray[Any]
-    """Key of each column, ascending; the cells are sorted by column, then by row."""
-    row: IntArray
-    column: IntArray
-    sums: Mapping[str, npt.NDArray[Any]]
-    """What is known of each cell's samples, ``count`` among it."""
+    Attributes
+    ----------
+    key : int array, shape (cells,)
+        Ascending.
+    count : int array, shape (cells,)
+    size : int
+        What the keys mean: mantissa bits of a grid, or the number of classes. Tables of differing size do not merge.
+    """
+
+    key: IntArray
+    count: IntArray
+    size: int
+
+    what: ClassVar[str]
+    """What ``size`` is, for messages."""
 
     @classmethod
-    def of(cls, row: IntArray, bucket: npt.NDArray[Any], sums: Mapping[str, npt.NDArray[Any]]) -> Table:
-        """Add up the cells that share a row and a bucket."""
-        used, column = np.unique(bucket, return_inverse=True)
-        rows = int(row.max(initial=0)) + 1
-        cell, place = np.unique(column * rows + row, return_inverse=True)
-        return cls(
-            used, cell % rows, cell // rows, {name: _added(v, place, len(cell)) for name, v in sums.items()}
-        )
+    def empty(cls, size: int) -> Self:
+        """No cells."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), size)
 
     @classmethod
-    def joined(cls, tables: Sequence[Table], starts: Sequence[int] | None = None) -> Table:
-        """Cells of several tables in one; ``starts`` says at which row each begins, by default all at the first."""
-        starts = [0] * len(tables) if starts is None else starts
-        row = np.concatenate([table.row + start for table, start in zip(tables, starts, strict=True)])
-        bucket = np.concatenate([table.bucket[table.column] for table in tables])
-        sums = {name: np.concatenate([table.sums[name] for table in tables]) for name in tables[0].sums}
-        return cls.of(row, bucket, sums)
+    def check_keys(cls, key: IntArray, size: int) -> None:
+        """ValueError for keys that no table of this size has."""
+        if len(key) and key.min() < 0:
+            raise ValueError("cells lie outside their table")
 
-    def moved(self, rows: IntArray) -> Table:
-        """The same cells with ``rows[i]`` for row i; rows that fall together are added up."""
-        return Table.of(rows[self.row], self.bucket[self.column], self.sums)
+    @classmethod
+    def total(cls, parts: Sequence[Self]) -> Self:
+        """Cells of all parts, which have the same size."""
+        key, inverse = np.unique(np.concatenate([part.key for part in parts]), return_inverse=True)
+        count = np.zeros(len(key), dtype=np.int64)
+        np.add.at(count, inverse, np.concatenate([part.count for part in parts]))
+        return cls(key, count, parts[0].size)
 
-    def rebucketed(self, bucket: npt.NDArray[Any]) -> Table:
-        """The same cells with ``bucket[j]`` for column j; columns that fall together are added up."""
-        return Table.of(self.row, bucket[self.column], self.sums)
+    def merge(self, other: Self) -> Self:
+        """Cells of both sets of samples; IncompatibleStatisticsError where the sizes differ."""
+        if self.size != other.size:
+            raise IncompatibleStatisticsError(
+                f"{self.what} differs ({self.size} and {other.size}); merge statistics of one kind"
+            )
+        return self.total([self, other])
 
-    def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
-        """Every sum of each resample and bucket, shape (resamples, buckets); ``weights`` (resamples, groups)."""
-        return {name: self._weighted(weights, values) for name, values in self.sums.items()}
-
-    def _weighted(self, weights: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
-        """A dense stretch of columns at a time."""
-        groups, buckets = weights.shape[1], len(self.bucket)
-        made = np.empty((len(weights), buckets))
-        step = max(1, DENSE // groups)
-        for start in range(0, buckets, step):
-            first, last = np.searchsorted(self.column, [start, start + step])
-            part = slice(int(first), int(last))
-            dense = np.zeros((groups, min(step, buckets - start)))
-            dense[self.row[part], self.column[part] - start] = values[part]
-            made[:, start : start + step] = weighted_sums(weights, dense)
-        return made
-
-    def nbytes(self) -> int:
-        """Bytes of the numbers."""
-        return int(self.row.nbytes + self.column.nbytes + sum(v.nbytes for v in self.sums.values()))
+    @classmethod
+    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:
+        """Keys and size of a table with ``drop`` bits less, where it is a grid; the same otherwise."""
+        return key, size
 
 
-def _added(values: npt.NDArray[Any], place: IntArray, size: int) -> npt.NDArray[Any]:
-    if size == len(values):  # no two share a cell
-        made = np.empty_like(values)
-        made[place] = values
-        return made
-    made = np.zeros(size, dtype=values.dtype)
-    np.add.at(made, place, values)
-    return made
+class Confusion(CellCounts):
+    """Samples by true and predicted class: ``key`` is ``true * n_classes + predicted``, ``size`` is ``n_classes``."""
+
+    what = "the number of classes"
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.size
+
+    @classmethod
+    def of(cls, pair: npt.NDArray[Any], n_classes: int) -> Confusion:
+        """Count pairs."""
+        cells = n_classes**2
+        if cells <= 16 * len(pair) + 1024:
+            table = np.bincount(pair, minlength=cells)
+            key = np.flatnonzero(table)
+            return cls(key, table[key].astype(np.int64), n_classes)
+        key, count = np.unique(pair, return_counts=True)
+        return cls(key.astype(np.int64), count.astype(np.int64), n_classes)
+
+    @classmethod
+    def check_keys(cls, key: IntArray, size: int) -> None:  # noqa: D102
+        if len(key) and not 0 <= key.min() <= key.max() < size**2:
+            raise ValueError("pairs of classes lie outside the confusion matrix")
+
+    def matrix(self) -> IntArray:
+        """Counts by true (row) and predicted (column) class, shape (C, C)."""
+        made = np.zeros(self.size**2, dtype=np.int64)
+        made[self.key] = self.count
+        return made.reshape(self.size, self.size)
 
 
-def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
-    """``weights @ values``, where a group of weight 0 does not count even if its value is infinite."""
-    finite = np.isfinite(values)
-    if finite.all():
-        return weights @ values
-    made = weights @ np.where(finite, values, 0.0)
-    column = np.flatnonzero(~finite.all(axis=0))
-    first = np.argmin(finite[:, column], axis=0)
-    touched = (weights @ (~finite[:, column]).astype(float)) > 0
-    made[:, column] = np.where(touched, values[first, column], made[:, column])
-    return made
+class Joint(CellCounts):
+    """A log-spaced grid: ``key`` is the std's bucket and the error's, 32 bits each; ``size`` is its mantissa bits."""
+
+    what = "joint bits"
+
+    @property
+    def bits(self) -> int:
+        """Mantissa bits of a cell."""
+        return self.size
+
+    @classmethod
+    def places(cls, std: FloatArray, size: FloatArray, bits: int) -> tuple[IntArray, IntArray]:
+        """Keys of the cells that occur, and each row's place among them."""
+        s_used, s_index = dense(coarse_bucket(std, bits))
+        a_used, a_index = dense(coarse_bucket(size, bits))
+        cell, place, _ = compact(s_index * len(a_used) + a_index, len(s_used) * len(a_used))
+        return cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), place
+
+    @classmethod
+    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:  # noqa: D102
+        drop = min(drop, size - 1)
+        return cls.keys((key >> _SHIFT) >> drop, (key & _LOW) >> drop), size - drop
+
+    @staticmethod
+    def keys(std_bucket: IntArray, error_bucket: IntArray) -> IntArray:
+        """Keys of cells, increasing in the std's bucket, then in the error's."""
+        return (std_bucket << _SHIFT) | error_bucket
+
+    @classmethod
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
+        """Count rows, a block at a time."""
+        parts = [slice(start, start + TABLE_BLOCK) for start in range(0, len(std), TABLE_BLOCK)]
+        return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
+
+    @classmethod
+    def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
+        s = coarse_bucket(std.astype(np.float64), bits)
+        a = coarse_bucket(np.abs(error.astype(np.float64)), bits)
+        return cls._of_buckets(s, a, bits)
+
+    @classmethod
+    def within(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int) -> Joint:
+        """Rows counted on the finest grid that uses at most ``cells`` cells along each axis."""
+        (s, s_used), (a, a_used) = _buckets(std), _buckets(error)
+        bits = fitting_bits([s_used, a_used], JOINT_BITS, cells)
+        s >>= JOINT_BITS - bits
+        a >>= JOINT_BITS - bits
+        parts = [slice(*span) for span in spans(len(s))]
+        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in parts])
+
+    @classmethod
+    def _of_buckets(cls, s: IntArray, a: IntArray, bits: int) -> Joint:
+        s_used, s_index = dense(s)
+        a_used, a_index = dense(a)
+        if len(s_used) * len(a_used) > 16 * TABLE_BLOCK:  # a table that is nearly all zeros
+            return cls.empty(bits).merge(cls(cls.keys(s, a), np.ones(len(s), dtype=np.int64), bits))
+        s_index *= len(a_used)
+        s_index += a_index
+        table = np.bincount(s_index, minlength=len(s_used) * len(a_used))
+        cell = np.flatnonzero(table)
+        key = cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)])
+        return cls(key, table[cell].astype(np.int64), bits)
+
+    def coarsened(self, bits: int) -> Joint:
+        """The same counts in cells of ``bits`` mantissa bits, or of its own where they are fewer."""
+        bits = min(bits, self.bits)
+        drop = self.bits - bits
+        s, a = (self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop
+        return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
+
+    def fitting(self, cells: int) -> Joint:
+        """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
+        axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & _LOW)]
+        return self.coarsened(fitting_bits(axes, self.bits, cells))
+
+    def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
+        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.bits)
+        a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.bits)
+        return s_low, s_low + s_width, a_low, a_low + a_width
+
+    def rank_correlation(self) -> float | None:
+        """Spearman's correlation of the two buckets, ties with average ranks; None when one is constant."""
+        if not len(self.key):
+            return None
+        s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
+        a_rank, a_spread = _cell_ranks(self.key & _LOW, self.count)
+        if s_spread <= 0 or a_spread <= 0:
+            return None
+        return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
+
+
+def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
+    """Most mantissa bits, at most ``bits``, at which every axis uses at most ``cells`` of its buckets (distinct)."""
+    while bits > 0 and max(len(axis) for axis in axes) > cells:
+        bits -= 1
+        axes = [np.unique(axis >> 1) for axis in axes]
+    return bits
+
+
+def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Buckets of the absolute values, in 32 bits, and those that occur."""
+    made = np.empty(len(values), dtype=np.int32)
+    occurs = np.zeros(BUCKETS, dtype=bool)
+    for start, end in spans(len(values)):
+        bucket = coarse_bucket(np.abs(values[start:end]).astype(np.float64), JOINT_BITS)
+        made[start:end] = bucket
+        occurs[bucket] = True
+    return cast("IntArray", made), np.flatnonzero(occurs)
+
+
+def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
+    """The buckets that occur, and each row's place among them."""
+    low = int(bucket.min())
+    above = bucket - low
+    present = np.bincount(above) > 0
+    place = np.cumsum(present) - 1
+    return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
+
+
+def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The cells (of 0 ... size - 1) that occur, each row's place among them, and their counts."""
+    if size > 8 * len(cell):  # a table that is nearly all zeros
+        used, place, count = np.unique(cell, return_inverse=True, return_counts=True)
+        return used, place, count.astype(np.int64)
+    count = np.bincount(cell, minlength=size)
+    used = np.flatnonzero(count)
+    index = np.zeros(size, dtype=np.int64)
+    index[used] = np.arange(len(used))
+    return used, index[cell], count[used].astype(np.int64)
+
+
+def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
+    """Centred average rank of each cell's samples in one variable, and the ranks' sum of squares."""
+    values, inverse = np.unique(bucket, return_inverse=True)
+    size = np.bincount(inverse, count, minlength=len(values))
+    ends = np.cumsum(size)
+    rank = ends - (size - 1) / 2 - (ends[-1] + 1) / 2
+    return rank[inverse], float(np.dot(size, rank**2))

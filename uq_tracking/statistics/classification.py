@@ -1,226 +1,130 @@
-"""Sufficient statistics of a classification: what every score and curve of the suite reads."""
+"""The statistics of a classification: samples by confidence, predictive entropy and Brier score."""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
-from uq_tracking.statistics.class_groups import ClassGroupTables
-from uq_tracking.statistics.class_orders import (
-    ORDERS,
-    Orders,
-    bucket_sums,
-    exact_orders,
-    finished,
-    sketch_orders,
-)
-from uq_tracking.statistics.exact import PAYLOADS, SortedRows
-from uq_tracking.statistics.grouped import Grouped, Groups, IntArray
-from uq_tracking.statistics.sketch import SKETCH_BITS
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import BLOCK, map_threads
+from uq_tracking.statistics.cells import CellCounts, Confusion
+from uq_tracking.statistics.exact import Column, SortedRows
+from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.statistics import Statistics
 
-Kind = Literal["exact", "sketch"]
-Arrays = dict[str, npt.NDArray[Any]]
-COUNTS = ("n", "n_ignored", "n_masked", "n_invalid")
-
-STORED_ROWS = 50_000
-"""Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
+STORED = ("one_minus_confidence", "correct", "entropy", "brier")
+"""The columns that exact statistics hold; those of a confusion matrix and of the log score are only summed."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassificationStatistics:
-    """Samples grouped by doubt (1 - top probability), predictive entropy and Brier score.
+class ClassificationLayout(Layout):
+    """Orders by one minus the top probability, by predictive entropy and by Brier score.
 
-    Doubt rather than confidence, because a sketch resolves values near zero and confidences crowd near one.
-
-    Attributes
-    ----------
-    kind : {"exact", "sketch"}
-    by_doubt, by_entropy, by_brier : Groups
-        With sums of the samples classified right, of the Brier score, and of nothing else.
-    confusion : int array, shape (C, C)
-        Samples by true (row) and predicted (column) class.
-    log_loss : float
-        Sum of ``-log p(label)`` over samples where it is finite.
-    n_impossible : int
-        Samples whose label got probability 0.
-    counts : dict of int
-        Samples that count, and that were left out, and why.
-    bits : int or None
-        Resolution of a sketch.
-    groups : ClassGroupTables or None
-        Coarse statistics of each group (image, scene), which are resampled for confidence intervals.
+    One minus the confidence, because a sketch resolves values near zero, and confidences crowd near one. Rows are
+    those columns, ``correct``, ``pair`` (true class times the number of classes, plus predicted class) and
+    ``log_chosen`` (logarithm of the true class's probability).
     """
 
-    kind: Kind
-    by_doubt: Groups
-    by_entropy: Groups
-    by_brier: Groups
-    confusion: IntArray
-    log_loss: float
-    n_impossible: int
-    counts: Mapping[str, int]
-    bits: int | None = None
-    groups: ClassGroupTables | None = None
-    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """Results shared between metrics; derived, never stored."""
+    task = "classification"
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "one_minus_confidence": ("one_minus_confidence", "one_minus_confidence2", "correct"),
+        "entropy": ("entropy", "brier"),
+        "brier": ("brier",),
+    }
+    sums = ("log_loss", "impossible")
+    moments = ()
+    tables: ClassVar[Mapping[str, type[CellCounts]]] = {"confusion": Confusion}
+    counts = ("n", "n_ignored", "n_masked", "n_invalid")
+    alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
-    @classmethod
-    def zero(cls, n_classes: int) -> ClassificationStatistics:
-        """The sketch of no samples."""
-        confusion = np.zeros((n_classes, n_classes), dtype=np.int64)
-        return cls.of_orders(finished(bucket_sums()), confusion, 0.0, 0, {})
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+        made = {name: np.asarray(rows[name], dtype=np.float64) for name in STORED}
+        made["one_minus_confidence2"] = np.square(made["one_minus_confidence"])
+        if "pair" in rows:
+            made["pair"] = rows["pair"]
+            possible = np.isfinite(rows["log_chosen"])
+            made["log_loss"] = np.where(possible, -rows["log_chosen"], 0.0)
+            made["impossible"] = (~possible).astype(np.float64)
+        return made
 
-    @classmethod
-    def of_orders(
-        cls,
-        orders: Orders,
-        confusion: IntArray,
-        log_loss: float,
-        n_impossible: int,
-        counts: Mapping[str, int],
-        groups: ClassGroupTables | None = None,
-    ) -> ClassificationStatistics:
-        """Statistics of samples that are sorted, or counted into buckets, already."""
-        exact = isinstance(orders.by_doubt, SortedRows)
-        return cls(
-            "exact" if exact else "sketch",
-            *orders,
-            confusion=confusion,
-            log_loss=log_loss,
-            n_impossible=n_impossible,
-            counts={**dict.fromkeys(COUNTS, 0), "n": int(confusion.sum()), **counts},
-            bits=None if exact else SKETCH_BITS,
-            groups=groups,
-        )
+    def cells(  # noqa: D102
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
+    ) -> dict[str, CellCounts]:
+        return {"confusion": Confusion.of(columns["pair"], facts["n_classes"])} if "pair" in columns else {}
 
-    @property
-    def n(self) -> int:
-        """Number of samples that count."""
-        return self.counts["n"]
+    def places(  # noqa: D102
+        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
+    ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
+        pair, index = np.unique(columns["pair"], return_inverse=True)
+        return {"confusion": (pair.astype(np.int64), index, facts["n_classes"])}
 
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.confusion)
+    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:  # noqa: D102
+        return {"confusion": Confusion.empty(facts["n_classes"])}
 
-    def columns(self) -> Arrays:
-        """Columns of the samples, in no common order; exact statistics only."""
-        if not (isinstance(self.by_doubt, SortedRows) and isinstance(self.by_entropy, SortedRows)):
-            raise IncompatibleStatisticsError(
-                "a sketch has no samples; evaluate with method='exact' to keep them"
-            )
-        return {**self.by_doubt.columns, **self.by_entropy.columns}
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+        ways = (_by_confidence, _by_entropy, _by_brier)
+        orders = dict(zip(self.orders, map_threads(lambda way: way(rows), ways), strict=True))
+        counts = {"n": len(rows["brier"])}
+        if known is not None:
+            return Parts(orders, known.sums, {}, known.tables, counts=counts)
+        possible = np.isfinite(rows["log_chosen"])
+        sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
+        return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
 
-    def sketched(self) -> ClassificationStatistics:
-        """The same samples as a sketch."""
-        if self.kind == "sketch":
-            return self
-        return self._with(sketch_orders(self.columns()))
-
-    def _with(self, orders: Orders, **changes: Any) -> ClassificationStatistics:
-        names = ("confusion", "log_loss", "n_impossible", "counts", "groups")
-        sums = {name: getattr(self, name) for name in names}
-        return self.of_orders(orders, **{**sums, **changes})
-
-    def with_counts(self, counts: Mapping[str, int]) -> ClassificationStatistics:
-        """The same samples, with what the validation counted."""
-        return replace(self, counts={**self.counts, **counts}, memo={})
-
-    def stored(self) -> ClassificationStatistics:
-        """The form that is kept with a run: a few megabytes at any size."""
-        made = self.sketched() if self.n > STORED_ROWS else self
-        return made if self.groups is None else replace(made, groups=self.groups.stored(), memo={})
-
-    def __add__(self, other: ClassificationStatistics) -> ClassificationStatistics:
-        return merge(self, other)
-
-    def to_arrays(self) -> Arrays:
-        """Plain arrays that ``from_arrays`` reads back."""
-        arrays: Arrays = {
-            "task": np.asarray("classification"),
-            "kind": np.asarray(self.kind),
-            "counts": np.asarray([self.counts[name] for name in COUNTS], dtype=np.int64),
-            "confusion": self.confusion,
-            "log_loss": np.asarray(self.log_loss),
-            "n_impossible": np.asarray(self.n_impossible),
-        }
-        if self.groups is not None:
-            arrays |= {f"groups/{name}": values for name, values in self.groups.to_arrays().items()}
-        if self.kind == "exact":
-            return arrays | {f"row/{name}": column for name, column in self.columns().items()}
-        arrays["bits"] = np.asarray(self.bits)
-        for name in ORDERS:
-            groups: Grouped = getattr(self, f"by_{name}")
-            columns = {"key": groups.key, "width": groups.width, "count": groups.count}
-            columns |= {f"sum/{payload}": column for payload, column in groups.sums.items()}
-            arrays |= {f"{name}/{part}": column for part, column in columns.items()}
-        return arrays
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> ClassificationStatistics:
-        """Statistics from the arrays that ``to_arrays`` made; FileFormatError for anything else."""
-        own = {name.removeprefix("groups/"): arrays[name] for name in arrays if name.startswith("groups/")}
-        try:
-            made = _from_arrays(arrays)
-            return replace(made, groups=ClassGroupTables.from_arrays(own)) if own else made
-        except (KeyError, ValueError, IndexError, TypeError) as error:
-            raise FileFormatError(f"these arrays are not classification statistics ({error!r})") from error
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+        """Confidence and correctness belong together, and entropy and Brier score; each pair has its own order."""
+        by_confidence, by_entropy = orders["one_minus_confidence"], orders["entropy"]
+        if not (isinstance(by_confidence, SortedRows) and isinstance(by_entropy, SortedRows)):
+            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
+        return {**by_confidence.columns, **by_entropy.columns}
 
 
-def merge(one: ClassificationStatistics, other: ClassificationStatistics) -> ClassificationStatistics:
-    """Statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
-    if one.n_classes != other.n_classes:
-        raise IncompatibleStatisticsError(
-            f"the number of classes differs ({one.n_classes} and {other.n_classes}); merge runs of one data set"
-        )
-    if one.kind == other.kind == "exact":
-        mine, theirs = one.columns(), other.columns()
-        orders = exact_orders({name: np.concatenate([mine[name], theirs[name]]) for name in mine})
-    else:
-        orders = _merged_sketch(one.sketched(), other.sketched())
-    return one._with(
-        orders,
-        confusion=one.confusion + other.confusion,
-        log_loss=one.log_loss + other.log_loss,
-        n_impossible=one.n_impossible + other.n_impossible,
-        counts={name: one.counts[name] + other.counts[name] for name in COUNTS},
-        groups=None if one.groups is None or other.groups is None else one.groups.merge(other.groups),
-    )
+CLASSIFICATION = ClassificationLayout()
 
 
-def _merged_sketch(one: ClassificationStatistics, other: ClassificationStatistics) -> Orders:
-    if one.bits != other.bits:
-        raise IncompatibleStatisticsError(
-            f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
-        )
-    names = [f"by_{name}" for name in ORDERS]
-    return Orders(*(getattr(one, name).merge(getattr(other, name)) for name in names))
+def _sum(values: Column) -> float:
+    return math.fsum(float(values[at : at + BLOCK].sum()) for at in range(0, len(values), BLOCK))
 
 
-def _from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> ClassificationStatistics:
-    counts = dict(zip(COUNTS, (int(c) for c in arrays["counts"]), strict=True))
-    if str(arrays["kind"]) == "exact":
-        names = ("doubt", "correct", "entropy", "brier")
-        orders = exact_orders({name: arrays[f"row/{name}"] for name in names})
-    else:
-        orders = Orders(*(_read_groups(name, arrays) for name in ORDERS))
-    confusion = arrays["confusion"]
-    if {groups.total for groups in orders} != {counts["n"]} or confusion.sum() != counts["n"]:
-        raise ValueError("counts disagree")
-    made = ClassificationStatistics.of_orders(
-        orders, confusion, float(arrays["log_loss"]), int(arrays["n_impossible"]), counts
-    )
-    return made if made.kind == "exact" else replace(made, bits=int(arrays["bits"]))
+def _by_confidence(rows: Rows) -> SortedRows:
+    """Values in [0, 1) leave their highest bits free: shifted left, they carry along who was right."""
+    keys = np.asarray(rows["one_minus_confidence"], dtype=np.float64).view(np.uint64) << np.uint64(1)
+    keys |= rows["correct"].astype(np.uint64)
+    keys.sort()
+    correct = (keys & np.uint64(1)).astype(bool)
+    keys >>= np.uint64(1)
+    columns = {"one_minus_confidence": keys.view(np.float64), "correct": correct}
+    return SortedRows("one_minus_confidence", columns)
 
 
-def _read_groups(name: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Grouped:
-    sums = {payload: arrays[f"{name}/sum/{payload}"] for payload in PAYLOADS[name]}
-    columns = (arrays[f"{name}/key"], arrays[f"{name}/width"], arrays[f"{name}/count"])
-    if len({len(column) for column in (*columns, *sums.values())}) != 1:
-        raise ValueError(f"columns of {name} differ in length")
-    return Grouped(name, *columns, sums)
+def _by_entropy(rows: Rows) -> SortedRows:
+    entropy, brier = rows["entropy"], rows["brier"]
+    if entropy.dtype != np.float32 or sys.byteorder != "little":
+        order = np.argsort(entropy, kind="stable")
+        return SortedRows("entropy", {"entropy": entropy[order], "brier": brier[order]})
+    keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort as they do
+    halves = keys.view(np.uint32).reshape(-1, 2)
+    halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)
+    keys.sort()
+    columns = {
+        name: np.ascontiguousarray(halves[:, k]).view(np.float32)
+        for k, name in enumerate(("brier", "entropy"))
+    }
+    return SortedRows("entropy", columns)
+
+
+def _by_brier(rows: Rows) -> SortedRows:
+    return SortedRows("brier", {"brier": np.sort(rows["brier"])})
+
+
+def confusion_matrix(statistics: Statistics) -> npt.NDArray[np.int64]:
+    """Samples by true (row) and predicted (column) class, shape (C, C)."""
+    table = statistics.tables["confusion"]
+    if not isinstance(table, Confusion):
+        raise TypeError(f"the confusion table is a {type(table).__name__}")
+    return table.matrix()

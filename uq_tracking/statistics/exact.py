@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.parallel import BLOCK, block_size, map_spans, spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
-from uq_tracking.statistics.parallel import BLOCK, block_size, map_spans, spans
 
 Column = npt.NDArray[Any]
 
@@ -27,16 +27,6 @@ SIDES: tuple[Side, Side] = ("left", "right")
 STEP = 64
 """Rows between two stored prefix sums; what lies between is added up when asked for."""
 
-PAYLOADS = {
-    "std": ("std", "std2", "abs_error", "sq_error"),
-    "abs_error": ("abs_error", "sq_error"),
-    "z": ("z", "z2", "std", "error", "inv_std", "inv_sqrt_std"),
-    "abs_z": ("abs_z",),
-    "doubt": ("doubt", "doubt2", "correct"),
-    "entropy": ("entropy", "brier"),
-    "brier": ("brier",),
-}
-
 
 @dataclass(frozen=True, eq=False)
 class SortedRows(Groups):
@@ -44,11 +34,6 @@ class SortedRows(Groups):
 
     by: str
     columns: Mapping[str, Column]
-
-    @property
-    def payloads(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the sums this ordering can give."""
-        return PAYLOADS[self.by]
 
     @property
     def values(self) -> Column:
@@ -216,7 +201,7 @@ _DERIVED: dict[str, Callable[[SortedRows, slice | IntArray], FloatArray]] = {
     "z2": lambda rows, part: np.square(rows.payload("z", part)),
     "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),
     "sq_error": lambda rows, part: np.square(rows.payload("abs_error", part)),
-    "doubt2": lambda rows, part: np.square(rows.payload("doubt", part)),
+    "one_minus_confidence2": lambda rows, part: np.square(rows.payload("one_minus_confidence", part)),
     "error": _error,
     "inv_std": _inverse,
     "inv_sqrt_std": lambda rows, part: np.sqrt(rows.payload("inv_std", part)),

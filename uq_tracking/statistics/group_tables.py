@@ -1,226 +1,387 @@
-"""Statistics of many groups (images, scenes, blocks) side by side, so that resampling them is one matrix product.
+"""Coarse statistics of many groups (images, scenes, blocks) side by side, so that resampling is one matrix product.
 
-A resample draws groups with replacement: each group counts so many times. Its statistics are the groups' tables,
+A resample draws groups with replacement: each group counts so many times. Its statistics are the groups' cells,
 weighted with these numbers and added up; no sample is looked at again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.cells import Table, weighted_sums
-from uq_tracking.statistics.exact import PAYLOADS
+from uq_tracking.statistics.group_cells import GroupCells, weighted_sums
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
-from uq_tracking.statistics.joint import Joint
+from uq_tracking.statistics.layout import Layout, Parts
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.pools import (
-    MOST_GROUPS,
-    Arrays,
-    Label,
-    Pools,
-    digest_of,
-    label_order,
-    read_table,
-    table_arrays,
-)
-from uq_tracking.statistics.resampled import (
-    RankCorrelation,
-    edges_of,
-    resampled_groups,
-    weighted_moments,
-)
-from uq_tracking.statistics.sketch import coarse_keys
+from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 
-ORDERS = ("std", "abs_error", "z")
-VARIABLES = ("target", "std", "error", "z")
+Label: TypeAlias = str | int | float | bool
+Arrays = dict[str, npt.NDArray[Any]]
+
+MOST_GROUPS = 1000
+"""More groups than this are pooled at random into so many, of nearly equal numbers of groups."""
+STORED_BYTES = 8 * 2**20
+"""Size that tables are brought under before they are stored, uncompressed."""
+ENOUGH_GROUPS = 400
+"""More groups than this are pooled before their buckets are made wider: the spread is known to 5 % from 200."""
+COARSEST = 3
+WORTH_COARSER = 0.9
+"""Wider buckets have to make the tables at least so much smaller."""
+EACH_AT_ONCE = 1 << 16
+"""Groups times groups whose weights are held at a time when every group is looked at by itself."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GroupTables(Pools):
-    """Coarse statistics of the groups of a regression.
+class GroupTables:
+    """Coarse statistics of groups, in tables that are resampled, pooled, merged, and made coarser to be stored.
 
     Attributes
     ----------
-    orders : dict of Table
-        By std, absolute error and z: counts and payload sums.
-    joint : Table
-        Coarse joint counts of std and absolute error.
-    moments : array, shape (4, 4, groups)
-        Mean, sum of squared deviations, least and greatest value of target, std, error and z.
-    count, zero, log_std : arrays, shape (groups,)
-        Samples, those of std 0, and the sum of log std.
-    joint_bits : int
-        Mantissa bits of the joint cells.
-    labels, bits, members, n_groups
-        As for ``Pools``.
+    layout : Layout
+    labels : tuple
+        Label of each group, in an order that depends on the labels alone; numbers where groups are pooled.
+    orders : dict of GroupCells
+        Counts and payload sums by each value that the samples are ordered by.
+    tables : dict of GroupCells
+        Counts by the cells of each table of the layout.
+    sizes : dict of int
+        ``CellCounts.size`` of each table.
+    sums : dict of arrays, shape (groups,)
+        ``n``, what the layout counts, and what it sums.
+    moments : array, shape (variables, 4, groups)
+        Mean, sum of squared deviations, least and greatest value of each moment variable.
+    bits : int
+        Mantissa bits of the buckets.
+    facts : dict
+        As of `Statistics`.
+    members : str
+        Digest of the groups' labels, which tells whether two tables hold the same groups.
+    n_groups : int
+        Number of groups before pooling.
     """
 
-    joint: Table
+    layout: Layout
+    labels: tuple[Label, ...]
+    orders: Mapping[str, GroupCells]
+    tables: Mapping[str, GroupCells]
+    sizes: Mapping[str, int]
+    sums: Mapping[str, npt.NDArray[Any]]
     moments: FloatArray
-    count: IntArray
-    zero: IntArray
-    log_std: FloatArray
-    joint_bits: int
+    bits: int
+    facts: Mapping[str, Any]
+    members: str
+    n_groups: int
 
-    @classmethod
-    def of(cls, groups: Mapping[Label, Any], most: int = MOST_GROUPS) -> GroupTables:
-        """Tables of sketches by label, all of the same bits; see ``LabelledSketches``."""
-        labels = sorted((label for label in groups if groups[label].n), key=label_order)
-        sketches = [groups[label] for label in labels]
-        if not sketches:
-            raise ValueError("no group holds a sample")
-        orders = {name: _table([getattr(s, f"by_{name}") for s in sketches]) for name in ORDERS}
-        joints = [s.joint_counts() for s in sketches]
-        row = np.repeat(np.arange(len(joints)), [len(joint.key) for joint in joints])
-        key = np.concatenate([joint.key for joint in joints])
-        joint = Table.of(row, key, {"count": np.concatenate([joint.count for joint in joints])})
-        rows = [[(m.mean, m.m2, m.low, m.high) for m in (s.moments[v] for v in VARIABLES)] for s in sketches]
-        made = cls(
-            labels=tuple(labels),
-            orders=orders,
-            joint=joint,
-            moments=np.moveaxis(np.asarray(rows, dtype=float), 0, -1),
-            count=np.asarray([s.n for s in sketches], dtype=np.int64),
-            zero=np.asarray([s.counts["n_zero_std"] for s in sketches], dtype=np.int64),
-            log_std=np.asarray([s.log_std for s in sketches]),
-            bits=int(sketches[0].bits),
-            joint_bits=joints[0].bits,
-            members=digest_of(labels),
-            n_groups=len(labels),
-        )
-        return made.pooled_to(most)
+    def __len__(self) -> int:
+        return len(self.labels)
 
-    def resampled(self, weights: FloatArray, like: Any) -> Iterator[Any]:  # noqa: D102
-        orders = {name: table.weighted(weights) for name, table in self.orders.items()}
-        edges = {name: edges_of(table.bucket, self.bits) for name, table in self.orders.items()}
-        joint = self.joint.weighted(weights)["count"]
-        ranks = RankCorrelation(self.joint.bucket)
-        count, zero = weights @ self.count, weights @ self.zero
-        log_std = weighted_sums(weights, self.log_std[:, None])[:, 0]
-        moments = [weighted_moments(weights, self.count, rows) for rows in self.moments]
+    def resampled(self, weights: FloatArray) -> Iterator[Parts]:
+        """What every resample is made of: the parts of a sketch of ``bits``.
+
+        Parameters
+        ----------
+        weights : float array, shape (resamples, groups)
+            How many times each group counts.
+        """
+        orders = {name: cells.weighted(weights) for name, cells in self.orders.items()}
+        edges = {name: bucket_spans(cells.bucket, self.bits) for name, cells in self.orders.items()}
+        tables = {name: cells.weighted(weights)["count"] for name, cells in self.tables.items()}
+        sums = {name: weighted_sums(weights, column[:, None])[:, 0] for name, column in self.sums.items()}
+        moments = [_weighted_moments(weights, self.sums["n"], rows) for rows in self.moments]
         for i in range(len(weights)):
-            cells = np.flatnonzero(joint[i])
-            own = dict(zip(VARIABLES, (rows[i] for rows in moments), strict=True))
-            yield replace(
-                like,
-                kind="sketch",
-                by_std=resampled_groups("std", edges["std"], orders["std"], i),
-                by_abs_error=resampled_groups("abs_error", edges["abs_error"], orders["abs_error"], i),
-                by_z=resampled_groups("z", edges["z"], orders["z"], i),
-                moments=own,
-                counts={**dict.fromkeys(like.counts, 0), "n": int(count[i]), "n_zero_std": int(zero[i])},
-                log_std=float(log_std[i]),
-                rank_correlation=ranks(joint[i]),
-                joint=Joint(self.joint.bucket[cells], joint[i][cells].astype(np.int64), self.joint_bits),
-                bits=self.bits,
-                groups=None,
-                memo={},
+            counts = {name: round(float(sums[name][i])) for name in ("n", *self.layout.counted)}
+            yield Parts(
+                {name: _grouped(name, edges[name], found, i) for name, found in orders.items()},
+                {name: float(sums[name][i]) for name in self.layout.sums},
+                dict(zip(self.layout.moments, (rows[i] for rows in moments), strict=True)),
+                {
+                    name: self.layout.tables[name](
+                        *_used(self.tables[name].bucket, found[i]), self.sizes[name]
+                    )
+                    for name, found in tables.items()
+                },
+                counts=counts,
             )
 
-    def pooled(self, pool: IntArray) -> GroupTables:  # noqa: D102
+    def each(self) -> Iterator[tuple[Label, Parts]]:
+        """Label and parts of every group."""
+        step = max(1, EACH_AT_ONCE // max(len(self), 1))
+        for start in range(0, len(self), step):
+            weights = np.eye(len(self))[start : start + step]
+            yield from zip(self.labels[start : start + step], self.resampled(weights), strict=True)
+
+    def pooled(self, pool: IntArray) -> GroupTables:
+        """Groups added up: ``pool`` holds the new place of each, 0 ... P - 1, all of them in use."""
         size = int(pool.max()) + 1
-
-        def added(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            made = np.zeros(size, dtype=values.dtype)
-            np.add.at(made, pool, values)
-            return made
-
+        moments = [_pooled_moments(rows, self.sums["n"], pool, size) for rows in self.moments]
         return replace(
             self,
             labels=tuple(range(size)),
-            orders={name: table.moved(pool) for name, table in self.orders.items()},
-            joint=self.joint.moved(pool),
-            moments=np.stack([_pooled_moments(rows, self.count, pool, size) for rows in self.moments]),
-            count=added(self.count),
-            zero=added(self.zero),
-            log_std=added(self.log_std),
+            orders={name: cells.moved(pool) for name, cells in self.orders.items()},
+            tables={name: cells.moved(pool) for name, cells in self.tables.items()},
+            sums={name: _added(column, pool, size) for name, column in self.sums.items()},
+            moments=np.stack(moments) if moments else np.zeros((0, 4, size)),
         )
 
-    def coarsened(self, bits: int) -> GroupTables:  # noqa: D102
-        drop = min(self.bits - bits, self.joint_bits - 1)
+    def coarsened(self, bits: int) -> GroupTables:
+        """The same groups in wider buckets."""
         orders = {
-            name: table.rebucketed(coarse_keys(table.bucket, self.bits, bits))
-            for name, table in self.orders.items()
+            name: cells.rebucketed(coarse_keys(cells.bucket, self.bits, bits))
+            for name, cells in self.orders.items()
+        }
+        coarse = {
+            name: self.layout.tables[name].coarse_keys(cells.bucket, self.sizes[name], self.bits - bits)
+            for name, cells in self.tables.items()
         }
         return replace(
             self,
             orders=orders,
-            joint=self.joint.rebucketed(_coarse_cells(self.joint.bucket, drop)),
+            tables={name: cells.rebucketed(coarse[name][0]) for name, cells in self.tables.items()},
+            sizes={name: size for name, (_, size) in coarse.items()},
             bits=bits,
-            joint_bits=self.joint_bits - drop,
         )
 
-    def above(self, other: GroupTables) -> GroupTables:  # noqa: D102
+    def above(self, other: GroupTables) -> GroupTables:
+        """These groups and then those of another set of the same bits; labels may repeat."""
         starts = (0, len(self))
+
+        def joined(mine: Mapping[str, GroupCells], theirs: Mapping[str, GroupCells]) -> dict[str, GroupCells]:
+            return {name: GroupCells.joined((cells, theirs[name]), starts) for name, cells in mine.items()}
+
         return replace(
             self,
             labels=(*self.labels, *other.labels),
-            orders={name: Table.joined((self.orders[name], other.orders[name]), starts) for name in ORDERS},
-            joint=Table.joined((self.joint, other.joint), starts),
+            orders=joined(self.orders, other.orders),
+            tables=joined(self.tables, other.tables),
+            sums={name: np.concatenate([column, other.sums[name]]) for name, column in self.sums.items()},
             moments=np.concatenate([self.moments, other.moments], axis=2),
-            count=np.concatenate([self.count, other.count]),
-            zero=np.concatenate([self.zero, other.zero]),
-            log_std=np.concatenate([self.log_std, other.log_std]),
         )
 
-    def nbytes(self) -> int:  # noqa: D102
-        tables = [*self.orders.values(), self.joint]
-        return self.moments.nbytes + sum(table.nbytes() for table in tables) + 24 * len(self)
+    def in_order(self) -> GroupTables:
+        """The same groups in the order of their labels; groups of one label are added up."""
+        labels = sorted(
+            {(type(label), label) for label in self.labels}, key=lambda item: label_order(item[1])
+        )
+        place = {item: i for i, item in enumerate(labels)}
+        moved = self.pooled(np.asarray([place[type(label), label] for label in self.labels]))
+        names = tuple(label for _, label in labels)
+        return replace(moved, labels=names, members=digest_of(names), n_groups=len(names))
 
-    def to_arrays(self) -> Arrays:  # noqa: D102
+    def width(self) -> int:
+        """Numbers that a resample's weighted sums take."""
+        cells = [*self.orders.values(), *self.tables.values()]
+        return sum(len(each.bucket) * len(each.sums) for each in cells)
+
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        cells = [*self.orders.values(), *self.tables.values()]
+        return int(
+            self.moments.nbytes + sum(each.nbytes() for each in cells) + 8 * len(self.sums) * len(self)
+        )
+
+    def pooled_to(self, size: int) -> GroupTables:
+        """The groups in at most ``size`` pools: halved until they are, so that equal groups pool alike."""
+        return self if len(self) <= size else self.pooled(pool_chain(len(self), size))
+
+    def named(self, pooling: Pooling) -> GroupTables:
+        """The same tables of the pools that ``pooling`` put its groups into."""
+        labels = pooling.labels if len(pooling.labels) == len(self) else self.labels
+        return replace(self, labels=labels, members=pooling.members, n_groups=len(pooling.labels))
+
+    def merge(self, other: GroupTables) -> GroupTables | None:
+        """Groups of both; None where one holds pooled groups, which no longer tell their labels."""
+        if any(len(tables) != tables.n_groups for tables in (self, other)):
+            return None
+        bits = min(self.bits, other.bits)
+        return self.coarsened(bits).above(other.coarsened(bits)).in_order().pooled_to(MOST_GROUPS)
+
+    def stored(self, limit: int = STORED_BYTES) -> GroupTables:
+        """The form that takes at most ``limit`` bytes: fewer, pooled groups, then wider buckets."""
+        made = self
+        while made.nbytes() > 2 * limit and len(made) > ENOUGH_GROUPS:  # stored as 32-bit numbers
+            made = made.pooled_to((len(made) + 1) // 2)
+        while made.nbytes() > 2 * limit and made.bits > COARSEST:
+            finer, made = made, made.coarsened(made.bits - 1)
+            if made.nbytes() > WORTH_COARSER * finer.nbytes():
+                made = finer  # it is not the buckets that take the room, but pairs of many classes
+                break
+        while made.nbytes() > 2 * limit and len(made) > 2:
+            made = made.pooled_to((len(made) + 1) // 2)
+        return made
+
+    def to_arrays(self, *, full: bool = False) -> Arrays:
+        """Plain arrays to store; sums in 32 bits where these hold them, unless ``full``."""
+        about = {
+            "labels": self.labels,
+            "members": self.members,
+            "n_groups": self.n_groups,
+            "bits": self.bits,
+            "sizes": dict(self.sizes),
+            "facts": dict(self.facts),
+        }
         return {
-            "labels": np.asarray(json.dumps(self.labels)),
-            "members": np.asarray(self.members),
-            "sizes": np.asarray([self.n_groups, self.bits, self.joint_bits], dtype=np.int64),
+            "about": np.asarray(json.dumps(about)),
             "moments": self.moments,
-            "count": self.count,
-            "zero": self.zero,
-            "log_std": self.log_std,
-            **table_arrays({**self.orders, "joint": self.joint}),
+            **{f"sum/{name}": column for name, column in self.sums.items()},
+            **_cell_arrays({f"order/{name}": cells for name, cells in self.orders.items()}, full=full),
+            **_cell_arrays({f"table/{name}": cells for name, cells in self.tables.items()}, full=full),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> GroupTables:
-        """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
-        n_groups, bits, joint_bits = (int(value) for value in arrays["sizes"])
-        labels = tuple(json.loads(str(arrays["labels"])))
-        names = {name: ("count", *PAYLOADS[name]) for name in ORDERS} | {"joint": ("count",)}
-        tables = {name: read_table(arrays, name, payloads, len(labels)) for name, payloads in names.items()}
-        joint = tables.pop("joint")
-        columns = [np.asarray(arrays[name]) for name in ("count", "zero", "log_std")]
-        if any(len(column) != len(labels) for column in columns):
+    def from_arrays(cls, layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> GroupTables:
+        """Inverse of ``to_arrays``; KeyError, TypeError or ValueError for anything else."""
+        about = json.loads(str(arrays["about"]))
+        labels = tuple(about["labels"])
+        sums = {name: np.asarray(arrays[f"sum/{name}"]) for name in ("n", *layout.counted, *layout.sums)}
+        if any(column.shape != (len(labels),) for column in sums.values()):
             raise ValueError("columns of the groups differ in length")
+        sizes = {name: int(about["sizes"][name]) for name in layout.tables}
+        tables = {
+            name: _read_cells(arrays, f"table/{name}", ("count",), len(labels)) for name in layout.tables
+        }
+        for name, kind in layout.tables.items():
+            kind.check_keys(tables[name].bucket, sizes[name])
         return cls(
+            layout=layout,
             labels=labels,
-            orders=tables,
-            joint=joint,
-            moments=np.asarray(arrays["moments"], dtype=float).reshape(len(VARIABLES), 4, len(labels)),
-            count=columns[0],
-            zero=columns[1],
-            log_std=columns[2],
-            bits=bits,
-            joint_bits=joint_bits,
-            members=str(arrays["members"]),
-            n_groups=n_groups,
+            orders={
+                name: _read_cells(arrays, f"order/{name}", ("count", *payloads), len(labels))
+                for name, payloads in layout.orders.items()
+            },
+            tables=tables,
+            sizes=sizes,
+            sums=sums,
+            moments=np.asarray(arrays["moments"], dtype=float).reshape(len(layout.moments), 4, len(labels)),
+            bits=int(about["bits"]),
+            facts=dict(about["facts"]),
+            members=str(about["members"]),
+            n_groups=int(about["n_groups"]),
         )
 
 
-def _table(parts: Sequence[Grouped]) -> Table:
-    row = np.repeat(np.arange(len(parts)), [len(part.key) for part in parts])
-    sums: dict[str, npt.NDArray[Any]] = {"count": np.concatenate([part.count for part in parts])}
-    sums |= {name: np.concatenate([part.sums[name] for part in parts]) for name in parts[0].sums}
-    return Table.of(row, np.concatenate([part.key for part in parts]), sums)
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """Where groups go before they are counted.
+
+    Attributes
+    ----------
+    labels : tuple
+        Distinct labels, in an order that depends on them alone.
+    place : int array
+        Pool of each label, in the order that the labels were given in.
+    members : str
+        Digest of the labels.
+    """
+
+    labels: tuple[Label, ...]
+    place: IntArray
+    members: str
+
+    @classmethod
+    def of(cls, names: Sequence[Label], members: str | None = None, most: int = MOST_GROUPS) -> Pooling:
+        """Pools of distinct labels; ``members`` stands for a digest of them."""
+        order = sorted(range(len(names)), key=lambda i: label_order(names[i]))
+        place = np.empty(len(names), dtype=np.int64)
+        place[order] = pool_chain(len(names), most)
+        labels = tuple(names[i] for i in order)
+        return cls(labels, place, digest_of(labels) if members is None else members)
 
 
-def _coarse_cells(key: IntArray, drop: int) -> IntArray:
-    std, error = (key >> 32) >> drop, (key & ((1 << 32) - 1)) >> drop
-    return Joint.keys(std, error)
+def pool_chain(groups: int, size: int) -> IntArray:
+    """Which pool each group falls into when they are halved until there are at most ``size``.
+
+    Halved and not cut to size, so that equal groups share pools whichever size they were brought to before.
+    """
+    pool = np.arange(groups)
+    while groups > size:
+        order = np.random.default_rng(groups).permutation(groups)
+        groups = (groups + 1) // 2
+        half = np.empty(len(order), dtype=np.int64)
+        half[order] = np.arange(len(order)) % groups
+        pool = half[pool]
+    return pool
+
+
+def digest_of(labels: Sequence[Label]) -> str:
+    """Sixteen hexadecimal digits of labels."""
+    return hashlib.sha256(json.dumps(list(labels)).encode()).hexdigest()[:16]
+
+
+def label_order(label: Label) -> tuple[str, Any]:
+    """Sort key of labels, which may be of several types."""
+    return type(label).__name__, label
+
+
+def _cell_arrays(cells: Mapping[str, GroupCells], *, full: bool = False) -> Arrays:
+    """Plain arrays that ``_read_cells`` reads."""
+    arrays: Arrays = {}
+    for name, table in cells.items():
+        arrays |= {f"{name}/bucket": table.bucket, f"{name}/row": table.row.astype(np.int32)}
+        arrays[f"{name}/column"] = table.column.astype(np.int32)
+        arrays |= {
+            f"{name}/sum/{key}": values if full else _lean(values) for key, values in table.sums.items()
+        }
+    return arrays
+
+
+def _lean(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
+    with np.errstate(over="ignore", under="ignore"):
+        small = values.astype(np.float32)
+    lossless = np.array_equal(np.isfinite(small), np.isfinite(values)) and not np.any(
+        (small == 0) & (values != 0)
+    )
+    return small if lossless else values
+
+
+def _read_cells(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, payloads: Sequence[str], rows: int
+) -> GroupCells:
+    """Inverse of ``_cell_arrays``; KeyError or ValueError for anything else."""
+    bucket, row, column = (np.asarray(arrays[f"{name}/{part}"]) for part in ("bucket", "row", "column"))
+    sums = {payload: np.asarray(arrays[f"{name}/sum/{payload}"]) for payload in payloads}
+    if len({len(row), len(column), *(len(values) for values in sums.values())}) != 1:
+        raise ValueError(f"columns of {name} differ in length")
+    if len(row) and (row.min() < 0 or row.max() >= rows or column.min() < 0 or column.max() >= len(bucket)):
+        raise ValueError(f"cells of {name} lie outside its table")
+    wide = {
+        payload: values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
+        for payload, values in sums.items()
+    }
+    return GroupCells(bucket, row.astype(np.int64), column.astype(np.int64), wide)
+
+
+def bucket_spans(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:
+    """Lower edge and width of each bucket."""
+    return bucket, bucket_edges(bucket_of(bucket, bits), bits)[1]
+
+
+def _grouped(
+    name: str, edges: tuple[FloatArray, FloatArray], sums: Mapping[str, FloatArray], i: int
+) -> Grouped:
+    """The buckets of one resample that hold samples."""
+    used = np.flatnonzero(sums["count"][i])
+    payloads = {payload: values[i][used] for payload, values in sums.items() if payload != "count"}
+    count = np.rint(sums["count"][i][used]).astype(np.int64)
+    return Grouped(name, edges[0][used], edges[1][used], count, payloads)
+
+
+def _used(key: IntArray, count: FloatArray) -> tuple[IntArray, IntArray]:
+    used = np.flatnonzero(count)
+    return key[used], np.rint(count[used]).astype(np.int64)
+
+
+def _added(values: npt.NDArray[Any], pool: IntArray, size: int) -> npt.NDArray[Any]:
+    made = np.zeros(size, dtype=values.dtype)
+    np.add.at(made, pool, values)
+    return made
 
 
 def _pooled_moments(rows: FloatArray, count: IntArray, pool: IntArray, size: int) -> FloatArray:
@@ -228,3 +389,22 @@ def _pooled_moments(rows: FloatArray, count: IntArray, pool: IntArray, size: int
     for place, n, row in zip(pool.tolist(), count.tolist(), rows.T.tolist(), strict=True):
         made[place] = made[place].merge(Moments(n, *row))
     return np.asarray([(m.mean, m.m2, m.low, m.high) for m in made]).T
+
+
+def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) -> list[Moments]:
+    """Moments of every resample, from mean, m2, low and high of the groups, shape (4, groups)."""
+    mean, m2, low, high = rows
+    with np.errstate(invalid="ignore", over="ignore"):
+        origin = float(np.mean(mean[np.isfinite(mean)])) if np.isfinite(mean).any() else 0.0
+        gap = mean - origin
+        sums = weighted_sums(weights, np.stack([count, count * gap, m2 + count * gap * gap], axis=1))
+        n, first, second = sums.T
+        centre, spread = origin + first / n, second - first * first / n
+    drawn = weights > 0
+    least = np.where(drawn, low, np.inf).min(axis=1)
+    greatest = np.where(drawn, high, -np.inf).max(axis=1)
+    spread = np.where(least == greatest, 0.0, np.maximum(spread, 0.0))
+    columns = zip(
+        n.tolist(), centre.tolist(), spread.tolist(), least.tolist(), greatest.tolist(), strict=True
+    )
+    return [Moments(round(size), *rest) for size, *rest in columns]

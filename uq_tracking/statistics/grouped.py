@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.parallel import map_spans, spans
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.parallel import map_spans, spans
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -25,7 +26,12 @@ Side = Literal["left", "right"]
 
 R = TypeVar("R")
 
-SQUARE_OF = {"std": "std2", "abs_error": "sq_error", "z": "z2", "doubt": "doubt2"}
+SQUARE_OF = {
+    "std": "std2",
+    "abs_error": "sq_error",
+    "z": "z2",
+    "one_minus_confidence": "one_minus_confidence2",
+}
 """The payload that holds the square of the value the groups are sorted by."""
 
 
@@ -43,10 +49,9 @@ class Block:
 
 
 class Groups(ABC):
-    """Samples sorted by ``by`` (one of std, abs_error, z), with sums of what else is known of them."""
+    """Samples sorted by ``by``, with sums of what else is known of them."""
 
     by: str
-    payloads: tuple[str, ...]
 
     @property
     @abstractmethod
@@ -123,11 +128,6 @@ class Grouped(Groups):
     """Where it ends, above the key; zero for a single value."""
     count: IntArray
     sums: Mapping[str, FloatArray]
-
-    @property
-    def payloads(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the payload sums."""
-        return tuple(self.sums)
 
     @cached_property
     def ends(self) -> IntArray:
@@ -229,6 +229,20 @@ class Grouped(Groups):
             width = np.nan_to_num(greatest - least)
         return Grouped("abs_" + self.by, least, width, count, {})
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Plain arrays that ``from_arrays`` reads back."""
+        columns: dict[str, npt.NDArray[Any]] = {"key": self.key, "width": self.width, "count": self.count}
+        return columns | {f"sum/{name}": column for name, column in self.sums.items()}
+
+    @classmethod
+    def from_arrays(cls, by: str, payloads: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Grouped:
+        """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
+        sums = {name: arrays[f"sum/{name}"] for name in payloads}
+        columns = (arrays["key"], arrays["width"], arrays["count"])
+        if len({len(column) for column in (*columns, *sums.values())}) != 1:
+            raise ValueError(f"columns of {by} differ in length")
+        return cls(by, *columns, sums)
+
     def merge(self, other: Grouped) -> Grouped:
         """Groups of both sets of samples."""
         key = np.concatenate([self.key, other.key])
@@ -244,3 +258,12 @@ class Grouped(Groups):
         sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
         width = np.concatenate([self.width, other.width])[order][first]
         return Grouped(self.by, key[first], width, np.asarray(add(self.count, other.count), np.int64), sums)
+
+
+def bucketed(groups: Groups) -> Grouped:
+    """The groups of a sketch; IncompatibleStatisticsError where they hold the samples themselves."""
+    if not isinstance(groups, Grouped):
+        raise IncompatibleStatisticsError(
+            f"the order by {groups.by} holds samples, not the buckets of a sketch"
+        )
+    return groups

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.parallel import spans
+from uq_tracking.parallel import spans
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,16 @@ class Moments:
             mean = self.mean + gap * other.count / count
             m2 = self.m2 + other.m2 + gap * gap * self.count * other.count / count
         return Moments(count, mean, m2, min(self.low, other.low), max(self.high, other.high))
+
+    def to_array(self) -> npt.NDArray[np.float64]:
+        """Mean, m2, low and high; the count is stored once for all variables."""
+        return np.asarray([self.mean, self.m2, self.low, self.high])
+
+    @classmethod
+    def from_array(cls, count: int, values: npt.NDArray[Any]) -> Moments:
+        """Inverse of ``to_array``."""
+        mean, m2, low, high = (float(value) for value in values)
+        return cls(count, mean, m2, low, high)
 
     def variance(self, ddof: int = 0) -> float:
         """Variance with ``ddof`` delta degrees of freedom."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,8 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Grouped, Groups
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.regression import RegressionStatistics
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
+from uq_tracking.statistics.statistics import Statistics
 
 POWERS = {
     "std": {"std": 1.0, "std2": 2.0, "abs_error": 0.0, "sq_error": 0.0, "error": 0.0},
@@ -22,12 +21,12 @@ POWERS = {
 """Power of the factor that each payload is multiplied by, in the orders that change."""
 
 
-def scaled(statistics: RegressionStatistics, factor: float) -> RegressionStatistics:
+def scaled(statistics: Statistics, factor: float) -> Statistics:
     """Statistics of the same samples with ``factor * std``: no order changes, z is divided by the factor.
 
     Parameters
     ----------
-    statistics : RegressionStatistics
+    statistics : Statistics
     factor : float
         Above 0.
 
@@ -41,14 +40,14 @@ def scaled(statistics: RegressionStatistics, factor: float) -> RegressionStatist
     moments = {**statistics.moments}
     moments["std"] = _scaled_moments(moments["std"], factor)
     moments["z"] = _scaled_moments(moments["z"], 1 / factor)
+    orders = dict(statistics.orders)
+    orders |= {name: _scaled(orders[name], name, factor) for name in POWERS}
     return replace(
         statistics,
-        by_std=_scaled(statistics.by_std, "std", factor),
-        by_z=_scaled(statistics.by_z, "z", factor),
+        orders=orders,
         moments=moments,
-        log_std=statistics.log_std + statistics.n * math.log(factor),
+        sums={"log_std": statistics.sums["log_std"] + statistics.n * math.log(factor)},
         groups=None,
-        memo={},
     )
 
 
@@ -77,24 +76,17 @@ def _scaled_moments(moments: Moments, factor: float) -> Moments:
     )
 
 
-def coarsened(statistics: RegressionStatistics, bits: int) -> RegressionStatistics:
+def coarsened(statistics: Statistics, bits: int) -> Statistics:
     """A sketch in wider buckets: fewer groups to compute from; the same where it has no more ``bits``."""
     if statistics.kind == "exact":
         return statistics.sketched(bits)
     if statistics.bits is None or statistics.bits <= bits:
         return statistics
-    made: Mapping[str, Groups] = {
-        name: _coarse(groups, statistics.bits, bits) for name, groups in statistics.sketch_groups()
+    orders: dict[str, Groups] = {
+        name: _coarse(groups, statistics.bits, bits) if isinstance(groups, Grouped) else groups
+        for name, groups in statistics.orders.items()
     }
-    return replace(
-        statistics,
-        by_std=made["std"],
-        by_abs_error=made["abs_error"],
-        by_z=made["z"],
-        bits=bits,
-        groups=None,
-        memo={},
-    )
+    return replace(statistics, orders=orders, bits=bits, groups=None)
 
 
 def _coarse(groups: Grouped, bits: int, fewer: int) -> Grouped:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.parallel import BLOCK, inner, map_threads, spans
 from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.parallel import BLOCK, inner, map_threads, spans
 
 PACK_ABOVE = 1 << 22
 """From this many float32 samples on, keys are packed and two sorts run side by side."""

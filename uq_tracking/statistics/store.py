@@ -5,16 +5,18 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking.statistics.classification import ClassificationStatistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.statistics import Statistics
 
-Statistics: TypeAlias = RegressionStatistics | ClassificationStatistics
+LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -38,10 +40,11 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
-    """Statistics from named arrays, whatever their task."""
-    if "task" in arrays and str(arrays["task"]) == "classification":
-        return ClassificationStatistics.from_arrays(arrays)
-    return RegressionStatistics.from_arrays(arrays)
+    """Statistics from named arrays, whatever their task; FileFormatError for anything else."""
+    task = str(arrays.get("task"))
+    if task not in LAYOUTS:
+        raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
+    return Statistics.from_arrays(LAYOUTS[task], arrays)
 
 
 def write_statistics(path: str | Path, statistics: Statistics) -> None:

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from uq_tracking.statistics.exact import PAYLOADS
-from uq_tracking.statistics.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
+from uq_tracking.statistics.cells import JOINT_BITS, Joint
 from uq_tracking.statistics.grouped import Grouped
-from uq_tracking.statistics.joint import JOINT_BITS, Joint
+from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.regression import ORDERS, VARIABLES, RegressionStatistics
+from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import MANTISSA, SKETCH_BITS, bucket_edges
+from uq_tracking.statistics.statistics import Statistics
 
 Tensor = torch.Tensor
 
@@ -50,7 +51,7 @@ FLAGS = (
 )
 
 
-class Ladder:
+class BucketLayout:
     """Slots of a table: zero, the buckets of float32's range, infinity, and one for samples that do not count."""
 
     def __init__(self, bits: int) -> None:
@@ -83,7 +84,7 @@ class Ladder:
 class Drained(NamedTuple):
     """What a device had counted."""
 
-    statistics: RegressionStatistics
+    statistics: Statistics
     flags: dict[str, int]
     fingerprint: Fingerprint
 
@@ -116,10 +117,12 @@ class TorchSketch:
 
     def __init__(self, device: torch.device, bits: int = SKETCH_BITS, std_floor: float | None = None) -> None:
         self.device, self.bits, self.std_floor = device, bits, std_floor
-        self._ladder = Ladder(bits)
+        self._layout = BucketLayout(bits)
         self._tables = {
-            name: self._zeros((self._ladder.size * (2 if name == "z" else 1), 1 + len(PAYLOADS[name])))
-            for name in ORDERS
+            name: self._zeros(
+                (self._layout.size * (2 if name == "z" else 1), 1 + len(REGRESSION.orders[name]))
+            )
+            for name in REGRESSION.orders
         }
         cells = JOINT_OCTAVES << JOINT_BITS
         self._axis = cells + 2  # zero first, and last a cell for samples that do not count
@@ -133,7 +136,7 @@ class TorchSketch:
         for table in (*self._tables.values(), self._joint):
             table.zero_()
         self._base = self._zeros((2,), torch.int64)
-        self._moments = self._zeros((len(VARIABLES), 5))
+        self._moments = self._zeros((len(REGRESSION.moments), 5))
         self._moments[:, 3], self._moments[:, 4] = torch.inf, -torch.inf
         self._log_std = self._zeros(())
         self._hashes = self._zeros((2,), torch.int64)
@@ -199,16 +202,16 @@ class TorchSketch:
     def _add(self, samples: _Samples) -> None:
         std, error = samples.std, samples.target - samples.mean
         columns = _payloads(std, error)
-        for name in ORDERS:
-            slot = self._ladder.slot(columns[name], samples.valid, signed=name == "z")
+        for name in REGRESSION.orders:
+            slot = self._layout.slot(columns[name], samples.valid, signed=name == "z")
             payloads = torch.stack(
-                [torch.ones_like(std), *(columns[payload] for payload in PAYLOADS[name])], dim=1
+                [torch.ones_like(std), *(columns[payload] for payload in REGRESSION.orders[name])], dim=1
             )
             self._tables[name].index_add_(0, slot, payloads)
         self._add_joint(samples, columns["abs_error"])
         self._log_std += samples.where(torch.log(std)).sum()
         variables = {**columns, "target": samples.target}
-        for row, name in enumerate(VARIABLES):
+        for row, name in enumerate(REGRESSION.moments):
             self._merge_moments(row, variables[name], samples)
         self._add_hashes(samples)
 
@@ -261,37 +264,28 @@ class TorchSketch:
         """Everything counted, as host statistics, and begin again; this waits for the device."""
         flags = {name: int(flag) for name, flag in self._flags.items()}
         hashes = [value % MODULUS for value in self._hashes.tolist()]
-        groups = {name: self._grouped(name) for name in ORDERS}
+        groups = {name: self._grouped(name) for name in REGRESSION.orders}
         joint = self._joint_counts()
-        rows = zip(VARIABLES, self._moments.tolist(), strict=True)
+        rows = zip(REGRESSION.moments, self._moments.tolist(), strict=True)
         moments = {name: Moments(int(row[0]), *row[1:]) for name, row in rows}
-        counts = {name: flags[name] for name in ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")}
-        statistics = RegressionStatistics(
-            kind="sketch",
-            by_std=groups["std"],
-            by_abs_error=groups["abs_error"],
-            by_z=groups["z"],
-            moments=moments,
-            counts=counts,
-            log_std=float(self._log_std),
-            rank_correlation=joint.rank_correlation(),
-            joint=joint,
-            bits=self.bits,
-        )
+        counts = {name: flags[name] for name in REGRESSION.counts}
+        parts = Parts(groups, {"log_std": float(self._log_std)}, moments, {"joint": joint})
+        facts = {"std_floor": self.std_floor}
+        statistics = Statistics.of(REGRESSION, parts, bits=self.bits, counts=counts, facts=facts)
         self._start()
         return Drained(statistics, flags, Fingerprint(*hashes))
 
     def _grouped(self, name: str) -> Grouped:
         table = self._tables[name]
         used = table[:, 0].clone()
-        used[self._ladder.unused] = 0  # of z's second table too: what does not count is never negative
+        used[self._layout.unused] = 0  # of z's second table too: what does not count is never negative
         rows = used.nonzero().reshape(-1)
         found, slot = table[rows].cpu().numpy(), rows.cpu().numpy()
-        low, width = bucket_edges(self._ladder.bucket(slot), self.bits)
+        low, width = bucket_edges(self._layout.bucket(slot), self.bits)
         order = np.argsort(low, kind="stable")
         sums = {
             payload: np.ascontiguousarray(found[order, k])
-            for k, payload in enumerate(PAYLOADS[name], start=1)
+            for k, payload in enumerate(REGRESSION.orders[name], start=1)
         }
         return Grouped(name, low[order], width[order], found[order, 0].astype(np.int64), sums)
 
@@ -302,7 +296,7 @@ class TorchSketch:
         base = self._base.cpu().numpy()
         place = places.cpu().numpy()
         buckets = [np.where(place[:, k] == 0, 0, place[:, k] - 1 + base[k]) for k in (0, 1)]
-        return Joint(Joint.keys(*buckets), count.astype(np.int64))
+        return Joint(Joint.keys(*buckets), count.astype(np.int64), JOINT_BITS)
 
 
 def _safe(values: Tensor, valid: Tensor) -> Tensor:
@@ -311,7 +305,7 @@ def _safe(values: Tensor, valid: Tensor) -> Tensor:
 
 
 def _payloads(std: Tensor, error: Tensor) -> dict[str, Tensor]:
-    """Every payload of samples, by name, as ``payload_columns`` has them."""
+    """Every payload of samples, by name, as ``RegressionLayout.columns`` has them."""
     z = torch.nan_to_num(error / std, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
     inverse = 1 / std
     return {

@@ -1,52 +1,401 @@
-"""Scores of a stream: batches in, one report out, in constant memory."""
+"""Scores of a stream: batches in, one report out, in constant memory, for every task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from uq_tracking.bootstrap import RESAMPLES, with_intervals
-from uq_tracking.curves.extra import METRICS, Extras
-from uq_tracking.curves.strata import by_group
 from uq_tracking.errors import (
     EmptyInputError,
     IncompatibleStatisticsError,
     InvalidValueError,
     SettingsError,
 )
-from uq_tracking.evaluation.regression import as_predictions, score
+from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.plan import Plan
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.strata import by_group
+from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.base import Case
+from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.metrics.registry import find, select
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
-from uq_tracking.statistics.accumulate import Collector, RowCollector, SketchCollector, with_counts
-from uq_tracking.statistics.fingerprint import Fingerprint
-from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.labelled import (
+from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
+from uq_tracking.statistics.group_tables import MOST_GROUPS, GroupTables, Label
+from uq_tracking.statistics.group_tally import (
     GROUP_BITS,
-    GROUP_JOINT_BITS,
+    GROUP_TABLE_BITS,
     STRATUM_BITS,
-    STRATUM_JOINT_BITS,
-    Label,
-    LabelledSketches,
+    STRATUM_TABLE_BITS,
+    GroupTally,
 )
-from uq_tracking.statistics.regression import COUNTS, RegressionStatistics
 from uq_tracking.statistics.sketch import SKETCH_BITS
+from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.base import Arrays, Streaming, beneath, under
-from uq_tracking.streams.kept import KeptCase, KeptCases, Wanted, case_number, check_image_count
+from uq_tracking.streams.map_samples import MapSamples, Wanted, case_number, check_image_count
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 
 if TYPE_CHECKING:
     from uq_tracking.streams.device import DeviceCounts
 
 LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
-FLAT = ("alpha", "n_bins", "family", "dof", "unit")
 MAX_BITS = 14
 
 
-class Accumulator(Streaming):
+class BatchAccumulator(Streaming):
+    """What accumulators of every task share: counting, merging, files, and the report.
+
+    A task's own class names its options; ``INPUT`` are those that its predictions take.
+    """
+
+    kind: ClassVar[Task]
+    input_options: ClassVar[tuple[str, ...]]
+    free: ClassVar[tuple[str, ...]] = ("maps", "on_device", "class_names")
+
+    def __init__(self, settings: Mapping[str, Any], metrics: Iterable[str] | None, maps: Wanted) -> None:
+        statistics, bits = settings["statistics"], settings["bits"]
+        if statistics not in ("sketch", "exact"):
+            raise SettingsError(f"statistics is {statistics!r}; choose sketch or exact")
+        if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
+            raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
+        if settings["on_invalid"] not in ("raise", "drop"):
+            raise SettingsError(f"on_invalid={settings['on_invalid']!r}; pass 'raise' or 'drop'")
+        self._metrics = select(self.kind.name, metrics)
+        super().__init__(
+            {
+                **settings,
+                "metrics": None if metrics is None else [metric.key for metric in self._metrics],
+                "maps": list(maps) if isinstance(maps, list | tuple | range) else maps,
+            }
+        )
+
+    @property
+    def task(self) -> str:
+        """Name of the task."""
+        return self.kind.name
+
+    def _start(self) -> None:
+        self._collector: Collector | None = None
+        self._tallies: dict[str, GroupTally] = {}
+        self._counts = dict.fromkeys(self.kind.layout.counts, 0)
+        self._fingerprint = Fingerprint()
+        self._maps = MapSamples(self.settings["maps"])
+        self._about: dict[str, Any] = {}
+        self._unit: str | None = self.settings.get("unit")
+        self._batches = 0
+        self._devices: DeviceCounts | None = None
+        self._defect = ""
+
+    def _open(self, facts: Mapping[str, Any]) -> Collector:
+        """The collector, and the tallies of labels; IncompatibleStatisticsError where earlier batches differ."""
+        layout, bits = self.kind.layout, self.settings["bits"]
+        if self._collector is None:
+            exact = self.settings["statistics"] == "exact"
+            self._collector = RowCollector(layout, facts) if exact else SketchCollector(layout, facts, bits)
+            self._tallies = {
+                "groups": GroupTally(layout, facts, GROUP_BITS, GROUP_TABLE_BITS),
+                "by": GroupTally(layout, facts, STRATUM_BITS, STRATUM_TABLE_BITS),
+            }
+        for name, value in facts.items():
+            known = self._collector.facts[name]
+            if known != value:
+                raise IncompatibleStatisticsError(
+                    f"{layout.alike[name]} differs ({known} before, {value} in this "
+                    "batch); every batch needs the same"
+                )
+        return self._collector
+
+    @abstractmethod
+    def update(self, *arrays: Any, **options: Any) -> None:
+        """Count a batch."""
+
+    def _count_batch(self, arrays: Sequence[Any], *, mask: Any, groups: Any, by: Any, images: Any) -> None:
+        """Count a batch, of which nothing is counted if it raises."""
+        self._check_open()
+        if self._counted_on_device(arrays, mask, groups, by, images):
+            return
+        try:
+            data = self._read(arrays, mask=mask, groups=groups, by=by)
+        except EmptyInputError as error:
+            self._count_nothing(error.counts, arrays[0])
+            return
+        self._check_labels(data)
+        unit = _one_unit(self._unit, getattr(data, "unit", None), given=self.settings.get("unit") is not None)
+        check_image_count(data.shape, images)
+        chosen = self._maps.choose(data.shape)
+        collector = self._open(data.facts)
+        codes = {name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None}
+        for rows in data.row_blocks():
+            collector.add(rows)
+        for name, (labels, code) in codes.items():
+            for rows in data.row_blocks(codes=code):
+                columns = dict(rows)
+                own = columns.pop("codes")
+                self._tallies[name].add(labels, own, columns)
+        self._unit, self._about = unit, data.about
+        self._fingerprint += data.fingerprint()
+        self._count(data.counts)
+        self._maps.add(
+            data.shape,
+            chosen,
+            lambda place: data.case(
+                place, None if images is None else np.array(images[case_number(place, data.shape)])
+            ).copy(),
+        )
+
+    def _read(self, arrays: Sequence[Any], **options: Any) -> Any:
+        own = {name: self.settings[name] for name in self.input_options}
+        if not isinstance(arrays[0], self.kind.predictions):
+            return self.kind.read(*arrays, **options, **own)
+        data = self.kind.read(*arrays, **options)
+        floor = self.settings.get("std_floor")
+        if getattr(data, "std_floor", None) != floor:
+            raise SettingsError(
+                f"std_floor of the Predictions is {data.std_floor}, of the Accumulator {floor}; give both the same"
+            )
+        return data
+
+    def _count(self, counts: Mapping[str, int]) -> None:
+        for name in self._counts:
+            self._counts[name] += counts.get(name, 0)
+        self._batches += 1
+
+    def _count_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
+        """Count a batch of which no sample is left: it has cases, and samples that were left out."""
+        shape = truth.shape if hasattr(truth, "shape") else np.shape(truth)
+        self._count(counts)
+        self._maps.add(tuple(shape), [], _no_case)
+
+    def _check_labels(self, data: Any) -> None:
+        for name in LABELS:
+            given, known = getattr(data, name) is not None, bool(self._tallies.get(name))
+            if given != known and (known or self._counts["n"] or self._devices):
+                raise SettingsError(
+                    f"{name} was {'' if known else 'not '}given for earlier batches; give it for all or for none"
+                )
+
+    def _counted_on_device(self, arrays: Sequence[Any], mask: Any, groups: Any, by: Any, images: Any) -> bool:
+        """Count torch tensors of a regression where they live, if they are such."""
+        on_device = self.settings.get("on_device", False)
+        if groups is not None or by is not None or self.settings["statistics"] == "exact":
+            return False
+        from uq_tracking.streams.device import DeviceCounts, countable, cutter
+
+        if not countable(tuple(arrays), on_device=on_device):
+            return False
+        if any(self._tallies.values()):
+            raise SettingsError("groups or by was given for earlier batches; give it for all or for none")
+        shape = tuple(arrays[0].shape)
+        check_image_count(shape, images)
+        chosen = self._maps.choose(shape)
+        self._open({"std_floor": self.settings["std_floor"]})
+        self._devices = self._devices or DeviceCounts(self.settings["bits"], self.settings["std_floor"])
+        truth, mean, std = arrays
+        self._devices.add(truth, mean, std, mask, self._batches)
+        self._batches += 1
+        self._maps.add(shape, chosen, cutter(truth, mean, std, mask, images))
+        return True
+
+    def _drain(self) -> None:
+        """Bring what devices counted to the host."""
+        if self._devices is None or not isinstance(self._collector, SketchCollector):
+            return
+        for part in self._devices.drain():
+            self._collector.absorb_statistics(part.statistics)
+            self._fingerprint += part.fingerprint
+            for name in self._counts:
+                self._counts[name] += part.flags[name]
+            self._defect = self._defect or part.defect
+        self._maps.to_host()
+
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of everything counted so far; EmptyInputError where the task cannot tell those of nothing."""
+        self._drain()
+        if self._collector is None:
+            if "n_classes" in self.kind.layout.alike:
+                raise EmptyInputError(f"no sample was counted: {self._counts}", self._counts)
+            facts: dict[str, Any] = {name: self.settings.get(name) for name in self.kind.layout.alike}
+            return Statistics.zero(self.kind.layout, SKETCH_BITS, **facts).with_counts(self._counts)
+        return self._collector.statistics().with_counts(self._counts)
+
+    @property
+    def group_tables(self) -> GroupTables | None:
+        """Coarse statistics of the groups, which resampling turns into confidence intervals; None without."""
+        return self._tallies["groups"].tables() if self._tallies.get("groups") else None
+
+    @property
+    def group_statistics(self) -> dict[Label, Statistics]:
+        """Coarse statistics per label of ``groups``."""
+        return by_label(self.group_tables)
+
+    @property
+    def stratum_statistics(self) -> dict[Label, Statistics]:
+        """Statistics per label of ``by``."""
+        return by_label(self._tallies["by"].tables()) if self._tallies.get("by") else {}
+
+    @property
+    def cases(self) -> dict[int, Case]:
+        """The spatial cases kept for maps, by their number in the stream."""
+        self._drain()
+        return dict(self._maps.cases)
+
+    def keep(self, number: int, case: Case) -> None:
+        """Keep a case for maps that does not come out of a batch."""
+        self._maps.cases[number] = case
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count so far."""
+        self._drain()
+        return self._counts["n"]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(batches={self._batches}, statistics={self.settings['statistics']!r})"
+
+    def compute(
+        self,
+        *,
+        on_invalid: Literal["raise", "drop"] | None = None,
+        calibration: Any = None,
+        recalibration: str | Iterable[str] | None = None,
+        intervals: bool | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Report:
+        """The report of everything counted so far; counting can go on.
+
+        Parameters
+        ----------
+        on_invalid : {"raise", "drop"}, optional
+            "drop" accepts bad values that a device counted; they are left out of the statistics either way.
+        calibration, recalibration
+            As for `evaluate`; of a regression with ``statistics="exact"`` only.
+        intervals, level, seed
+            As for `evaluate`: intervals are made where batches came with ``groups``, unless this is False.
+
+        Raises
+        ------
+        EmptyInputError
+            No sample was counted.
+        InvalidValueError
+            Batches counted on a device held bad values.
+        SettingsError
+            An option out of range; or intervals are asked for, but no batch came with ``groups``.
+        """
+        names = {name: self.settings[name] for name in self.kind.settings}
+        plan = Plan.of(
+            self.kind,
+            Settings(**{**names, "unit": self._unit}),
+            calibration=calibration,
+            recalibration=recalibration,
+            intervals=intervals,
+            level=level,
+            seed=seed,
+        )
+        return self.report(plan, on_invalid)
+
+    def report(self, plan: Plan, on_invalid: Literal["raise", "drop"] | None = None) -> Report:
+        """The report of everything counted so far, as planned."""
+        self._drain()
+        self._check_defects(on_invalid or self.settings["on_invalid"])
+        if not self._counts["n"]:
+            raise EmptyInputError(
+                f"no sample was counted in {self._batches} batches: {self._counts}", self._counts
+            )
+        statistics, tables, settings = self.statistics, self.group_tables, plan.settings
+        if plan.intervals and tables is None:
+            raise SettingsError("a stream has intervals over groups only; pass groups= to update")
+        about = {**statistics.facts, **self._about}
+        digest = self._fingerprint.digest
+        report = score(statistics, settings, self._metrics, digest=digest, about=about)
+        if tables is not None and plan.intervals is not False:
+            tables = tables.pooled_to(MOST_GROUPS)
+            report = with_intervals(report, tables, settings, self._metrics, plan.level)
+        strata = self.stratum_statistics
+        if strata:
+            made = Extras()
+            made.add(by_group(strata, settings, find(plan.wanted.metrics, self.task)))
+            report = replace(report, curves={**report.curves, **made.curves})
+        return plan.recalibrated(report, settings, self._metrics)
+
+    def _check_defects(self, on_invalid: str) -> None:
+        if on_invalid == "raise" and self._counts["n_invalid"]:
+            raise InvalidValueError(
+                f"{self._defect or 'bad values'}; noticed only now because a device counts without being waited "
+                "for. They are left out of the statistics: compute(on_invalid='drop') or "
+                "Accumulator(on_invalid='drop') accepts that"
+            )
+
+    def _absorb(self, other: BatchAccumulator) -> None:
+        self._drain()
+        other._drain()
+        for name in LABELS:
+            mine, theirs = (bool(acc._tallies.get(name)) for acc in (self, other))
+            if mine != theirs and self._counts["n"] and other._counts["n"]:
+                raise IncompatibleStatisticsError(
+                    f"{name} was given to one accumulator only; give it to both"
+                )
+        self._unit = _one_unit(self._unit, other._unit, given=self.settings.get("unit") is not None)
+        if other._collector is not None:
+            self._open(other._collector.facts).absorb(other._collector)
+            for name in LABELS:
+                tables = other._tallies[name].tables()
+                if tables is not None:
+                    self._tallies[name].absorb(tables)
+        for count in self._counts:
+            self._counts[count] += other._counts[count]
+        self._fingerprint += other._fingerprint
+        self._maps.merge(other._maps)
+        self._about = other._about or self._about
+        self._batches += other._batches
+        self._defect = self._defect or other._defect
+
+    def _to_arrays(self) -> Arrays:
+        self._drain()
+        about = {
+            "about": self._about,
+            "unit": self._unit,
+            "defect": self._defect,
+            "batches": self._batches,
+            "facts": None if self._collector is None else self._collector.facts,
+        }
+        arrays = {
+            "state": np.asarray(json.dumps(about)),
+            "counts": np.asarray(list(self._counts.values()), dtype=np.int64),
+            "fingerprint": self._fingerprint.to_array(),
+            **beneath("maps", self._maps.to_arrays()),
+        }
+        if self._collector is not None:
+            arrays |= beneath("collector", self._collector.to_arrays())
+        for name, tally in self._tallies.items():
+            tables = tally.tables()
+            arrays |= {} if tables is None else beneath(name, tables.to_arrays(full=True))
+        return arrays
+
+    def _load(self, arrays: Arrays) -> None:
+        state = json.loads(str(arrays["state"]))
+        self._counts = dict(zip(self._counts, (int(c) for c in arrays["counts"]), strict=True))
+        self._fingerprint = Fingerprint.from_array(arrays["fingerprint"])
+        self._batches, self._unit = int(state["batches"]), state["unit"]
+        self._defect, self._about = str(state["defect"]), dict(state["about"])
+        self._maps.load(under(arrays, "maps"))
+        if state["facts"] is not None:
+            self._open(state["facts"]).load(under(arrays, "collector"))
+            for name in LABELS:
+                stored = under(arrays, name)
+                if stored:
+                    self._tallies[name].absorb(GroupTables.from_arrays(self.kind.layout, stored))
+
+
+class Accumulator(BatchAccumulator):
     """Counts predictions batch by batch and scores them as `evaluate` would score them all at once.
 
     What is kept are statistics of constant size, about 5 MB: a sketch (buckets of relative width ``2 ** -11``), whose
@@ -60,7 +409,7 @@ class Accumulator(Streaming):
     std_floor, on_invalid
         As for `Predictions`, which checks every batch. A batch that is refused is not counted at all. A batch
         without any ground truth is counted as missing and does not stop the stream.
-    method : {"sketch", "exact"}
+    statistics : {"sketch", "exact"}
         "exact" keeps every sample, for sets that fit into memory; the report then equals `evaluate`'s exact one.
     maps : "auto", bool, int or list of int
         Spatial cases, shape (..., height, width), that are kept to be drawn: "auto" the first four of batches that
@@ -71,7 +420,7 @@ class Accumulator(Streaming):
         Count torch tensors on the device where they live, without copying them to the host and without waiting for
         the device: None means CUDA tensors, True CPU tensors too, False none. There, bad values are noticed by
         ``compute``, not by ``update``; batches with ``groups`` or ``by`` are copied to the host, and
-        ``method="exact"`` is too.
+        ``statistics="exact"`` is too.
 
     Examples
     --------
@@ -86,8 +435,8 @@ class Accumulator(Streaming):
     (3000, 1.4)
     """
 
-    task: ClassVar[str] = "regression"
-    free: ClassVar[tuple[str, ...]] = ("maps", "on_device")
+    kind: ClassVar[Task] = REGRESSION
+    input_options: ClassVar[tuple[str, ...]] = ("std_floor", "on_invalid")
 
     def __init__(
         self,
@@ -100,45 +449,22 @@ class Accumulator(Streaming):
         unit: str | None = None,
         std_floor: float | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
-        method: Literal["sketch", "exact"] = "sketch",
+        statistics: Literal["sketch", "exact"] = "sketch",
         maps: Wanted = "auto",
         bits: int = SKETCH_BITS,
         on_device: bool | None = None,
     ) -> None:
-        if method not in ("sketch", "exact"):
-            raise SettingsError(f"method is {method!r}; choose sketch or exact")
-        if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
-            raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
         chosen = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
-        self._metrics = select("regression", metrics)
         Predictions([0.0], [0.0], [1.0], on_invalid=on_invalid, std_floor=std_floor)  # checks these two
-        settings = {
+        options = {
             **chosen.to_dict(),
-            "metrics": None if metrics is None else [metric.key for metric in self._metrics],
             "std_floor": std_floor,
             "on_invalid": on_invalid,
-            "method": method,
-            "maps": list(maps) if isinstance(maps, list | tuple | range) else maps,
+            "statistics": statistics,
             "bits": bits,
             "on_device": on_device,
         }
-        super().__init__(settings)
-
-    def _start(self) -> None:
-        bits = self.settings["bits"]
-        exact = self.settings["method"] == "exact"
-        self._collector: Collector = RowCollector() if exact else SketchCollector(bits)
-        self._counts = dict.fromkeys(COUNTS, 0)
-        self._fingerprint = Fingerprint()
-        self._labelled = {
-            "groups": LabelledSketches(GROUP_BITS, GROUP_JOINT_BITS),
-            "by": LabelledSketches(STRATUM_BITS, STRATUM_JOINT_BITS),
-        }
-        self._kept = KeptCases(self.settings["maps"])
-        self._unit: str | None = self.settings["unit"]
-        self._batches = 0
-        self._devices: DeviceCounts | None = None
-        self._defect = ""
+        super().__init__(options, metrics, maps)
 
     def update(
         self,
@@ -170,238 +496,92 @@ class Accumulator(Streaming):
         InputError
             The batch cannot be scored; it is not counted.
         """
-        self._check_open()
-        if self._counted_on_device(y_true, y_pred, y_std, mask, groups, by, images):
-            return
-        try:
-            predictions = self._read(y_true, y_pred, y_std, mask=mask, groups=groups, by=by)
-        except EmptyInputError as error:
-            self._count_nothing(error.counts, y_true)
-            return
-        self._check_labels(predictions)
-        self._check_unit(predictions)
-        check_image_count(predictions.shape, images)
-        chosen = self._kept.choose(predictions.shape)
-        rows = predictions.flat()
-        codes = {
-            name: predictions.label_codes(name) for name in LABELS if getattr(predictions, name) is not None
-        }
-        self._collector.add(*rows)
-        for name, (labels, code) in codes.items():
-            self._labelled[name].add(labels, code, *rows)
-        self._fingerprint += Fingerprint.of(*rows)
-        self._count(predictions.counts)
-        self._kept.add(predictions.shape, chosen, lambda place: _cut(predictions, place, images))
+        self._count_batch((y_true, y_pred, y_std), mask=mask, groups=groups, by=by, images=images)
 
-    def _read(self, y_true: Any, y_pred: Any, y_std: Any, **options: Any) -> Predictions:
-        own = {name: self.settings[name] for name in ("std_floor", "on_invalid")}
-        if not isinstance(y_true, Predictions):
-            return as_predictions(y_true, y_pred, y_std, **options, **own)
-        predictions = as_predictions(y_true, y_pred, y_std, **options)
-        if predictions.std_floor != own["std_floor"]:
-            raise SettingsError(
-                f"std_floor of the Predictions is {predictions.std_floor}, of the Accumulator {own['std_floor']}; "
-                "give both the same"
-            )
-        return predictions
 
-    def _count(self, counts: Mapping[str, int]) -> None:
-        for name in COUNTS:
-            self._counts[name] += counts.get(name, 0)
-        self._batches += 1
+class ClassificationAccumulator(BatchAccumulator):
+    """Counts class probabilities batch by batch and scores them as `evaluate_classification` would all at once.
 
-    def _count_nothing(self, counts: Mapping[str, int], y_true: Any) -> None:
-        """Count a batch of which no sample is left: it has cases, and samples that were left out."""
-        shape = y_true.shape if hasattr(y_true, "shape") else np.shape(y_true)
-        self._count(counts)
-        self._kept.add(tuple(shape), [], _no_case)
+    Parameters
+    ----------
+    logits, class_axis, members_axis, ignore_label, on_invalid, class_names
+        As for `ClassPredictions`, which checks every batch. A batch that is refused is not counted at all. A batch
+        without any label is counted as left out and does not stop the stream.
+    metrics, n_bins
+        As for `evaluate_classification`.
+    statistics, maps, bits
+        As for `Accumulator`; "exact" keeps six numbers of every sample.
 
-    def _check_labels(self, predictions: Predictions) -> None:
-        for name in LABELS:
-            given, known = getattr(predictions, name) is not None, bool(self._labelled[name].statistics)
-            if given != known and (known or self._counts["n"] or self._devices):
-                raise SettingsError(
-                    f"{name} was {'' if known else 'not '}given for earlier batches; give it for all or for none"
-                )
+    Examples
+    --------
+    >>> acc = ClassificationAccumulator(ignore_label=255)
+    >>> acc.update([0, 1, 255], [[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]])
+    >>> acc.update([1], [[0.7, 0.3]])
+    >>> report = acc.compute()
+    >>> report.counts["n"], report.counts["n_ignored"], round(report.scores["accuracy"], 3)
+    (3, 1, 0.667)
+    """
 
-    def _check_unit(self, predictions: Predictions) -> None:
-        self._unit = _one_unit(self._unit, predictions.unit, given=self.settings["unit"] is not None)
+    kind: ClassVar[Task] = CLASSIFICATION
+    input_options: ClassVar[tuple[str, ...]] = (
+        "logits", "class_axis", "members_axis", "ignore_label", "on_invalid", "class_names",
+    )  # fmt: skip
 
-    def _counted_on_device(self, *arguments: Any) -> bool:
-        """Count torch tensors where they live, if they are such."""
-        y_true, y_pred, y_std, mask, groups, by, images = arguments
-        if groups is not None or by is not None or self.settings["method"] == "exact":
-            return False
-        from uq_tracking.streams.device import DeviceCounts, countable, cutter
-
-        if not countable((y_true, y_pred, y_std), on_device=self.settings["on_device"]):
-            return False
-        if any(self._labelled[name].statistics for name in LABELS):
-            raise SettingsError("groups or by was given for earlier batches; give it for all or for none")
-        check_image_count(tuple(y_true.shape), images)
-        chosen = self._kept.choose(tuple(y_true.shape))
-        self._devices = self._devices or DeviceCounts(self.settings["bits"], self.settings["std_floor"])
-        self._devices.add(y_true, y_pred, y_std, mask, self._batches)
-        self._batches += 1
-        self._kept.add(tuple(y_true.shape), chosen, cutter(y_true, y_pred, y_std, mask, images))
-        return True
-
-    def _drain(self) -> None:
-        """Bring what devices counted to the host."""
-        if self._devices is None or not isinstance(self._collector, SketchCollector):
-            return
-        for part in self._devices.drain():
-            self._collector.absorb_statistics(part.statistics)
-            self._fingerprint += part.fingerprint
-            for name in COUNTS:
-                self._counts[name] += part.flags[name]
-            self._defect = self._defect or part.defect
-        self._kept.to_host()
-
-    @property
-    def statistics(self) -> RegressionStatistics:
-        """Statistics of everything counted so far."""
-        self._drain()
-        return with_counts(self._collector.statistics(), self._counts, self.settings["std_floor"])
-
-    @property
-    def group_statistics(self) -> dict[Label, RegressionStatistics]:
-        """Coarse statistics per label of ``groups``, which resampling them turns into confidence intervals."""
-        return dict(self._labelled["groups"].statistics)
-
-    @property
-    def stratum_statistics(self) -> dict[Label, RegressionStatistics]:
-        """Statistics per label of ``by``."""
-        return dict(self._labelled["by"].statistics)
-
-    @property
-    def cases(self) -> dict[int, KeptCase]:
-        """The spatial cases kept for maps, by their number in the stream."""
-        self._drain()
-        return dict(self._kept.cases)
-
-    def keep(self, number: int, case: KeptCase) -> None:
-        """Keep a case for maps that does not come out of a batch."""
-        self._kept.cases[number] = case
-
-    @property
-    def n(self) -> int:
-        """Number of samples that count so far."""
-        self._drain()
-        return self._counts["n"]
-
-    def __repr__(self) -> str:
-        return f"Accumulator(batches={self._batches}, method={self.settings['method']!r})"
-
-    def compute(
+    def __init__(
         self,
         *,
-        on_invalid: Literal["raise", "drop"] | None = None,
-        calibration: Any = None,
-        recalibration: str | Iterable[str] | None = None,
-        intervals: bool | None = None,
-        level: float = 0.95,
-        n_boot: int = RESAMPLES,
-        seed: int = 0,
-    ) -> Report:
-        """The report of everything counted so far; counting can go on.
+        logits: bool = False,
+        class_axis: int = -1,
+        members_axis: int | None = None,
+        ignore_label: int | None = None,
+        on_invalid: Literal["raise", "drop"] = "raise",
+        class_names: Sequence[str] | None = None,
+        metrics: Iterable[str] | None = None,
+        n_bins: int = 10,
+        statistics: Literal["sketch", "exact"] = "sketch",
+        maps: Wanted = "auto",
+        bits: int = SKETCH_BITS,
+    ) -> None:
+        options = {
+            "logits": logits,
+            "class_axis": class_axis,
+            "members_axis": members_axis,
+            "ignore_label": ignore_label,
+            "on_invalid": on_invalid,
+            "class_names": None if class_names is None else list(class_names),
+            "n_bins": Settings(n_bins=n_bins).n_bins,
+            "statistics": statistics,
+            "bits": bits,
+        }
+        super().__init__(options, metrics, maps)
+
+    def update(
+        self,
+        labels: Any,
+        probs: Any = None,
+        *,
+        mask: Any = None,
+        groups: Any = None,
+        by: Any = None,
+        images: Any = None,
+    ) -> None:
+        """Count a batch.
 
         Parameters
         ----------
-        on_invalid : {"raise", "drop"}, optional
-            "drop" accepts bad values that a device counted; they are left out of the statistics either way.
-        calibration, recalibration
-            As for `evaluate`; ``method="exact"`` only.
-        intervals, level, n_boot, seed
-            As for `evaluate`: intervals are made where batches came with ``groups``, unless this is False.
+        labels, probs
+            As for `evaluate_classification`; or one `ClassPredictions`, for both.
+        mask, groups, by, images
+            As for ``Accumulator.update``.
 
         Raises
         ------
-        EmptyInputError
-            No sample was counted.
-        InvalidValueError
-            Batches counted on a device held bad values.
+        InputError
+            The batch cannot be scored; it is not counted.
+        IncompatibleStatisticsError
+            It has another number of classes than earlier ones.
         """
-        statistics = self.statistics
-        self._check_defects(on_invalid or self.settings["on_invalid"])
-        if not statistics.n:
-            raise EmptyInputError(
-                f"no sample was counted in {self._batches} batches: {self._counts}", self._counts
-            )
-        settings = Settings(**{**{name: self.settings[name] for name in FLAT}, "unit": self._unit})
-        report = score(statistics, settings, self._metrics, digest=self._fingerprint.digest)
-        if self.group_statistics and intervals is not False:
-            tables, options = GroupTables.of(self.group_statistics), {"level": level, "n_boot": n_boot}
-            report = with_intervals(report, tables, settings, self._metrics, **options, seed=seed)
-        if self.stratum_statistics:
-            made = Extras()
-            made.add(by_group(self.stratum_statistics, settings, find(METRICS)))
-            report = replace(report, curves={**report.curves, **made.curves})
-        if calibration is None or calibration is False:
-            return report
-        from uq_tracking.evaluation.recalibrated import add_recalibration
-
-        return add_recalibration(
-            report,
-            calibration,
-            recalibration,
-            score=lambda statistics, settings: score(statistics, settings, self._metrics),
-            settings=settings,
-        )
-
-    def _check_defects(self, on_invalid: str) -> None:
-        if on_invalid == "raise" and self._counts["n_invalid"]:
-            raise InvalidValueError(
-                f"{self._defect or 'bad values'}; noticed only now because a device counts without being waited "
-                "for. They are left out of the statistics: compute(on_invalid='drop') or "
-                "Accumulator(on_invalid='drop') accepts that"
-            )
-
-    def _absorb(self, other: Accumulator) -> None:
-        self._drain()
-        other._drain()
-        for name in LABELS:
-            mine, theirs = (bool(acc._labelled[name].statistics) for acc in (self, other))
-            if mine != theirs and self._counts["n"] and other._counts["n"]:
-                raise IncompatibleStatisticsError(
-                    f"{name} was given to one accumulator only; give it to both"
-                )
-        self._unit = _one_unit(self._unit, other._unit, given=self.settings["unit"] is not None)
-        self._collector.absorb(other._collector)
-        for name in LABELS:
-            self._labelled[name].merge(other._labelled[name])
-        for count in COUNTS:
-            self._counts[count] += other._counts[count]
-        self._fingerprint += other._fingerprint
-        self._kept.merge(other._kept)
-        self._batches += other._batches
-        self._defect = self._defect or other._defect
-
-    def _to_arrays(self) -> Arrays:
-        self._drain()
-        arrays = {
-            "counts": np.asarray([self._counts[name] for name in COUNTS], dtype=np.int64),
-            "fingerprint": self._fingerprint.to_array(),
-            "batches": np.asarray(self._batches),
-            "unit": np.asarray(self._unit or ""),
-            "defect": np.asarray(self._defect),
-            **beneath("collector", self._collector.to_arrays()),
-            **beneath("kept", self._kept.to_arrays()),
-        }
-        for name in LABELS:
-            arrays |= beneath(name, self._labelled[name].to_arrays())
-        return arrays
-
-    def _load(self, arrays: Arrays) -> None:
-        self._counts = dict(zip(COUNTS, (int(c) for c in arrays["counts"]), strict=True))
-        self._fingerprint = Fingerprint.from_array(arrays["fingerprint"])
-        self._batches = int(arrays["batches"])
-        self._unit = str(arrays["unit"]) or None
-        self._defect = str(arrays["defect"])
-        self._collector.load(under(arrays, "collector"))
-        self._kept.load(under(arrays, "kept"))
-        for name in LABELS:
-            self._labelled[name].load(under(arrays, name))
+        self._count_batch((labels, probs), mask=mask, groups=groups, by=by, images=images)
 
 
 def _one_unit(known: str | None, new: str | None, *, given: bool) -> str | None:
@@ -415,15 +595,15 @@ def _one_unit(known: str | None, new: str | None, *, given: bool) -> str | None:
     )
 
 
-def _cut(predictions: Predictions, place: Any, images: Any) -> KeptCase:
-    target = predictions.target[place]
-    if predictions.valid is not None:
-        target = np.where(predictions.valid[place], target, np.nan)
-    image = None if images is None else np.array(images[case_number(place, predictions.shape)])
-    return KeptCase(
-        np.array(target), np.array(predictions.mean[place]), np.array(predictions.std[place]), image
-    )
-
-
-def _no_case(place: Any) -> KeptCase:
+def _no_case(place: Any) -> Case:
     raise SettingsError(f"a batch without samples has no case {place}")
+
+
+ACCUMULATORS: dict[str, type[BatchAccumulator]] = {
+    kind.kind.name: kind for kind in (Accumulator, ClassificationAccumulator)
+}
+
+
+def accumulator_of(task: Task) -> type[BatchAccumulator]:
+    """The accumulator of a task."""
+    return ACCUMULATORS[task.name]

@@ -34,7 +34,8 @@ class Streaming(ABC):
     A task gives ``update`` its own arguments and says how its state starts, merges and becomes arrays.
     """
 
-    task: ClassVar[str]
+    kind: ClassVar[Any]
+    """The task that is counted."""
     free: ClassVar[tuple[str, ...]] = ()
     """Settings that may differ when merging, because they change no number."""
 
@@ -146,7 +147,7 @@ class Streaming(ABC):
 
     @classmethod
     def _unpacked(cls, arrays: Arrays, source: str) -> Self:
-        settings = _settings_of(arrays, cls.task, source)
+        settings = _settings_of(arrays, cls.kind.name, source)
         try:
             made = cls(**settings)
             made._load(arrays)
@@ -167,6 +168,11 @@ class Streaming(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:  # pickled in the compact form
         return type(self)._from_bytes, (self._to_bytes(),)
+
+    @property
+    @abstractmethod
+    def task(self) -> str:
+        """Name of the task."""
 
     @abstractmethod
     def compute(self) -> Report:

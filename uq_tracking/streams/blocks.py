@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.accumulator import Accumulator, BatchAccumulator
 
 Progress = Callable[[int], object]
+A = TypeVar("A", bound=BatchAccumulator)
 
 BLOCK_SAMPLES = 1 << 22
 """Samples read at a time from arrays that say nothing about their chunks."""
@@ -50,27 +52,26 @@ def evaluate_blocks(
     return count_blocks(Accumulator(**settings), blocks, progress=progress).compute(calibration=calibration)
 
 
-def count_blocks(
-    accumulator: Accumulator, blocks: Iterable[Any], *, progress: Progress | None = None
-) -> Accumulator:
+def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None) -> A:
     """Count blocks, as for `evaluate_blocks`; returns the accumulator."""
     for block in blocks:
-        arguments = _arguments(block)
+        names = accumulator.kind.predictions.arguments
+        arguments = _arguments(block, names)
         accumulator.update(**arguments)
         if progress is not None:
-            progress(_size(arguments["y_true"]))
+            progress(_size(arguments[names[0]]))
     return accumulator
 
 
-def _arguments(block: Any) -> Mapping[str, Any]:
+def _arguments(block: Any, names: Sequence[str]) -> Mapping[str, Any]:
     if isinstance(block, Mapping):
         return block
-    if isinstance(block, tuple | list) and len(block) == 3:
-        return dict(zip(("y_true", "y_pred", "y_std"), block, strict=True))
-    if hasattr(block, "flat") and hasattr(block, "counts"):  # Predictions
-        return {"y_true": block}
+    if isinstance(block, tuple | list) and len(block) == len(names):
+        return dict(zip(names, block, strict=True))
+    if isinstance(block, PredictionsBase):
+        return {names[0]: block}
     raise InputTypeError(
-        f"a block is a {type(block).__name__}; pass tuples (y_true, y_pred, y_std), dicts of these, or Predictions"
+        f"a block is a {type(block).__name__}; pass tuples ({', '.join(names)}), dicts of these, or predictions"
     )
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
+from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.settings import EXACT_LIMIT, Method
-from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.kept import KeptCase, case_number
+from uq_tracking.statistics.collecting import wants_exact
+from uq_tracking.streams.accumulator import BatchAccumulator, accumulator_of
+from uq_tracking.streams.map_samples import case_number
+from uq_tracking.tasks import Task, task_of
 
 SPLIT_EVERY = 8
 """How many counts are merged at a time."""
@@ -25,41 +27,38 @@ SPLIT_EVERY = 8
 BY_CHUNK = "chunk"
 """``groups="chunk"``: each chunk is a group of its own."""
 
-CONTENT = ("y_true", "y_pred", "y_std", "mask")
-
 
 def count_dask(
-    y_true: Any,
-    y_pred: Any,
-    y_std: Any,
+    task: Task,
+    arrays: Sequence[Any],
     *,
+    plan: Plan,
     mask: Any = None,
     groups: Any = None,
     by: Any = None,
-    method: Method = "auto",
     cases: Sequence[int] = (),
     images: Any = None,
     split_every: int = SPLIT_EVERY,
-    **settings: Any,
-) -> Accumulator:
+    **given: Any,
+) -> BatchAccumulator:
     """Count dask arrays into an accumulator.
 
     Parameters
     ----------
-    y_true : dask array, or xarray DataArray on one
-        Its chunks are the blocks of work; the other arrays are cut to them.
-    y_pred, y_std, mask : arrays of that shape, lazy or not
-        As for `evaluate`.
-    groups, by : labels, optional
+    task : Task
+    arrays : dask arrays, or xarray DataArrays on some
+        Truth and predictions. The truth's chunks are the blocks of work; the other arrays are cut to them.
+    plan : Plan
+        How it is scored; "auto" statistics are exact up to ten million samples, which come together where the tree
+        ends.
+    mask, groups, by
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
-    method : {"auto", "exact", "sketch"}
-        "auto" is exact up to ten million samples; then all of them come together where the tree ends.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
     split_every : int
         How many counts are merged at a time.
-    **settings
-        Further options of `Accumulator`.
+    **given
+        Options of the task's predictions.
 
     Raises
     ------
@@ -70,42 +69,51 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    arrays = _arrays({"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask})
-    shape, chunks = arrays["y_true"].shape, arrays["y_true"].chunks
-    exact = method == "exact" or (method == "auto" and int(np.prod(shape)) <= EXACT_LIMIT)
-    if method not in ("auto", "exact", "sketch"):
-        raise SettingsError(f"method is {method!r}; choose auto, exact or sketch")
-    options = {**settings, "method": "exact" if exact else "sketch"}
-    Accumulator(**options)  # a wrong option raises here, not on a worker
+    lazy, given = task.lazy(_arrays(task, arrays, mask), given)
+    truth = lazy[task.predictions.arguments[0]]
+    shape, chunks = truth.shape, truth.chunks
+    values = plan.settings.to_dict()
+    options = {
+        **{name: values[name] for name in task.settings},
+        **{name: value for name, value in given.items() if name in accumulator_of(task).input_options},
+        "metrics": None if plan.metrics is None else list(plan.metrics),
+        "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.statistics) else "sketch",
+        "maps": False,
+    }
+    accumulator_of(task)(**options)  # a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
-    parts = _parts(arrays, labels, options)
+    parts = _parts(task, lazy, labels, options)
     while len(parts) > 1:
         merged = dask.delayed(_merged, pure=True)
-        parts = [merged(parts[i : i + split_every], options) for i in range(0, len(parts), split_every)]
+        parts = [
+            merged(parts[i : i + split_every], task.name, options) for i in range(0, len(parts), split_every)
+        ]
     (counted,) = dask.compute(parts[0])
-    _keep(counted, arrays, cases, images)
-    made: Accumulator = counted
+    made: BatchAccumulator = counted
+    _keep(made, task, lazy, given, cases, images)
     return made
 
 
-def _arrays(values: Mapping[str, Any]) -> dict[str, Any]:
-    """All as dask arrays in the chunks of ``y_true``."""
+def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
+    """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
-    given = {name: value for name, value in values.items() if value is not None}
-    missing = [name for name in CONTENT[:3] if name not in given]
+    names = task.predictions.arguments
+    missing = [name for name, array in zip(names, arrays, strict=True) if array is None]
     if missing:
-        raise SettingsError(f"{' and '.join(missing)} missing; pass y_true, y_pred and y_std")
+        raise SettingsError(f"{' and '.join(missing)} missing; pass {', '.join(names)}")
+    given = {**dict(zip(names, arrays, strict=True)), **({} if mask is None else {"mask": mask})}
     labelled = [(name, xarray_axes(value)) for name, value in given.items() if hasattr(value, "dims")]
-    check_alignment(labelled)
+    if task.name == "regression":
+        check_alignment(labelled)
     bare = {name: value.data if hasattr(value, "dims") else value for name, value in given.items()}
     lazy = {name: value if isinstance(value, da.Array) else da.asarray(value) for name, value in bare.items()}
     for name, array in lazy.items():
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-    check_shapes(*((name, array.shape) for name, array in lazy.items()))
-    chunks = lazy["y_true"].chunks
-    return {name: array.rechunk(chunks) for name, array in lazy.items()}
+    if mask is not None:
+        check_shapes((names[0], lazy[names[0]].shape), ("mask", lazy["mask"].shape))
+    return lazy
 
 
 def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
@@ -128,25 +136,45 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
     return labels.rechunk(chunks[: labels.ndim])
 
 
-def _parts(arrays: Mapping[str, Any], labels: Mapping[str, Any], options: Mapping[str, Any]) -> list[Any]:
-    """A lazy count per chunk."""
+def _parts(
+    task: Task, arrays: Mapping[str, Any], labels: Mapping[str, Any], options: Mapping[str, Any]
+) -> list[Any]:
+    """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
 
+    truth = arrays[task.predictions.arguments[0]]
     count = dask.delayed(_count_block, pure=True)
+    cut = {name: array.rechunk(_chunks(array, truth, task)) for name, array in arrays.items()}
     # Not optimised one by one: arrays that share tasks (the outputs of one model) keep sharing them.
-    blocks = {name: array.to_delayed(optimize_graph=False) for name, array in arrays.items()}
+    blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
         name: label if label is None or isinstance(label, str) else label.to_delayed(optimize_graph=False)
         for name, label in labels.items()
     }
-    offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in arrays["y_true"].chunks]
+    offsets = [np.concatenate([[0], np.cumsum(sizes)[:-1]]).tolist() for sizes in truth.chunks]
     parts = []
-    for place in np.ndindex(*arrays["y_true"].numblocks):
-        own = {name: block[place] for name, block in blocks.items()}
+    for place in np.ndindex(*truth.numblocks):
+        own = {name: block[_whole(task, place, block.ndim)] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(own, start, dict(options)))
+        parts.append(count(own, start, task.name, dict(options)))
     return parts
+
+
+def _chunks(array: Any, truth: Any, task: Task) -> tuple[Any, ...]:
+    """The truth's chunks; an axis that only the predictions have (members first, classes last) stays whole."""
+    spare = array.ndim - truth.ndim
+    if not spare:
+        return tuple(truth.chunks)
+    lead = task.lead_axes(spare)
+    whole = [(size,) for size in array.shape]
+    return (*whole[:lead], *truth.chunks, *whole[lead + truth.ndim :])
+
+
+def _whole(task: Task, place: tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    spare = ndim - len(place)
+    lead = task.lead_axes(spare) if spare else 0
+    return (*(0,) * lead, *place, *(0,) * (spare - lead))
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
@@ -154,40 +182,56 @@ def _label_of(label: Any, place: tuple[int, ...]) -> Any:
 
 
 def _count_block(
-    arrays: Mapping[str, Any], start: tuple[int, ...], options: Mapping[str, Any]
-) -> Accumulator:
+    arrays: Mapping[str, Any], start: tuple[int, ...], task: str, options: Mapping[str, Any]
+) -> BatchAccumulator:
     """Count one chunk, on a worker."""
-    counted = Accumulator(**{**options, "maps": False})
+    counted: Any = accumulator_of(task_of(task))(**options)
     arguments = dict(arrays)
     if isinstance(arguments.get("groups"), str):
-        arguments["groups"] = np.full(len(arguments["y_true"]), arguments["groups"])
+        truth = arguments[counted.kind.predictions.arguments[0]]
+        arguments["groups"] = np.full(len(truth), arguments["groups"])
     try:
         counted.update(**arguments)
     except InvalidValueError as error:
         raise InvalidValueError(f"in the block that starts at {start}: {error}") from error
-    return counted
+    made: BatchAccumulator = counted
+    return made
 
 
-def _merged(parts: Sequence[Accumulator], options: Mapping[str, Any]) -> Accumulator:
+def _merged(parts: Sequence[BatchAccumulator], task: str, options: Mapping[str, Any]) -> BatchAccumulator:
     """A new accumulator of several; the parts stay as they are, for a scheduler may need them again."""
-    merged = Accumulator(**{**options, "maps": False})
+    merged: Any = accumulator_of(task_of(task))(**options)
     for part in parts:
         merged.merge(part)
-    return merged
+    made: BatchAccumulator = merged
+    return made
 
 
-def _keep(counted: Accumulator, arrays: Mapping[str, Any], cases: Sequence[int], images: Any) -> None:
+def _keep(
+    counted: BatchAccumulator,
+    task: Task,
+    arrays: Mapping[str, Any],
+    given: Mapping[str, Any],
+    cases: Sequence[int],
+    images: Any,
+) -> None:
     """Read the cases wanted for maps."""
-    da: Any = import_module("dask.array")
     dask: Any = import_module("dask")
 
-    shape = arrays["y_true"].shape
-    places = [np.unravel_index(case, shape[:-2]) if len(shape) > 2 else () for case in cases]
-    truth = arrays["y_true"]
-    if "mask" in arrays:
-        truth = da.where(arrays["mask"], np.nan, truth)
-    wanted = [[array[place] for array in (truth, arrays["y_pred"], arrays["y_std"])] for place in places]
-    for case, place, found in zip(cases, places, dask.compute(*wanted), strict=True):
+    names = task.predictions.arguments
+    shape = arrays[names[0]].shape
+    for number in cases:
+        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        wanted = {}
+        for name, array in arrays.items():
+            spare = array.ndim - len(shape)
+            lead = task.lead_axes(spare) if spare else 0
+            wanted[name] = array[(*(slice(None),) * lead, *place)]
+        (found,) = dask.compute(wanted)
+        mask = {"mask": found.pop("mask")} if "mask" in found else {}
+        try:
+            data = task.read(*(found[name] for name in names), **given, **mask)
+        except EmptyInputError:
+            continue  # a picture without any ground truth
         image = None if images is None else np.asarray(images[case_number(place, shape)])
-        target, mean, std = found
-        counted.keep(case, KeptCase(target, mean, std, image))
+        counted.keep(number, data.case((), image).copy())

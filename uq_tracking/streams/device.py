@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from uq_tracking.errors import InputTypeError
+from uq_tracking.inputs.base import Case
+from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.statistics.fingerprint import Fingerprint
-from uq_tracking.statistics.regression import RegressionStatistics
-from uq_tracking.streams.kept import KeptCase, case_number
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.streams.map_samples import case_number
 
 if TYPE_CHECKING:
     from uq_tracking.statistics.torch_sketch import TorchSketch
+
+NAMES = ("y_true", "y_pred", "y_std")
 
 DEFECTS = {
     "bad_mean": "{} non-finite values in y_pred",
@@ -27,7 +30,7 @@ DEFECTS = {
 class DevicePart(NamedTuple):
     """What one device had counted."""
 
-    statistics: RegressionStatistics
+    statistics: Statistics
     flags: dict[str, int]
     fingerprint: Fingerprint
     defect: str
@@ -45,10 +48,8 @@ class DeviceCounts:
         """Count tensors of one device; arguments as for ``Accumulator.update``, ``batch`` being its number."""
         from uq_tracking.statistics.torch_sketch import TorchSketch
 
-        names = ("y_true", "y_pred", "y_std")
-        check_shapes(
-            *((name, tuple(tensor.shape)) for name, tensor in zip(names, (target, mean, std), strict=True))
-        )
+        tensors = (target, mean, std)
+        check_shapes(*((name, tuple(each.shape)) for name, each in zip(NAMES, tensors, strict=True)))
         mask = _tensor_mask(mask, target)
         if target.device not in self._sketches:
             self._sketches[target.device] = TorchSketch(target.device, self.bits, self.std_floor)
@@ -67,7 +68,7 @@ def countable(tensors: tuple[Any, ...], *, on_device: bool | None) -> bool:
     ``on_device=None`` means CUDA only: tensors on the CPU are views for numpy anyway.
     """
     torch = sys.modules.get("torch")
-    if on_device is False or torch is None:
+    if on_device is False or torch is None or len(tensors) != len(NAMES):
         return False
     if not all(isinstance(tensor, torch.Tensor) and not tensor.is_complex() for tensor in tensors):
         return False
@@ -75,19 +76,22 @@ def countable(tensors: tuple[Any, ...], *, on_device: bool | None) -> bool:
     return len({tensor.device for tensor in tensors}) == 1 and tensors[0].device.type in kinds
 
 
-def cutter(target: Any, mean: Any, std: Any, mask: Any, images: Any) -> Callable[[Any], KeptCase]:
+def cutter(target: Any, mean: Any, std: Any, mask: Any, images: Any) -> Callable[[Any], Case]:
     """Function that cuts a case out of tensors and leaves it on the device."""
 
-    def cut(place: Any) -> KeptCase:
+    def cut(place: Any) -> Case:
         import torch
 
         truth = target.detach()[place].float().clone()
         if mask is not None:
             truth = torch.where(_tensor_mask(mask, target)[place], torch.nan, truth)
         image = None if images is None else images[case_number(place, tuple(target.shape))]
-        return KeptCase(
-            truth, mean.detach()[place].float().clone(), std.detach()[place].float().clone(), image
-        )
+        arrays = {
+            "target": truth,
+            "mean": mean.detach()[place].float().clone(),
+            "std": std.detach()[place].float().clone(),
+        }
+        return Case(arrays, image)
 
     return cut
 

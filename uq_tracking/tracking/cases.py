@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inputs import Predictions
-from uq_tracking.streams.kept import AUTO_CASES, looks_spatial
+from uq_tracking.errors import SettingsError
+from uq_tracking.streams.map_samples import AUTO_CASES, looks_spatial
 
 Maps = Literal["auto"] | int | Sequence[int] | bool
-
-
-@dataclass(frozen=True)
-class Case:
-    """One 2-D case; ``target`` is NaN where there is no ground truth."""
-
-    name: str
-    target: npt.NDArray[Any]
-    mean: npt.NDArray[Any]
-    std: npt.NDArray[Any]
-    image: npt.NDArray[Any] | None = None
-
-    @property
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """What is drawn, in the order that map panels take it."""
-        return self.target, self.mean, self.std
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
@@ -73,36 +54,6 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     if isinstance(maps, int):
         return _spread(count, maps)
     return _checked(maps, count)
-
-
-def cases(predictions: Predictions, chosen: Sequence[int], images: Any = None) -> Iterator[Case]:
-    """Cut the chosen cases out of the predictions, one at a time, without copying the rest."""
-    shape = predictions.target.shape
-    for index in chosen:
-        place = np.unravel_index(index, shape[:-2]) if len(shape) > 2 else ()
-        target = predictions.target[place]
-        if predictions.valid is not None:
-            target = np.where(predictions.valid[place], target, np.nan)
-        image = None if images is None else np.asarray(images[index] if len(shape) > 2 else images)
-        yield Case(str(index), target, predictions.mean[place], predictions.std[place], image)
-
-
-def check_images(shape: tuple[int, ...], images: Any) -> None:
-    """Check that there is one input image per case.
-
-    Raises
-    ------
-    ShapeError
-        There is not.
-    """
-    if images is None or len(shape) <= 2:
-        return
-    count = int(np.prod(shape[:-2]))
-    if len(images) != count:
-        raise ShapeError(
-            f"images holds {len(images)} images for {count} cases of predictions {shape}; pass one image per case, "
-            "shape (cases, height, width) or (cases, height, width, channels)"
-        )
 
 
 def _spread(count: int, wanted: int) -> list[int]:

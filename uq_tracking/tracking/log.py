@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from uq_tracking.errors import InputTypeError, SettingsError
-from uq_tracking.evaluation.outputs import Reports, split_all
-from uq_tracking.evaluation.regression import evaluate
-from uq_tracking.inputs import Options, Predictions
+from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
+from uq_tracking.evaluation.outputs import Reports
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report
-from uq_tracking.settings import Method
-from uq_tracking.streams.base import Streaming
-from uq_tracking.tracking.cases import Maps, check_images, choose_cases
-from uq_tracking.tracking.deadline import checked_deadline
+from uq_tracking.streams.accumulator import BatchAccumulator
+from uq_tracking.streams.dask_arrays import count_dask
+from uq_tracking.streams.map_samples import check_image_count
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
+from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.verbs import planned
 
 
 @overload
@@ -42,18 +43,14 @@ def log(
     method: str | None = None,
     split: str | None = None,
     step: int | None = None,
-    unit: str | None = None,
     outputs: Sequence[str] | None = None,
-    calibration: Any = None,
     images: Any = None,
     figures: bool = True,
     maps: Maps = "auto",
     predictions: Literal["auto"] | bool = "auto",
     tags: Mapping[str, str] | None = None,
-    statistics: Method = "auto",
     strict: bool = False,
     every_rank: bool = False,
-    deadline: float | None = None,
     **options: Any,
 ) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -63,10 +60,9 @@ def log(
     changes nothing.
 
     **In a job that costs thousands**: arrays or options that cannot be scored raise, before any tracker is
-    asked. From then on no tracker can stop the job, or hold it up for longer than the deadline. What a tracker did
-    not take becomes one `TrackingWarning` that names the tracker and why; the other trackers still get it, and the
-    call is kept in ``./uq_runs/spool``. Until the tracker answers again, further calls are kept there at once; then
-    all are sent in the background, in order, into the same run. `sync` sends what is left.
+    asked. From then on no tracker can stop the job: what a tracker did not take becomes one `TrackingWarning`
+    that names the tracker, what was lost and why; the other trackers still get it, and a copy of everything is
+    kept in ``./uq_runs``.
 
     **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs; a
     process of another rank, by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
@@ -93,14 +89,9 @@ def log(
         Put into every name, e.g. ``uq/test/nll``.
     step : int, optional
         Log only the scores, as a point of a series; for every epoch. The final call goes without a step.
-    unit : str, optional
-        Unit of the target, for axes and tables.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
         ``uq/<output>/<key>``.
-    calibration : optional
-        A second set of predictions, a fitted recalibration, or a method's name: logs parameters and scores after
-        recalibration too; see `evaluate`.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
     figures : bool
@@ -111,16 +102,13 @@ def log(
         Whether to store the predictions; "auto" up to 256 MB.
     tags : mapping, optional
         Further tags.
-    statistics : {"auto", "exact", "sketch"}
-        How the statistics are made: `evaluate`'s ``method``, a word that here names the uncertainty method.
     strict : bool
         Raise instead of warning when a tracker fails, after everything was tried.
     every_rank : bool
         Log on every process of a distributed job as on rank zero, each for itself.
-    deadline : float, optional
-        Seconds that this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
     **options
-        Options of `Predictions` and `evaluate`: ``mask``, ``alpha``, ``n_bins``, ``std_floor``, ``groups`` ...
+        Options of `evaluate`: ``unit``, ``mask``, ``calibration``, ``alpha``, ``n_bins``, ``std_floor``,
+        ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
 
     Returns
     -------
@@ -145,111 +133,194 @@ def log(
     >>> round(report.scores["mae"], 3)
     0.167
     """
-    check_split(split)
-    step, deadline = checked_step(step), checked_deadline(deadline)
-    targets = targets_of(run, to, name=method or "uq", tags=tags, every_rank=every_rank)
-    if calibration is not None:
-        options["calibration"] = calibration
-    about: dict[str, Any] = {
-        "step": step,
-        "method": method,
-        "tags": tags or {},
-        "figures": figures,
-        "keep_predictions": predictions,
-    }
-    if outputs is not None:
-        parts = split_all(y_true, y_pred, y_std, outputs, {**options, "unit": unit})
-        made = {
-            name: replace(
-                _scored(part, None, statistics, maps, images, own), split=output_split(split, name), **about
-            )
-            for name, (part, own) in parts.items()
-        }
-        first, *others = made.values()
-        send(
-            replace(first, also=others), targets, to, strict=strict, every_rank=every_rank, deadline=deadline
-        )
-        return Reports({name: content.report for name, content in made.items()})
-    if is_lazy(y_true) or isinstance(y_true, Streaming):
-        content = _streamed(y_true, y_pred, y_std, unit, statistics, maps, images, predictions, options)
-    else:
-        content = _scored(
-            _read(y_true, y_pred, y_std, unit, options), unit, statistics, maps, images, options
-        )
-    return send(
-        replace(content, split=split, **about),
-        targets,
-        to,
-        strict=strict,
-        every_rank=every_rank,
-        deadline=deadline,
-    )
-
-
-def _scored(
-    data: Predictions | Report,
-    unit: str | None,
-    statistics: Method,
-    maps: Maps,
-    images: Any,
-    options: Mapping[str, Any],
-) -> Content:
-    """What is to be logged of arrays in memory, or of a report."""
-    if isinstance(data, Report):
-        return Content(data, cases=_no_cases(maps), images=images)
-    chosen = choose_cases(data.target.shape, maps)
-    check_images(data.target.shape, images)
-    report = evaluate(data, unit=unit, method=statistics, **options)
-    return Content(report, data, cases=chosen, images=images)
-
-
-def _streamed(
-    y_true: Any,
-    y_pred: Any,
-    y_std: Any,
-    unit: str | None,
-    statistics: Method,
-    maps: Maps,
-    images: Any,
-    predictions: Literal["auto"] | bool,
-    options: dict[str, Any],
-) -> Content:
-    """What is to be logged of an accumulator or of lazy arrays."""
-    from uq_tracking.tracking.streams import AFTER, as_stream, check_stream, kept_cases
-
-    if isinstance(y_true, Streaming):
-        check_stream(unit, options, maps, images, predictions)
-    stream = as_stream(
-        y_true,
-        y_pred,
-        y_std,
-        unit=unit,
-        statistics=statistics,
-        maps=maps,
+    return _log(
+        REGRESSION,
+        (y_true, y_pred, y_std),
+        options,
+        outputs=outputs,
         images=images,
-        options=options,
+        maps=maps,
+        about={
+            "step": step,
+            "method": method,
+            "tags": tags or {},
+            "figures": figures,
+            "keep_predictions": predictions,
+        },
+        split=split,
+        destination=(run, to, strict, every_rank),
     )
-    after = {name: options[name] for name in AFTER if name in options}
-    return Content(stream.compute(**after), kept=kept_cases(stream) if maps is not False else ())
 
 
-def _read(
-    y_true: Any, y_pred: Any, y_std: Any, unit: str | None, options: dict[str, Any]
-) -> Predictions | Report:
-    """Make the predictions, taking their options out of ``options``."""
-    if not isinstance(y_true, Predictions | Report):
-        own = {name: options.pop(name) for name in Options.__annotations__ if name in options}
-        return Predictions(y_true, y_pred, y_std, unit=unit, **own)
-    kind = type(y_true).__name__
-    if y_pred is not None or y_std is not None:
-        raise InputTypeError(f"y_pred and y_std are part of the {kind}; pass the {kind} alone")
-    spare = [*options, *(["unit"] if unit is not None else [])]
-    if isinstance(y_true, Report) and spare:
-        raise SettingsError(f"a Report is already scored; pass {', '.join(spare)} to evaluate instead")
-    return y_true
+def log_classification(
+    labels: Any,
+    probs: Any = None,
+    *,
+    run: Any = None,
+    to: str | Sequence[str] | None = None,
+    method: str | None = None,
+    split: str | None = None,
+    step: int | None = None,
+    outputs: Sequence[str] | None = None,
+    images: Any = None,
+    figures: bool = True,
+    maps: Maps = "auto",
+    predictions: Literal["auto"] | bool = "auto",
+    tags: Mapping[str, str] | None = None,
+    strict: bool = False,
+    every_rank: bool = False,
+    **options: Any,
+) -> Report | Reports:
+    """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
+
+    Where it goes, and what happens when a tracker fails or on several processes, is as for `log`.
+
+    Parameters
+    ----------
+    labels : integer array of any shape, `ClassPredictions`, `Report` or `ClassificationAccumulator`
+        True classes 0 ... C - 1; or predictions, a report or an accumulator, then without ``probs``.
+    probs : array of the labels' shape and an axis of classes, or of the labels' shape
+        Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
+    run, to, method, split, step, outputs, figures, tags, strict, every_rank
+        As for `log`.
+    images : array, shape (cases, h, w) or (cases, h, w, channels), optional
+        Input images, shown beside the maps.
+    maps : "auto", bool, int or list of int
+        Cases of labels of shape (..., height, width) that are drawn; see `choose_cases`.
+    predictions : "auto" or bool
+        Whether to store labels and probabilities; "auto" up to 256 MB.
+    **options
+        Options of `evaluate_classification`: ``logits``, ``class_axis``, ``ignore_label``, ``calibration``,
+        ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    InputError, SettingsError, UnknownBackendError, BackendError
+        As for `log`.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> report = uq.log_classification([0, 1, 1], [0.2, 0.9, 0.4], run="dir:runs", method="example")
+    >>> round(report.scores["accuracy"], 3)
+    0.667
+    """
+    return _log(
+        CLASSIFICATION,
+        (labels, probs),
+        options,
+        outputs=outputs,
+        images=images,
+        maps=maps,
+        about={
+            "step": step,
+            "method": method,
+            "tags": tags or {},
+            "figures": figures,
+            "keep_predictions": predictions,
+        },
+        split=split,
+        destination=(run, to, strict, every_rank),
+    )
 
 
-def _no_cases(maps: Maps) -> list[int]:
-    if maps in ("auto", False):
-        return []
-    raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
+def _log(
+    task: Task,
+    arrays: Sequence[Any],
+    options: Mapping[str, Any],
+    *,
+    outputs: Sequence[str] | None,
+    images: Any,
+    maps: Maps,
+    about: dict[str, Any],
+    split: str | None,
+    destination: tuple[Any, Any, bool, bool],
+) -> Report | Reports:
+    """Score and send what a verb was given."""
+    run, to, strict, every_rank = destination
+    check_split(split)
+    about["step"] = checked_step(about["step"])
+    name, tags = about["method"] or "uq", about["tags"]
+    content: list[Content]
+    if outputs is not None:
+        plan, given = planned(task, "log", options)
+        targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
+        asked = {**given, "calibration": plan.calibration, "reference": plan.reference}
+        parts = task.split(arrays, outputs, asked)
+        content = [
+            replace(
+                _scored(replace(plan, **own), part, maps, images), split=output_split(split, output), **about
+            )
+            for output, (part, own) in parts.items()
+        ]
+        send(replace(content[0], also=content[1:]), targets, to, strict=strict, every_rank=every_rank)
+        return Reports({output: item.report for output, item in zip(parts, content, strict=True)})
+    read = _reader(task, arrays, options, maps, images, about["keep_predictions"])
+    targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
+    return send(replace(read(), split=split, **about), targets, to, strict=strict, every_rank=every_rank)
+
+
+def _reader(
+    task: Task, arrays: Sequence[Any], options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
+) -> Callable[[], Content]:
+    """Check the options, and return the function that scores."""
+    truth = arrays[0]
+    if isinstance(truth, Report | BatchAccumulator):
+        kind = type(truth).__name__
+        names = task.predictions.arguments[1:]
+        spare = [name for name, array in zip(names, arrays[1:], strict=True) if array is not None]
+        if spare:
+            raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
+        if isinstance(truth, Report):
+            if options:
+                raise SettingsError(
+                    f"a Report is already scored; pass {', '.join(options)} to evaluate instead"
+                )
+            if maps not in ("auto", False):
+                raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
+            return lambda: Content(truth, images=images)
+        _check_stream(truth, options, maps, images, keep)
+        return lambda: Content(truth.compute(**options), kept=truth.cases if maps is not False else {})
+    plan, given = planned(task, "log", options)
+    if is_lazy(truth):
+        return lambda: _counted(plan, arrays, given, maps, images)
+    return lambda: _scored(plan, task.read(*arrays, **given), maps, images)
+
+
+def _scored(plan: Plan, data: Any, maps: Maps, images: Any) -> Content:
+    """What is to be logged of arrays in memory."""
+    chosen = choose_cases(data.shape, maps)
+    check_image_count(data.shape, images)
+    return Content(plan.report(data), data, cases=chosen, images=images)
+
+
+def _counted(plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], maps: Maps, images: Any) -> Content:
+    """What is to be logged of lazy arrays."""
+    shape = tuple(arrays[0].shape)
+    chosen = choose_cases(shape, maps)
+    check_image_count(shape, images)
+    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen, images=images, **given)
+    return Content(stream.report(plan), kept=stream.cases)
+
+
+def _check_stream(
+    stream: BatchAccumulator, options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
+) -> None:
+    """SettingsError for what an accumulator was to be given when it was made."""
+    known = {"on_invalid", "calibration", "recalibration", "intervals", "level", "seed"}
+    spare = options.keys() - known
+    kind = type(stream).__name__
+    if spare & stream.settings.keys():
+        raise SettingsError(f"an {kind} has its settings already; pass {', '.join(sorted(spare))} to it")
+    if spare:
+        raise UnknownOptionError("log", spare, known)
+    if maps not in ("auto", True, False):
+        raise SettingsError(f"maps={maps!r}: say so to the {kind}, which keeps only the cases it is told to")
+    if images is not None:
+        raise SettingsError(f"images: pass them to {kind}.update, batch by batch")
+    if keep is True:
+        raise SettingsError(f"predictions=True needs predictions; an {kind} holds none")

@@ -14,13 +14,11 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
+from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Run, finite
-from uq_tracking.tracking.cases import Case, cases
-from uq_tracking.tracking.class_cases import ClassCase, class_cases
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PREDICTIONS_FILE,
@@ -58,7 +56,7 @@ class Content:
     """
 
     report: Report
-    predictions: Predictions | ClassPredictions | None = None
+    predictions: PredictionsBase | None = None
     split: str | None = None
     step: int | None = None
     method: str | None = None
@@ -70,8 +68,8 @@ class Content:
     curves: Collection[str] | None = None
     files: Collection[str] | None = None
     seal: Mapping[str, str] = field(default_factory=dict)
-    kept: Sequence[Case] = ()
-    """Cases of a stream, whose predictions are gone."""
+    kept: Mapping[int, Case] = field(default_factory=dict)
+    """Cases of a stream, whose predictions are gone, by their number."""
     also: Sequence[Content] = ()
     """What goes into the same runs besides, such as further outputs."""
 
@@ -135,8 +133,8 @@ def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable
 def _drawings(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
     if content.figures:
         yield from _figures(content)
-    for case in _cases(content):
-        yield from _maps(content, case)
+    for number, case in _cases(content):
+        yield from _maps(content, number, case)
 
 
 def _scores(content: Content) -> Write:
@@ -223,8 +221,8 @@ def _file(content: Content, path: Path, save: Callable[[Path], object]) -> tuple
     return name, make
 
 
-def _keeps(predictions: Predictions | ClassPredictions, keep: Literal["auto"] | bool) -> bool:
-    size = predictions_size(predictions)
+def _keeps(predictions: PredictionsBase, keep: Literal["auto"] | bool) -> bool:
+    size = predictions.nbytes
     if keep != "auto" or size <= PREDICTIONS_LIMIT:
         return bool(keep)
     _log.warning(
@@ -251,50 +249,38 @@ def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callabl
     return make
 
 
-def _cases(content: Content) -> Iterator[Case | ClassCase]:
-    yield from content.kept
-    if isinstance(content.predictions, ClassPredictions):
-        yield from class_cases(content.predictions, content.cases, content.images)
-    elif content.predictions is not None:
-        yield from cases(content.predictions, content.cases, content.images)
+def _cases(content: Content) -> Iterator[tuple[int, Case]]:
+    """Cases to draw, cut out one at a time without copying the rest."""
+    yield from content.kept.items()
+    data = content.predictions
+    if data is None:
+        return
+    for number in content.cases:
+        shape = data.shape
+        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        image = content.images
+        if image is not None:
+            image = np.asarray(image[number] if len(shape) > 2 else image)
+        yield number, data.case(place, image)
 
 
-def _maps(content: Content, case: Case | ClassCase) -> Iterator[tuple[str, Callable[[], Write]]]:
+def _maps(content: Content, number: int, case: Case) -> Iterator[tuple[str, Callable[[], Write]]]:
     for spec in plugins.maps(content.report.task).values():
         suffix = "" if spec.name == "uncertainty" else f"_{spec.name}"
-        name = map_name(case.name + suffix, content.split)
-        yield name, _map(name, spec.draw, case, content)
+        name = map_name(f"{number}{suffix}", content.split)
+        yield name, _map(name, spec.draw, number, case, content)
 
 
 def _map(
-    name: str, draw: Callable[..., Any], case: Case | ClassCase, content: Content
+    name: str, draw: Callable[..., Any], number: int, case: Case, content: Content
 ) -> Callable[[], Write]:
     def make() -> Write:
         figure = draw(
-            *case.arrays,
-            **_map_options(content.report),
+            *case.arrays.values(),
+            **task_of(content.report).map_options(content.report),
             image=case.image,
-            title=None if content.method is None else f"{content.method}, case {case.name}",
+            title=None if content.method is None else f"{content.method}, case {number}",
         )
         return lambda run: run.log_map(name, figure)
 
     return make
-
-
-def _map_options(report: Report) -> dict[str, Any]:
-    if report.task == "classification":
-        return {"class_names": report.settings.get("class_names")}
-    return {"scale": error_scale(report), "unit": report.settings.get("unit")}
-
-
-def predictions_size(predictions: Predictions | ClassPredictions) -> int:
-    """Bytes of the arrays that ``uq/predictions.npz`` holds."""
-    if isinstance(predictions, ClassPredictions):
-        return predictions.nbytes
-    return sum(value.nbytes for value in vars(predictions).values() if isinstance(value, np.ndarray))
-
-
-def error_scale(report: Report) -> float:
-    """Return the factor that brings the standard deviations onto the errors' scale: MeRCI's lambda, else 1."""
-    scores = report.scores
-    return scores["merci"] / scores["mean_std"] if scores.get("mean_std") and "merci" in scores else 1.0

@@ -9,20 +9,20 @@ from uq_tracking.curves import curve
 from uq_tracking.families import family_of
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(50, 100) / 100
 FEWEST = 100
 
 
-def observed_quantiles(statistics: RegressionStatistics) -> npt.NDArray[np.float64]:
+def observed_quantiles(statistics: Statistics) -> npt.NDArray[np.float64]:
     """Order statistics of |z| at the shares .50 ... .99 of the samples."""
     if statistics.n < FEWEST:
         raise Undefined(f"{statistics.n} samples have no 99th percentile; it takes {FEWEST}")
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
     ranks = [-(-percent * statistics.n // 100) for percent in range(50, 100)]
-    return statistics.by_z.folded().value(ranks)
+    return statistics.orders["z"].folded().value(ranks)
 
 
 @metric(
@@ -34,7 +34,7 @@ def observed_quantiles(statistics: RegressionStatistics) -> npt.NDArray[np.float
     source="An example",
     bounds=(0, float("inf")),
 )
-def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
+def tail_ratio(statistics: Statistics, settings: Settings) -> float:
     """The 99th percentile of |z| over the one that the predictive distribution has.
 
     ``Q_.99(|z|) / q((1 + .99) / 2)``: 1 is calibrated, 2 means tails that are twice as wide as claimed.
@@ -65,6 +65,6 @@ def tail_ratio(statistics: RegressionStatistics, settings: Settings) -> float:
     draw="uq_tracking_example_metric.drawing.tails",
     figure="tails",
 )
-def tails(statistics: RegressionStatistics, settings: Settings) -> dict[str, npt.NDArray[np.float64]]:
+def tails(statistics: Statistics, settings: Settings) -> dict[str, npt.NDArray[np.float64]]:
     """Observed against claimed quantiles of |z|; calibrated predictions lie on the diagonal."""
     return {"claimed": family_of(settings).central(LEVELS), "observed": observed_quantiles(statistics)}

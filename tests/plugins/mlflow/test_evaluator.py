@@ -20,7 +20,7 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
-from uq_tracking.evaluation.regression import EvaluateOptions
+from uq_tracking.verbs import EvaluateOptions
 
 with warnings.catch_warnings():  # MLflow's import hooks use what Python deprecates
     warnings.simplefilter("ignore")

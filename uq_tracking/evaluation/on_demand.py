@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uq_tracking.curves.curve import Curve, finite
-from uq_tracking.curves.members import by_members
 from uq_tracking.curves.scale import best_factor, scale_sweep
-from uq_tracking.curves.stability import stability
-from uq_tracking.curves.strata import by_group, by_target, strata_of, target_strata
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs import Predictions
+from uq_tracking.evaluation.members import by_members
+from uq_tracking.evaluation.stability import stability
+from uq_tracking.evaluation.strata import by_group, by_target, strata_of, target_strata
 from uq_tracking.metrics.registry import MetricInputs, Undefined, compute, find
-from uq_tracking.settings import Method, Settings
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import How
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.regression import RegressionStatistics
-
-NAMES = ("scale_sweep", "by_members", "stability")
-METRICS = ("rmse", "nll", "coverage_95", "auce", "ause_rmse", "n_merci")
-"""Metrics of the curves that need a choice."""
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks import Task
 
 
 @dataclass(frozen=True)
@@ -30,28 +27,46 @@ class Wanted:
     Attributes
     ----------
     curves : tuple of str
-        Out of ``scale_sweep``, ``by_members`` and ``stability``.
+        Names, out of ``Task.curves``.
     by_target : float, sequence of float or None
         Width or edges of target intervals.
     metrics : tuple of str
-        Metrics of all of these curves but ``scale_sweep``.
+        Metrics of all of these curves but ``scale_sweep``, and of those over ``by``.
     """
 
     curves: tuple[str, ...] = ()
     by_target: Any = None
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, curves: str | Iterable[str] | None, by_target: Any, metrics: str | Iterable[str] | None
+        cls,
+        task: Task,
+        curves: str | Iterable[str] | None,
+        by_target: Any,
+        metrics: str | Iterable[str] | None,
     ) -> Wanted:
-        """Check names; SettingsError or UnknownMetricError for one that does not exist."""
+        """Check names.
+
+        Raises
+        ------
+        SettingsError
+            The task has no such curve; a metric does not exist (UnknownMetricError), or needs more than statistics.
+        """
         named = (curves,) if isinstance(curves, str) else tuple(curves or ())
-        unknown = [name for name in named if name not in NAMES]
+        unknown = [name for name in named if name not in task.curves]
         if unknown:
-            raise SettingsError(f"no curve is called {', '.join(unknown)}; ask for {', '.join(NAMES)}")
-        chosen = METRICS if metrics is None else tuple(metric.key for metric in find(metrics))
-        return cls(named, by_target, chosen)
+            raise SettingsError(
+                f"no curve of a {task.name} is called {', '.join(unknown)}; ask for {', '.join(task.curves)}"
+            )
+        chosen = find(task.curve_metrics if metrics is None else metrics, task.name)
+        needing = [metric.key for metric in chosen if metric.needs]
+        if needing:
+            raise SettingsError(
+                f"curve_metrics names {', '.join(needing)}, which parts of the samples do not have; choose metrics "
+                "that need nothing but statistics"
+            )
+        return cls(named, by_target, tuple(metric.key for metric in chosen))
 
 
 @dataclass(frozen=True)
@@ -69,46 +84,47 @@ class Extras:
 
 def extra_curves(
     wanted: Wanted,
-    statistics: RegressionStatistics,
+    task: Task,
+    statistics: Statistics,
     settings: Settings,
-    extra: MetricInputs,
+    inputs: MetricInputs,
     *,
     tables: GroupTables | None = None,
-    method: Method = "auto",
+    how: How = "auto",
 ) -> Extras:
     """Make what was asked for; strata of ``by`` are made where the predictions have them.
 
     Parameters
     ----------
     wanted : Wanted
-    statistics, settings
+    task, statistics, settings
         Of all samples, and how they are scored.
-    extra : MetricInputs
+    inputs : MetricInputs
         The predictions, and the seed.
     tables : GroupTables, optional
         Statistics of the groups, for ``stability``.
-    method : {"auto", "exact", "sketch"}
+    how : {"auto", "exact", "sketch"}
         How the statistics of parts are made.
     """
-    predictions: Predictions = extra.predictions
-    made, metrics = Extras(), [metric for metric in find(wanted.metrics) if not metric.needs]
-    if predictions.by is not None:
-        made.add(by_group(strata_of(predictions, method), settings, metrics))
+    data = inputs.predictions
+    made, metrics = Extras(), find(wanted.metrics, task.name)
+    if data.by is not None:
+        made.add(by_group(strata_of(task.layout, data, how), settings, metrics))
     if wanted.by_target is not None:
-        made.add(by_target(*target_strata(predictions, wanted.by_target, method), settings, metrics))
+        made.add(by_target(*target_strata(task.layout, data, wanted.by_target, how), settings, metrics))
     if "by_members" in wanted.curves:
-        made.add(by_members(predictions, settings, metrics, seed=extra.seed, method=method))
+        made.add(by_members(task, data, settings, metrics, seed=inputs.seed, how=how))
     if "scale_sweep" in wanted.curves:
         _sweep(made, statistics, settings)
     if "stability" in wanted.curves:
         whole = compute(statistics, settings, metrics)[0]
-        found = stability(predictions, settings, metrics, whole, groups=tables, seed=extra.seed)
+        found = stability(task.layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed)
         made.add(found.curves)
         made.verdicts.update(found.verdicts)
     return made
 
 
-def _sweep(made: Extras, statistics: RegressionStatistics, settings: Settings) -> None:
+def _sweep(made: Extras, statistics: Statistics, settings: Settings) -> None:
     try:
         curve = scale_sweep(statistics, settings)
     except Undefined as reason:

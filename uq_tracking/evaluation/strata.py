@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,19 @@ import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.registry import Metric, compute
-from uq_tracking.settings import Method, Settings
-from uq_tracking.statistics.labelled import Label, plain_labels
-from uq_tracking.statistics.make import samples_statistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import How, statistics_of_rows
+from uq_tracking.statistics.group_tables import Label
+from uq_tracking.statistics.group_tally import plain_labels
+from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.statistics import Statistics
 
 MOST_STRATA = 1000
 
 
 def by_group(
-    strata: Mapping[Label, RegressionStatistics], settings: Settings, metrics: Sequence[Metric]
+    strata: Mapping[Label, Statistics], settings: Settings, metrics: Sequence[Metric]
 ) -> list[Curve]:
     """One curve per metric over labelled strata, in the order of the mapping.
 
@@ -35,7 +37,7 @@ def by_group(
 
 
 def by_target(
-    parts: Sequence[RegressionStatistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
+    parts: Sequence[Statistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
 ) -> list[Curve]:
     """One curve per metric over intervals of the target: columns ``target`` (middle), ``low``, ``high``, ...
 
@@ -53,7 +55,7 @@ def _curves(
     table: dict[str, FloatArray],
     x: str,
     x_label: str,
-    parts: Sequence[RegressionStatistics],
+    parts: Sequence[Statistics],
     settings: Settings,
     metrics: Sequence[Metric],
     labels: tuple[str, ...] | None,
@@ -75,38 +77,39 @@ def _curves(
     return made
 
 
-def strata_of(predictions: Predictions, method: Method = "auto") -> dict[Label, RegressionStatistics]:
+def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Statistics]:
     """Statistics of each label of ``by``, made as those of the whole."""
-    labels, codes = predictions.label_codes("by")
-    used, codes = np.unique(codes, return_inverse=True)
+    labels, codes = data.label_codes("by")
+    used, codes = np.unique(data.select(codes), return_inverse=True)
     _check_number(len(used), "by has", "labels")
-    parts = _split(predictions, codes, len(used), method)
+    parts = _split(layout, data, codes, len(used), how)
     return dict(zip(plain_labels(labels[used]), parts, strict=True))
 
 
 def target_strata(
-    predictions: Predictions, width: float | Sequence[float] | npt.NDArray[Any], method: Method = "auto"
-) -> tuple[list[RegressionStatistics], FloatArray]:
+    layout: Layout, data: Any, width: float | Sequence[float] | npt.NDArray[Any], how: How = "auto"
+) -> tuple[list[Statistics], FloatArray]:
     """Statistics in intervals of the target, and the intervals' edges.
 
     Parameters
     ----------
-    predictions : Predictions
+    layout, data
+        Predictions of a regression, and what their statistics consist of.
     width : float or ascending sequence of floats
         Width of the intervals, which start at multiples of it; or all edges. Targets outside are left out, the last
         interval holds its upper edge.
-    method : {"auto", "exact", "sketch"}
+    how : {"auto", "exact", "sketch"}
 
     Raises
     ------
     SettingsError
         The width is not positive, the edges do not ascend, or there are more than 1000 intervals.
     """
-    target = predictions.flat()[0].astype(np.float64)
+    target = data.rows()["target"].astype(np.float64)
     edges = _edges(width, float(target.min()), float(target.max()))
     codes = np.searchsorted(edges, target, side="right") - 1
     codes[target == edges[-1]] = len(edges) - 2
-    return _split(predictions, codes, len(edges) - 1, method), edges
+    return _split(layout, data, codes, len(edges) - 1, how), edges
 
 
 def _edges(width: Any, low: float, high: float) -> FloatArray:
@@ -129,15 +132,12 @@ def _check_number(number: float, has: str, what: str) -> None:
         raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}, such as wider ones")
 
 
-def _split(
-    predictions: Predictions, codes: npt.NDArray[Any], size: int, method: Method
-) -> list[RegressionStatistics]:
+def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How) -> list[Statistics]:
     """Statistics of the samples of each code 0 ... size - 1."""
     order = np.argsort(codes, kind="stable")
-    cuts = np.searchsorted(codes[order], np.arange(size + 1))
-    rows = predictions.flat()
-    floor = predictions.std_floor
-    return [
-        samples_statistics(*(column[order[start:end]] for column in rows), method=method, std_floor=floor)
-        for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
-    ]
+    cuts = np.searchsorted(codes[order], np.arange(size + 1)).tolist()
+    rows = data.rows()
+    parts = (
+        {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
+    )
+    return [statistics_of_rows(layout, part, data.facts, how) for part in parts]

@@ -5,44 +5,48 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from uq_tracking.curves.curve import Curve
-from uq_tracking.curves.spread import Repeats
-from uq_tracking.errors import InputError, SettingsError
-from uq_tracking.inputs import Predictions
+from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.spread import Repeats
 from uq_tracking.metrics.registry import Metric, compute
-from uq_tracking.settings import Method, Settings
-from uq_tracking.statistics.make import make_statistics
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import How, build_statistics
+from uq_tracking.tasks import Task
 
 SUBSETS = 10
 """Random subsets of each size, or all where there are fewer."""
 
 
 def by_members(
-    predictions: Predictions,
+    task: Task,
+    data: Any,
     settings: Settings,
     metrics: Sequence[Metric],
     *,
     seed: int = 0,
     subsets: int = SUBSETS,
-    method: Method = "auto",
+    how: How = "auto",
 ) -> list[Curve]:
     """One curve per metric against the number M of members, over random subsets of the ensemble.
 
-    M runs over 1, 2, 4 ... and the size of the whole; without standard deviations of the members it starts at 2.
+    M runs over 1, 2, 4 ... and the size of the whole, from the fewest members that have an uncertainty on.
 
     Parameters
     ----------
-    predictions : Predictions
-        Made by ``from_samples``.
+    task, data
+        Predictions that know their members.
     settings, metrics
         How, and what, to score.
     seed : int
         Of the choice of subsets.
     subsets : int
         At most so many of each size.
+    how : {"auto", "exact", "sketch"}
+        How the statistics of subsets are made.
 
     Raises
     ------
@@ -53,17 +57,21 @@ def by_members(
     ----------
     .. [1] Gustafsson et al., 2020, fig. 6 and 8.
     """
-    if predictions.samples is None:
+    known = task.members(data)
+    if known is None:
         raise SettingsError(
-            "by_members needs the members; make the predictions with Predictions.from_samples"
+            "by_members needs the members of an ensemble; make the predictions with Predictions.from_samples, or "
+            "pass members_axis= to a classification"
         )
-    members = len(predictions.samples)
+    members, fewest = known
     rng = np.random.default_rng(seed)
     scores = {}
-    for size in member_counts(members, first=1 if predictions.member_std is not None else 2):
+    for size in member_counts(members, first=fewest):
         with np.errstate(all="ignore"):
             scores[float(size)] = [
-                compute(make_statistics(_subset(predictions, chosen), method), settings, metrics)[0]
+                compute(
+                    build_statistics(task.layout, task.member_subset(data, chosen), how), settings, metrics
+                )[0]
                 for chosen in subsets_of(members, size, subsets, rng)
             ]
     return Repeats(scores).curves("by_members", "members", "Members", metrics)
@@ -86,15 +94,3 @@ def subsets_of(members: int, size: int, most: int, rng: np.random.Generator) -> 
         if chosen not in seen:
             seen.add(chosen)
             yield list(chosen)
-
-
-def _subset(predictions: Predictions, chosen: list[int]) -> Predictions:
-    """The same truth predicted by some of the members."""
-    if predictions.samples is None:
-        raise InputError("there are no members")
-    noise = None if predictions.member_std is None else predictions.member_std[chosen]
-    mask = None if predictions.valid is None else ~predictions.valid
-    floor = predictions.std_floor
-    return Predictions.from_samples(
-        predictions.target, predictions.samples[chosen], noise, mask=mask, std_floor=floor
-    )

@@ -6,13 +6,14 @@ the whole. It tells data sets apart that differ by accident; it is no protection
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.parallel import BLOCK
+from uq_tracking.parallel import BLOCK
 
 MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), one per column."""
@@ -51,6 +52,18 @@ class Fingerprint:
             sums.append(int(state.sum(dtype=np.uint64)))
         return cls(sums[0], sums[-1])
 
+    @classmethod
+    def of_classes(cls, labels: npt.NDArray[Any], members: Iterable[npt.NDArray[np.float64]]) -> Fingerprint:
+        """Fingerprint of labels, shape (n,), and the scores of each member, shape (n, C) or (n,)."""
+        truth = state = labels.astype(np.uint64)
+        for member in members:
+            values = member if member.ndim == 2 else member[:, None]
+            weights = 2 * np.arange(values.shape[1], dtype=np.uint64) + np.uint64(1)
+            bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
+            weighted = (_mixed(bits) * (weights * np.uint64(MULTIPLIERS[0]))).sum(axis=1, dtype=np.uint64)
+            state = _mixed(state) + weighted
+        return cls(*(int(_mixed(column).sum(dtype=np.uint64)) for column in (truth, state)))
+
     def __add__(self, other: Fingerprint) -> Fingerprint:
         return Fingerprint((self.target + other.target) % MODULUS, (self.samples + other.samples) % MODULUS)
 
@@ -72,3 +85,9 @@ class Fingerprint:
     def from_array(cls, values: npt.NDArray[Any]) -> Fingerprint:
         """Inverse of ``to_array``."""
         return cls(int(values[0]), int(values[1]))
+
+
+def _mixed(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    state = state * np.uint64(MULTIPLIERS[0])
+    state ^= state >> np.uint64(SHIFT)
+    return np.asarray(state * np.uint64(MULTIPLIERS[0]))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inputs.base import Case
 
 Wanted = Literal["auto"] | int | Sequence[int] | bool
 
@@ -17,15 +17,8 @@ AUTO_CASES = 4
 AUTO_MIN_SIDE = 16
 AUTO_MAX_RATIO = 8
 
-
-@dataclass(frozen=True, eq=False)
-class KeptCase:
-    """One 2-D case; ``target`` is NaN where nothing counts."""
-
-    target: npt.NDArray[Any]
-    mean: npt.NDArray[Any]
-    std: npt.NDArray[Any]
-    image: npt.NDArray[Any] | None = None
+IMAGE = "image"
+"""Entry of a case's input image among its stored arrays."""
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:
@@ -36,7 +29,7 @@ def looks_spatial(shape: tuple[int, ...]) -> bool:
     return short >= AUTO_MIN_SIDE and long <= AUTO_MAX_RATIO * short
 
 
-class KeptCases:
+class MapSamples:
     """The first cases of a stream, or those of given numbers, counted over all batches.
 
     Parameters
@@ -53,7 +46,7 @@ class KeptCases:
             )
         self.wanted = wanted
         self.seen = 0
-        self.cases: dict[int, KeptCase] = {}
+        self.cases: dict[int, Case] = {}
 
     def choose(self, shape: tuple[int, ...]) -> list[int]:
         """Which cases of the next batch, of this shape, to keep: their numbers within the batch.
@@ -80,7 +73,7 @@ class KeptCases:
             return AUTO_CASES
         return self.wanted if isinstance(self.wanted, int) else len(self.wanted)
 
-    def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], KeptCase]) -> None:
+    def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], Case]) -> None:
         """Keep the chosen cases of a batch; ``cut`` makes one from its index."""
         for number in chosen:
             self.cases[self.seen + number] = cut(
@@ -88,7 +81,7 @@ class KeptCases:
             )
         self.seen += _count(shape)
 
-    def merge(self, other: KeptCases) -> None:
+    def merge(self, other: MapSamples) -> None:
         """Take in the cases of a stream that comes after this one."""
         listed = isinstance(self.wanted, Sequence) and not isinstance(self.wanted, str)
         for number, case in other.cases.items():
@@ -101,13 +94,15 @@ class KeptCases:
     def to_host(self) -> None:
         """Bring cases that were left on a device to the host."""
         for number, case in self.cases.items():
-            self.cases[number] = KeptCase(*(_on_host(value) for _, value in _items(case)))
+            arrays = {name: _on_host(array) for name, array in case.arrays.items()}
+            self.cases[number] = Case(arrays, _on_host(case.image))
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Plain arrays that ``load`` reads."""
         arrays: dict[str, npt.NDArray[Any]] = {"seen": np.asarray(self.seen)}
         for number, case in self.cases.items():
-            arrays |= {f"{number}/{name}": value for name, value in _items(case) if value is not None}
+            arrays |= {f"{number}/{name}": array for name, array in case.arrays.items()}
+            arrays |= {} if case.image is None else {f"{number}/{IMAGE}": case.image}
         return arrays
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -118,12 +113,7 @@ class KeptCases:
             number, _, name = key.partition("/")
             if name:
                 columns.setdefault(int(number), {})[name] = value
-        self.cases = {number: KeptCase(**column) for number, column in columns.items()}
-
-
-def _items(case: KeptCase) -> Iterator[tuple[str, npt.NDArray[Any] | None]]:
-    for item in fields(case):
-        yield item.name, getattr(case, item.name)
+        self.cases = {number: Case(column, column.pop(IMAGE, None)) for number, column in columns.items()}
 
 
 def _on_host(value: Any) -> Any:

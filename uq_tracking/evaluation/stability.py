@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
-from uq_tracking.curves.spread import Repeats
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs import Predictions
+from uq_tracking.evaluation.spread import Repeats
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.make import samples_statistics
-from uq_tracking.statistics.regression import RegressionStatistics
+from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.statistics import Statistics, resampled
 
 REPEATS = 20
 SMALLEST = 8
@@ -40,7 +39,8 @@ class Stability:
 
 
 def stability(
-    predictions: Predictions,
+    layout: Layout,
+    data: Any,
     settings: Settings,
     metrics: Sequence[Metric],
     scores: Mapping[str, float],
@@ -55,7 +55,8 @@ def stability(
 
     Parameters
     ----------
-    predictions : Predictions
+    layout, data
+        Predictions, and what their statistics consist of.
     settings, metrics
         How, and what, to score.
     scores : mapping of float
@@ -77,9 +78,9 @@ def stability(
     """
     rng = np.random.default_rng(seed)
     if groups is None:
-        name, total = "samples", predictions.n
+        name, total = "samples", data.n
         sizes = [2**k for k in range(3, 64) if 2**k <= min(total // 2, LARGEST)]
-        draw = _sample_subsets(predictions)
+        draw = _sample_subsets(layout, data)
     else:
         name, total = "groups", len(groups)
         sizes = [2**k for k in range(1, 64) if 2**k <= total // 2]
@@ -102,21 +103,22 @@ def stability(
     return Stability(curves, verdicts)
 
 
-def _sample_subsets(predictions: Predictions) -> Any:
-    rows = predictions.flat()
+def _sample_subsets(layout: Layout, data: Any) -> Any:
+    rows = data.rows()
 
-    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[RegressionStatistics]:
-        return [samples_statistics(*(column[pick] for column in rows), method="exact") for pick in picks]
+    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[Statistics]:
+        parts = ({name: column[pick] for name, column in rows.items()} for pick in picks)
+        return [Statistics.exact(layout, part, facts=data.facts) for part in parts]
 
     return draw
 
 
 def _group_subsets(groups: GroupTables) -> Any:
-    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[RegressionStatistics]:
+    def draw(picks: Sequence[npt.NDArray[np.int64]]) -> list[Statistics]:
         weights = np.zeros((len(picks), len(groups)))
         for row, pick in zip(weights, picks, strict=True):
             row[pick] = 1
-        return list(groups.resampled(weights, RegressionStatistics.zero()))
+        return list(resampled(groups, weights))
 
     return draw
 

@@ -1,0 +1,131 @@
+"""What was asked for, and how it becomes a report: one flow for every task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.on_demand import Wanted, extra_curves
+from uq_tracking.evaluation.outputs import Reports
+from uq_tracking.evaluation.recalibrated import add_recalibration
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inference.leave_out import check_level
+from uq_tracking.metrics.registry import Metric, MetricInputs, select
+from uq_tracking.parallel import begin
+from uq_tracking.report import Report
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import How, build_groups, build_statistics
+from uq_tracking.tasks import Task
+
+PLANNED = (
+    "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
+    "level", "seed", "reference",
+)  # fmt: skip
+"""Options of the verbs that make a plan; the others describe the arrays, or are `Settings`."""
+
+
+NOTHING_MORE = Wanted()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for, apart from the arrays; attributes as the options of `evaluate`."""
+
+    task: Task
+    settings: Settings
+    metrics: tuple[str, ...] | None = None
+    wanted: Wanted = NOTHING_MORE
+    statistics: How = "auto"
+    calibration: Any = None
+    recalibration: tuple[str, ...] | None = None
+    intervals: bool | None = None
+    level: float = 0.95
+    seed: int = 0
+    reference: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        settings: Settings,
+        *,
+        metrics: str | Iterable[str] | None = None,
+        curves: str | Iterable[str] | None = None,
+        by_target: Any = None,
+        curve_metrics: str | Iterable[str] | None = None,
+        recalibration: str | Iterable[str] | None = None,
+        calibration: Any = None,
+        level: float = 0.95,
+        **rest: Any,
+    ) -> Plan:
+        """Check the options; SettingsError or UnknownMetricError for one that is wrong."""
+        check_level(level)
+        if recalibration is not None and calibration in (None, False):
+            raise SettingsError(
+                "recalibration= names methods, but not what to fit on; pass calibration=, or True"
+            )
+        return cls(
+            task,
+            settings,
+            None if metrics is None else _named(metrics),
+            Wanted.of(task, curves, by_target, curve_metrics),
+            calibration=calibration,
+            recalibration=None if recalibration is None else _named(recalibration),
+            level=level,
+            **rest,
+        )
+
+    def run(
+        self, arrays: Sequence[Any], outputs: Sequence[str] | None, given: Mapping[str, Any]
+    ) -> Report | Reports:
+        """The report of arrays in memory, or a report per output."""
+        if outputs is None:
+            return self.report(self.task.read(*arrays, **given))
+        options = {**given, "calibration": self.calibration, "reference": self.reference}
+        parts = self.task.split(arrays, outputs, options)
+        return Reports({name: replace(self, **own).report(part) for name, (part, own) in parts.items()})
+
+    def report(self, data: Any) -> Report:
+        """The report of predictions in memory."""
+        task, settings = self.task, self.settings
+        if settings.unit is None and getattr(data, "unit", None) is not None:
+            settings = replace(settings, unit=data.unit)
+        inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
+        chosen = select(task.name, self.metrics, given=inputs.given)
+        digest = begin(data.digest)
+        statistics = build_statistics(task.layout, data, self.statistics)
+        report = score(statistics, settings, chosen, digest=digest(), extra=inputs, about=data.about)
+        tables = build_groups(task.layout, data, self.intervals)
+        if tables is not None:
+            report = with_intervals(report, tables, settings, chosen, self.level)
+        made = extra_curves(
+            self.wanted, task, statistics, settings, inputs, tables=tables, how=self.statistics
+        )
+        report = replace(
+            report, curves={**report.curves, **made.curves}, verdicts={**report.verdicts, **made.verdicts}
+        )
+        return self.recalibrated(report, settings, chosen, data)
+
+    def recalibrated(
+        self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None
+    ) -> Report:
+        """The report with the recalibrations that are asked for."""
+        if self.calibration is None or self.calibration is False:
+            return report
+        plain = [metric for metric in chosen if not metric.needs]
+        return add_recalibration(
+            report,
+            self.calibration,
+            self.recalibration,
+            metrics=plain,
+            settings=settings,
+            data=data,
+            seed=self.seed,
+        )
+
+
+def _named(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

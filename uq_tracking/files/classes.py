@@ -1,0 +1,118 @@
+"""A file of labels and class probabilities, or many alike, as `ClassPredictions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.files.formats import Table, open_table, reading
+from uq_tracking.files.reading import matching
+from uq_tracking.inputs.class_storage import is_own
+from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs.storage import ABOUT
+
+ROLES = ("labels", "probs", "logits", "mask", "groups", "by")
+GUESSES = {
+    "labels": ("labels", "label", "y_true", "target", "class"),
+    "probs": ("probs", "probabilities", "proba", "y_prob", "softmax"),
+    "logits": ("logits", "scores"),
+    "groups": ("groups", "group", "image", "scene"),
+    "by": ("by", "stratum"),
+}
+"""Names that are taken for a role that is not named."""
+
+
+def holds_classes(path: str | Path, columns: Mapping[str, str] | None = None) -> bool:
+    """Whether a file, by its names or those the user gave, holds class probabilities or logits."""
+    if columns and {"probs", "logits", "labels"} & columns.keys():
+        return True
+    table = open_table(matching(path)[0])
+    return any(name.lower() in (*GUESSES["probs"], "logits") for name in table.names) or _is_saved(table)
+
+
+def read_class_predictions(
+    path: str | Path, columns: Mapping[str, str] | None = None, **options: Any
+) -> ClassPredictions:
+    """Read labels and probabilities, or logits, from any file that `read_predictions` reads.
+
+    Parameters
+    ----------
+    path
+        A file, or a glob: files are read in the order of their names and joined along the first axis.
+    columns
+        Names in the file by role: ``labels``; ``probs`` or ``logits`` (one array with the classes along its last
+        axis, or a pattern such as ``"prob_*"`` of one column per class, in the order of their names); ``mask``,
+        ``groups``, ``by``. What is not named is guessed.
+    **options
+        As for `ClassPredictions`.
+
+    Raises
+    ------
+    SettingsError
+        A role is unknown, missing, or names no column; or both probabilities and logits are there.
+    FileFormatError
+        The file is damaged, or of a kind that is not read.
+    """
+    paths = matching(path)
+    if len(paths) == 1 and _is_saved(open_table(paths[0])):
+        if columns or options:
+            raise SettingsError(f"{paths[0]} was written by ClassPredictions.save and says everything itself")
+        return ClassPredictions.load(paths[0])
+    parts = [_read(open_table(one), columns) for one in paths]
+    values = {role: np.concatenate([part[role] for part in parts]) for role in parts[0]}
+    kinds = [role for role in ("probs", "logits") if role in values]
+    if len(kinds) != 1:
+        raise SettingsError(f"{path}: name probs or logits, not both: --columns probs=NAME")
+    given: dict[str, Any] = {role: values[role] for role in ("mask", "groups", "by") if role in values}
+    if "mask" in given:
+        given["mask"] = given["mask"] != 0
+    options = {**given, **{name: value for name, value in options.items() if value is not None}}
+    return ClassPredictions(values["labels"], values[kinds[0]], **{"logits": kinds[0] == "logits", **options})
+
+
+def _is_saved(table: Table) -> bool:
+    if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
+        return False
+    with reading(table.path):
+        return is_own(table.load([ABOUT]))
+
+
+def _read(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
+    """Columns of one file by role."""
+    chosen = {role: _named(table, role, name) for role, name in (columns or {}).items()}
+    for role, guesses in GUESSES.items():
+        other = {"probs": "logits", "logits": "probs"}.get(role)
+        found = [name for name in table.names if name.lower() in guesses]
+        if role not in chosen and other not in chosen and found:
+            chosen[role] = found[:1]
+    missing = [] if "labels" in chosen else ["labels"]
+    missing += [] if {"probs", "logits"} & chosen.keys() else ["probs"]
+    if missing:
+        raise SettingsError(
+            f"{table.path}: no column looks like {' or '.join(missing)}; the file has columns "
+            f"{', '.join(table.names)}; say which is which, for example --columns labels=NAME,probs=prob_*"
+        )
+    with reading(table.path):
+        arrays = table.load([name for names in chosen.values() for name in names])
+    return {
+        role: np.asarray(arrays[names[0]])
+        if len(names) == 1
+        else np.stack([np.asarray(arrays[name]) for name in names], axis=-1)
+        for role, names in chosen.items()
+    }
+
+
+def _named(table: Table, role: str, name: str) -> Sequence[str]:
+    if role not in ROLES:
+        raise SettingsError(f"columns: unknown role {role}; the roles of classes are {', '.join(ROLES)}")
+    found = [name] if name in table.names else sorted(n for n in table.names if fnmatchcase(n, name))
+    if not found:
+        raise SettingsError(
+            f"{table.path} has no column {name!r} (for {role}); it has {', '.join(table.names)}"
+        )
+    return found

@@ -1,0 +1,99 @@
+"""Counting blocks of samples into the buckets of a sketch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.statistics.cells import CellCounts
+from uq_tracking.statistics.grouped import bucketed
+from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
+
+BUILD_BLOCK = 1 << 18
+"""Samples counted at a time: the buckets' tables are added once per block."""
+
+JOINED_AT_ONCE = 16
+"""Blocks whose tables wait to be added in one go."""
+
+
+class Builder:
+    """Counts rows into buckets; ``finish`` gives the parts of the sketch so far.
+
+    Parameters
+    ----------
+    layout : Layout
+    facts : dict
+        As of `Statistics`.
+    bits : int
+        Mantissa bits of a bucket.
+    """
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
+        self.layout, self.facts, self.bits = layout, facts, bits
+        self.n = 0
+        self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
+        self._sums = dict.fromkeys(layout.sums, 0.0)
+        self._moments = {name: Moments() for name in layout.moments}
+        self._counted = dict.fromkeys(layout.counted, 0)
+        self._tables: dict[str, list[CellCounts]] = {name: [] for name in layout.tables}
+
+    def add(self, rows: Rows) -> None:
+        """Count validated samples, a cache-sized block at a time."""
+        size = len(next(iter(rows.values())))
+        for start in range(0, size, BUILD_BLOCK):
+            part = slice(start, min(start + BUILD_BLOCK, size))
+            self._add_block({name: column[part] for name, column in rows.items()})
+            self.n += part.stop - start
+
+    def _add_block(self, rows: Rows) -> None:
+        columns = self.layout.columns(rows)
+        for name, cells in self.layout.cells(columns, self.facts).items():
+            self._join(name, cells)
+        for name, buckets in self._orders.items():
+            buckets.add(columns[name], columns)
+        for name in self._sums.keys() & columns.keys():
+            self._sums[name] += float(columns[name].sum())
+        for name in self._moments.keys() & columns.keys():
+            self._moments[name] = self._moments[name].merge(Moments.of(columns[name]))
+        for name in self._counted:
+            self._counted[name] += int(np.count_nonzero(columns[name]))
+
+    def _join(self, name: str, cells: CellCounts) -> None:
+        waiting = self._tables[name]
+        waiting.append(cells)
+        if len(waiting) > JOINED_AT_ONCE:
+            self._tables[name] = [type(cells).total(waiting)]
+
+    def absorb(self, parts: Parts) -> None:
+        """Add the samples of a finished sketch of the same resolution."""
+        for name, buckets in self._orders.items():
+            buckets.absorb(bucketed(parts.orders[name]))
+        for name, table in parts.tables.items():
+            self._join(name, table)
+        for name in self._sums:
+            self._sums[name] += parts.sums[name]
+        for name in self._moments:
+            self._moments[name] = self._moments[name].merge(parts.moments[name])
+        for name in self._counted:
+            self._counted[name] += parts.counts[name]
+        self.n += parts.counts["n"]
+
+    def finish(self) -> Parts:
+        """Everything counted."""
+        empty = self.layout.empty_tables(self.facts)
+        return Parts(
+            {name: buckets.grouped() for name, buckets in self._orders.items()},
+            dict(self._sums),
+            dict(self._moments),
+            {name: type(empty[name]).total(parts or [empty[name]]) for name, parts in self._tables.items()},
+            counts={"n": self.n, **self._counted},
+        )
+
+
+def empty_parts(layout: Layout, facts: Mapping[str, Any], bits: int) -> Parts:
+    """The parts of a sketch of no samples."""
+    return Builder(layout, facts, bits).finish()

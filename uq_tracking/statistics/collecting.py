@@ -1,0 +1,269 @@
+"""Statistics of predictions, and of a stream of which only the statistics are kept."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.parallel import map_threads, worker_count
+from uq_tracking.settings import EXACT_LIMIT
+from uq_tracking.statistics.building import BUILD_BLOCK, Builder
+from uq_tracking.statistics.group_tables import GroupTables, Pooling
+from uq_tracking.statistics.group_tally import GroupTally, plain_labels
+from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.sketch import SKETCH_BITS
+from uq_tracking.statistics.statistics import Arrays, Statistics
+
+How = Literal["auto", "exact", "sketch"]
+HOWS = ("auto", "exact", "sketch")
+
+
+class Counted(Protocol):
+    """Predictions of any task, as far as their statistics are concerned."""
+
+    counts: dict[str, int]
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What has to agree for statistics to be merged."""
+
+    def rows(self) -> Rows:
+        """Columns of all samples that count, in C order."""
+
+    def row_blocks(
+        self, share: int = 0, of: int = 1, codes: npt.NDArray[Any] | None = None
+    ) -> Iterator[Rows]:
+        """The same block by block, of one of several equal shares.
+
+        With ``codes``, in the shape of the predictions, each block has those of its samples as column ``codes``.
+        """
+
+    def label_codes(self, name: Literal["groups", "by"]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Distinct labels, and in the shape of the predictions the position of each sample's label among them."""
+
+    def select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Values of the samples that count, 1-D in C order, from an array of the predictions' shape."""
+
+    def target_digest(self) -> str:
+        """Digest of the truth."""
+
+
+def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Statistics:
+    """Statistics of predictions: exact, or sketched above the limit of "auto"."""
+    counted: Counted = data
+    if wants_exact(counted.n, statistics):
+        return Statistics.exact(layout, counted.rows(), counts=counted.counts, facts=counted.facts)
+    workers = worker_count() if counted.n > 4 * BUILD_BLOCK else 1
+
+    def count(share: int) -> Statistics:
+        builder = Builder(layout, counted.facts)
+        for rows in counted.row_blocks(share, workers):
+            builder.add(rows)
+        return Statistics.of(layout, builder.finish(), bits=builder.bits, facts=counted.facts)
+
+    made = reduce(Statistics.__add__, map_threads(count, range(workers)))
+    return made.with_counts(counted.counts)
+
+
+def statistics_of_rows(
+    layout: Layout, rows: Rows, facts: Mapping[str, Any], statistics: How = "auto"
+) -> Statistics:
+    """Statistics of validated rows, made like `build_statistics`; of none, an empty sketch."""
+    n = len(next(iter(rows.values())))
+    if not n:
+        return Statistics.zero(layout, **facts)
+    if wants_exact(n, statistics):
+        return Statistics.exact(layout, rows, facts=facts)
+    builder = Builder(layout, facts)
+    builder.add(rows)
+    return Statistics.of(layout, builder.finish(), bits=builder.bits, facts=facts)
+
+
+def wants_exact(n: int, statistics: How) -> bool:
+    """Whether n samples are to have exact statistics; SettingsError for an unknown word."""
+    if statistics not in HOWS:
+        raise SettingsError(f"statistics is {statistics!r}; choose auto, exact or sketch")
+    return statistics == "exact" or (statistics == "auto" and n <= EXACT_LIMIT)
+
+
+def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> GroupTables | None:
+    """Coarse statistics of the groups of predictions.
+
+    Parameters
+    ----------
+    layout, data
+        Predictions of any task, and what their statistics consist of.
+    wanted : bool, optional
+        None makes them where there are groups; True takes samples for groups where there are none.
+    """
+    counted: Counted = data
+    if wanted is False or (wanted is None and data.groups is None):
+        return None
+    if data.groups is None:
+        codes = np.zeros(data.shape, dtype=np.int64)
+        codes[np.ones(data.shape, dtype=bool) if data.valid is None else data.valid] = np.arange(data.n)
+        pooling, pool_of = Pooling.of(range(data.n), counted.target_digest()), None
+    else:
+        labels, codes = counted.label_codes("groups")
+        used = np.unique(counted.select(codes))
+        pooling = Pooling.of(plain_labels(labels[used]))
+        pool_of = np.full(len(labels), -1, dtype=np.int64)
+        pool_of[used] = np.arange(len(used))
+    tally = GroupTally(layout, counted.facts)
+    pools = np.arange(int(pooling.place.max()) + 1)
+    for rows in counted.row_blocks(codes=codes):
+        columns = dict(rows)
+        own = columns.pop("codes")
+        tally.add(pools, pooling.place[own if pool_of is None else pool_of[own]], columns)
+    tables = tally.tables()
+    return None if tables is None else tables.named(pooling)
+
+
+class Collector(ABC):
+    """Takes in validated rows; ``statistics`` are those of everything so far."""
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
+        self.layout, self.facts = layout, dict(facts)
+
+    @abstractmethod
+    def add(self, rows: Rows) -> None:
+        """Count samples."""
+
+    @abstractmethod
+    def absorb(self, other: Any) -> None:
+        """Add the samples of another collector of the same class."""
+
+    @abstractmethod
+    def statistics(self) -> Statistics:
+        """Statistics of everything added."""
+
+    @abstractmethod
+    def to_arrays(self) -> Arrays:
+        """Plain arrays that ``load`` continues from."""
+
+    @abstractmethod
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what ``to_arrays`` gave, to the last bit as if never interrupted."""
+
+
+class SketchCollector(Collector):
+    """A sketch of constant size.
+
+    Samples are counted in blocks of a fixed number, whatever the size of the batches: so cutting the same stream
+    into other batches changes no bit of the result.
+    """
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
+        super().__init__(layout, facts)
+        self.bits = bits
+        self._builder = Builder(layout, facts, bits)
+        self._waiting: dict[str, npt.NDArray[Any]] = {}
+        self._filled = 0
+
+    def add(self, rows: Rows) -> None:  # noqa: D102
+        size, done = len(next(iter(rows.values()))), 0
+        if not self._waiting:
+            self._waiting = {
+                name: np.empty(BUILD_BLOCK, _wide(column.dtype)) for name, column in rows.items()
+            }
+        while done < size:
+            count = min(BUILD_BLOCK - self._filled, size - done)
+            place = slice(self._filled, self._filled + count)
+            for name, column in rows.items():
+                self._waiting[name][place] = column[done : done + count]
+            self._filled, done = self._filled + count, done + count
+            if self._filled == BUILD_BLOCK:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._filled:
+            self._builder.add({name: column[: self._filled] for name, column in self._waiting.items()})
+            self._filled = 0
+
+    def absorb(self, other: SketchCollector) -> None:  # noqa: D102
+        self.absorb_statistics(other.statistics())
+
+    def absorb_statistics(self, statistics: Statistics) -> None:
+        """Add the samples of a finished sketch."""
+        if statistics.bits != self.bits:
+            raise IncompatibleStatisticsError(
+                f"bits differs ({self.bits} and {statistics.bits}); sketch both with the same resolution"
+            )
+        self._flush()
+        self._builder.absorb(statistics.parts)
+
+    def statistics(self) -> Statistics:  # noqa: D102
+        self._flush()
+        return self._finished()
+
+    def _finished(self) -> Statistics:
+        return Statistics.of(self.layout, self._builder.finish(), bits=self.bits, facts=self.facts)
+
+    def to_arrays(self) -> Arrays:  # noqa: D102
+        waiting = {f"waiting/{name}": column[: self._filled].copy() for name, column in self._waiting.items()}
+        return {**self._finished().to_arrays(), **waiting}
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: D102
+        self._builder = Builder(self.layout, self.facts, self.bits)
+        self._builder.absorb(Statistics.from_arrays(self.layout, arrays).parts)
+        self._waiting, self._filled = {}, 0
+        waiting = {
+            name.removeprefix("waiting/"): arrays[name] for name in arrays if name.startswith("waiting/")
+        }
+        if waiting:
+            self.add(waiting)
+
+
+class RowCollector(Collector):
+    """Every sample, for exact statistics of sets that fit into memory."""
+
+    def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
+        super().__init__(layout, facts)
+        self._parts: list[Rows] = []
+
+    def add(self, rows: Rows) -> None:  # noqa: D102
+        self._parts.append(
+            {name: column.copy() for name, column in rows.items()}
+        )  # a batch's memory is reused
+
+    def absorb(self, other: RowCollector) -> None:  # noqa: D102
+        self._parts += other._parts
+
+    def _rows(self) -> Rows:
+        if len(self._parts) > 1:
+            names = self._parts[0]
+            self._parts = [{name: np.concatenate([part[name] for part in self._parts]) for name in names}]
+        return self._parts[0] if self._parts else {}
+
+    def statistics(self) -> Statistics:  # noqa: D102
+        rows = self._rows()
+        if not rows or not len(next(iter(rows.values()))):
+            return Statistics.zero(self.layout, **self.facts)
+        return Statistics.exact(self.layout, rows, facts=self.facts)
+
+    def to_arrays(self) -> Arrays:  # noqa: D102
+        return dict(self._rows())
+
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: D102
+        self._parts = [dict(arrays)] if arrays else []
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that values of batches of several types fit into."""
+    return np.dtype(np.float64) if dtype.kind == "f" else dtype
+
+
+def shares(items: int, of: int) -> list[tuple[int, int]]:
+    """First and last of each of several nearly equal, consecutive shares of some items."""
+    return list(itertools.pairwise(np.linspace(0, items, of + 1).astype(int).tolist()))

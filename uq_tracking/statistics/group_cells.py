@@ -1,0 +1,98 @@
+"""Tables with a row per group and a column per bucket, most of whose cells may be empty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.statistics.grouped import FloatArray, IntArray
+
+DENSE = 1 << 22
+"""Numbers of a dense table that are multiplied at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCells:
+    """Cells of a table with a row per group and a column per bucket; empty cells are left out."""
+
+    bucket: npt.NDArray[Any]
+    """Key of each column, ascending; cells are sorted by column, then by row."""
+    row: IntArray
+    column: IntArray
+    sums: Mapping[str, npt.NDArray[Any]]
+    """What is known of each cell's samples, ``count`` among it."""
+
+    @classmethod
+    def of(cls, row: IntArray, bucket: npt.NDArray[Any], sums: Mapping[str, npt.NDArray[Any]]) -> GroupCells:
+        """Add up the cells that share a row and a bucket."""
+        used, column = np.unique(bucket, return_inverse=True)
+        rows = int(row.max(initial=0)) + 1
+        cell, place = np.unique(column * rows + row, return_inverse=True)
+        return cls(
+            used, cell % rows, cell // rows, {name: _added(v, place, len(cell)) for name, v in sums.items()}
+        )
+
+    @classmethod
+    def joined(cls, tables: Sequence[GroupCells], starts: Sequence[int] | None = None) -> GroupCells:
+        """Cells of several tables in one; ``starts`` says at which row each begins, by default all at the first."""
+        starts = [0] * len(tables) if starts is None else starts
+        row = np.concatenate([table.row + start for table, start in zip(tables, starts, strict=True)])
+        bucket = np.concatenate([table.bucket[table.column] for table in tables])
+        sums = {name: np.concatenate([table.sums[name] for table in tables]) for name in tables[0].sums}
+        return cls.of(row, bucket, sums)
+
+    def moved(self, rows: IntArray) -> GroupCells:
+        """The same cells with ``rows[i]`` for row i; rows that fall together are added up."""
+        return GroupCells.of(rows[self.row], self.bucket[self.column], self.sums)
+
+    def rebucketed(self, bucket: npt.NDArray[Any]) -> GroupCells:
+        """The same cells with ``bucket[j]`` for column j; columns that fall together are added up."""
+        return GroupCells.of(self.row, bucket[self.column], self.sums)
+
+    def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
+        """Every sum of each resample and bucket, shape (resamples, buckets); ``weights`` (resamples, groups)."""
+        return {name: self._weighted(weights, values) for name, values in self.sums.items()}
+
+    def _weighted(self, weights: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
+        """A dense stretch of columns at a time."""
+        groups, buckets = weights.shape[1], len(self.bucket)
+        made = np.empty((len(weights), buckets))
+        step = max(1, DENSE // groups)
+        for start in range(0, buckets, step):
+            first, last = np.searchsorted(self.column, [start, start + step])
+            part = slice(int(first), int(last))
+            dense = np.zeros((groups, min(step, buckets - start)))
+            dense[self.row[part], self.column[part] - start] = values[part]
+            made[:, start : start + step] = weighted_sums(weights, dense)
+        return made
+
+    def nbytes(self) -> int:
+        """Bytes of the numbers."""
+        return int(self.row.nbytes + self.column.nbytes + sum(v.nbytes for v in self.sums.values()))
+
+
+def _added(values: npt.NDArray[Any], place: IntArray, size: int) -> npt.NDArray[Any]:
+    if size == len(values):  # no two share a cell
+        made = np.empty_like(values)
+        made[place] = values
+        return made
+    made = np.zeros(size, dtype=values.dtype)
+    np.add.at(made, place, values)
+    return made
+
+
+def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
+    """``weights @ values``, where a group of weight 0 does not count even if its value is infinite."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return weights @ values
+    made = weights @ np.where(finite, values, 0.0)
+    column = np.flatnonzero(~finite.all(axis=0))
+    first = np.argmin(finite[:, column], axis=0)
+    touched = (weights @ (~finite[:, column]).astype(float)) > 0
+    made[:, column] = np.where(touched, values[first, column], made[:, column])
+    return made

@@ -1,0 +1,240 @@
+"""Classification: a probability of every class per sample or pixel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import InputError, RecalibrationError, SettingsError, ShapeError
+from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs.convert import read, read_floats
+from uq_tracking.inputs.outputs import check_names
+from uq_tracking.recalibration.base import (
+    ClassificationRecalibration,
+    FittedOn,
+    Recalibration,
+    Recalibrator,
+)
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
+from uq_tracking.statistics.classification import confusion_matrix
+from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks.task import Fit, Samples, Task
+
+INPUT = (
+    "logits",
+    "class_axis",
+    "members_axis",
+    "ignore_label",
+    "mask",
+    "on_invalid",
+    "groups",
+    "by",
+    "class_names",
+)
+
+
+class Classification(Task):
+    """Scores class probabilities."""
+
+    name = "classification"
+    layout: ClassVar[Layout] = LAYOUT
+    predictions: ClassVar[type[PredictionsBase]] = ClassPredictions
+    settings = ("n_bins",)
+    recalibration = "temperature"
+    curves = ("by_members", "stability")
+    curve_metrics = ("accuracy", "nll", "brier", "ece", "ause_brier", "aurc")
+    accuracy: ClassVar[Mapping[str, str]] = {
+        "exact": "exact; sums in float64",
+        "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about "
+        "1e-6 absolute for calibration errors (ece, mce, ace), 1e-4 for areas (ause_brier, aurc)",
+    }
+
+    def split(
+        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, dict[str, Any]]]:
+        """Labels have the outputs along their last axis; probabilities along the axis that belongs to it."""
+        labels, probs = arrays
+        if isinstance(labels, ClassPredictions) or probs is None:
+            raise SettingsError("outputs= cuts arrays along their last axis; pass labels and probs")
+        check_names(outputs)
+        truth, given = read(labels, "labels").values, read_floats(probs, "probs").values
+        if not truth.ndim or truth.shape[-1] != len(outputs):
+            raise ShapeError(
+                f"labels have shape {truth.shape}; their last axis must hold the outputs {list(outputs)}"
+            )
+        own = {name: options[name] for name in INPUT if options.get(name) is not None}
+        rest = {name: value for name, value in options.items() if name not in INPUT}
+        found = {}
+        for k, name in enumerate(outputs):
+            try:
+                arguments = _one_output(truth, given, k, own)
+                found[name] = (ClassPredictions(*arguments[:2], **arguments[2]), _cut(rest, name))
+            except InputError as error:
+                raise type(error)(f"output {name!r}: {error}") from error
+        return found
+
+    def lazy(
+        self, arrays: dict[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Members come first, classes last."""
+        labels, probs = arrays["labels"], arrays["probs"]
+        members, classes = options.get("members_axis"), options.get("class_axis", -1)
+        binary = probs.ndim == labels.ndim + (members is not None)
+        front = [] if members is None else [members % probs.ndim]
+        back = [] if binary else [classes % probs.ndim]
+        rest = [axis for axis in range(probs.ndim) if axis not in (*front, *back)]
+        moved = probs.transpose(*front, *rest, *back)
+        if tuple(probs.shape[axis] for axis in rest) != labels.shape:
+            raise ShapeError(
+                f"labels have shape {labels.shape} and probs {probs.shape}; probs have the labels' shape and an axis "
+                "of classes, or the labels' shape for a binary classifier"
+            )
+        own = {**options, "class_axis": -1, "members_axis": 0 if front else None}
+        if binary and front:
+            raise ShapeError(
+                "lazy members of a binary classifier are not supported; add an axis of two classes"
+            )
+        return {**arrays, "probs": moved}, own
+
+    def lead_axes(self, spare: int) -> int:
+        """Members come before the samples' axes, classes after them."""
+        return spare - 1
+
+    def reference(self, reference: Any, data: ClassPredictions) -> Any:
+        """Probabilities of the same form as those that are scored."""
+        if reference is None:
+            return None
+        return data.like(data.labels, reference, mask=None if data.valid is None else ~data.valid)
+
+    def members(self, data: ClassPredictions) -> tuple[int, int] | None:  # noqa: D102
+        return (data.n_members, 1) if data.n_members > 1 else None
+
+    def member_subset(self, data: ClassPredictions, chosen: Sequence[int]) -> ClassPredictions:  # noqa: D102
+        return data.of_members(chosen)
+
+    def targets(self, statistics: Statistics) -> dict[str, float]:
+        """Moments of the true classes."""
+        count = confusion_matrix(statistics).sum(axis=1)
+        classes = np.flatnonzero(count)
+        mean = float(np.average(classes, weights=count[classes]))
+        spread = math.sqrt(float(np.average(np.square(classes - mean), weights=count[classes])))
+        return {"mean": mean, "std": spread, "low": float(classes[0]), "high": float(classes[-1])}
+
+    def map_options(self, report: Any) -> dict[str, Any]:  # noqa: D102
+        return {"class_names": report.settings.get("class_names")}
+
+    def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
+        if data is None:
+            raise RecalibrationError(
+                "a recalibration of classes changes probabilities, which statistics do not hold; pass the predictions"
+            )
+        return ClassSamples(data)
+
+    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
+        if isinstance(calibration, tuple) and len(calibration) == 2 and data is not None:
+            calibration = data.like(*calibration)
+        if not isinstance(calibration, ClassPredictions):
+            given = repr(calibration) if isinstance(calibration, str) else f"a {type(calibration).__name__}"
+            raise SettingsError(
+                f"calibration is {given}; pass a second set (labels, probs), ClassPredictions, a fitted "
+                "recalibration, or True to fit on one half of the samples"
+            )
+        return lambda method: ClassSamples(calibration).fit(method, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSamples(Samples):
+    """Labels and probabilities of samples."""
+
+    data: ClassPredictions
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of samples."""
+        return self.data.n
+
+    @property
+    def layout(self) -> Layout:  # type: ignore[override]
+        """What the statistics consist of."""
+        return LAYOUT
+
+    @property
+    def facts(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """Of the statistics."""
+        return self.data.facts
+
+    @property
+    def codes(self) -> npt.NDArray[Any] | None:  # type: ignore[override]
+        """Number of each sample's group."""
+        return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
+
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
+        valid = np.zeros(self.data.shape, dtype=bool)
+        valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
+        return ClassSamples(self.data.part(valid))
+
+    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+        about = FittedOn(n=self.n, source="arrays", digest=self.data.digest())
+        return method.fit(*self.data.logarithms(), about, None)
+
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:  # noqa: D102
+        if not isinstance(fitted, ClassificationRecalibration):
+            raise SettingsError(
+                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of probabilities"
+            )
+        n_logits = 1 if self.data.scores.binary else self.data.n_classes
+        if fitted.n_logits != n_logits:
+            raise SettingsError(
+                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, these predictions have "
+                f"{n_logits}; fit it on predictions of the same model"
+            )
+        yield from self.data.transformed(fitted.new_logarithms).row_blocks()
+
+
+def _one_output(
+    truth: npt.NDArray[Any], given: npt.NDArray[Any], k: int, own: Mapping[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Labels, probabilities and options of output k."""
+    options = dict(own)
+    members, classes = options.get("members_axis"), options.get("class_axis", -1)
+    binary = given.ndim == truth.ndim + (members is not None)
+    special = {axis % given.ndim for axis in (members, None if binary else classes) if axis is not None}
+    plain = [axis for axis in range(given.ndim) if axis not in special]
+    if not plain or given.shape[plain[-1]] != truth.shape[-1]:
+        raise ShapeError(
+            f"probs have shape {given.shape}; beside the axes of classes and members they need the labels' "
+            f"{truth.shape}"
+        )
+    for name, axis in (("members_axis", members), ("class_axis", None if binary else classes)):
+        if axis is not None:
+            axis %= given.ndim
+            options[name] = axis - (axis > plain[-1])
+    for name in ("mask", "groups", "by"):
+        if options.get(name) is not None:
+            values = read(options[name], name).values
+            options[name] = values[..., k] if values.ndim == truth.ndim else values
+    return truth[..., k], np.take(given, k, axis=plain[-1]), options
+
+
+def _cut(options: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Calibration and reference of one output, which are given by name."""
+    own = dict(options)
+    for option in ("calibration", "reference"):
+        if isinstance(own.get(option), Mapping):
+            if name not in own[option]:
+                raise SettingsError(
+                    f"{option} has no entry for output {name!r}; it has {', '.join(own[option])}"
+                )
+            own[option] = own[option][name]
+    return own
+
+
+CLASSIFICATION = Classification()

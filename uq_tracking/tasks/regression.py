@@ -1,0 +1,192 @@
+"""Regression: a mean and a standard deviation per sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
+from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.outputs import split_outputs
+from uq_tracking.metrics.reference import as_reference
+from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
+from uq_tracking.recalibration.fitting import fit, statistics_of
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import statistics_of_rows
+from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.regression import REGRESSION as LAYOUT
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks.task import Fit, Samples, Task
+
+INPUT = ("mask", "groups", "by", "std_floor", "on_invalid", "unit")
+
+AT_ONCE = 1 << 22
+"""Samples recalibrated at a time."""
+
+
+class Regression(Task):
+    """Scores predicted means and standard deviations."""
+
+    name = "regression"
+    layout: ClassVar[Layout] = LAYOUT
+    predictions: ClassVar[type[PredictionsBase]] = Predictions
+    settings = ("alpha", "n_bins", "family", "dof", "unit")
+    recalibration = "std_scaling"
+    curves = ("scale_sweep", "by_members", "stability")
+    curve_metrics = ("rmse", "nll", "coverage_95", "auce", "ause_rmse", "n_merci")
+    accuracy: ClassVar[Mapping[str, str]] = {
+        "exact": "exact; sums in float64",
+        "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, "
+        "sharpness), 1e-4 absolute for areas (ause unless single errors carry most of it, auce, calibration_error), "
+        "1e-3 relative for merci, n_merci and ence, the last two not below 1e-3 and 0.05 / sqrt(n) absolute (from "
+        "1e5 samples on); standard deviations closer than a bucket count as tied",
+    }
+
+    def split(  # noqa: D102
+        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, dict[str, Any]]]:
+        if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
+            raise SettingsError("outputs= cuts arrays along their last axis; pass y_true, y_pred and y_std")
+        own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
+        parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)
+        rest = {name: value for name, value in options.items() if name not in INPUT}
+        return {name: (part, _cut(rest, name, k, outputs)) for k, (name, part) in enumerate(parts.items())}
+
+    def reference(self, reference: Any, data: Any) -> Any:  # noqa: D102
+        return as_reference(reference, data)
+
+    def members(self, data: Predictions) -> tuple[int, int] | None:  # noqa: D102
+        if data.samples is None:
+            return None
+        return len(data.samples), 2 if data.member_std is None else 1
+
+    def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:  # noqa: D102
+        if data.samples is None:
+            raise SettingsError("these predictions have no members")
+        noise = None if data.member_std is None else data.member_std[list(chosen)]
+        mask = None if data.valid is None else ~data.valid
+        samples = data.samples[list(chosen)]
+        return Predictions.from_samples(data.target, samples, noise, mask=mask, std_floor=data.std_floor)
+
+    def targets(self, statistics: Statistics) -> dict[str, float]:  # noqa: D102
+        moments = statistics.moments["target"]
+        spread = math.sqrt(max(moments.m2, 0.0) / statistics.n) if statistics.n else 0.0
+        summary = {"mean": moments.mean, "std": spread, "low": moments.low, "high": moments.high}
+        return {name: float(value) for name, value in summary.items() if math.isfinite(value)}
+
+    def map_options(self, report: Any) -> dict[str, Any]:
+        """``scale`` brings standard deviations onto the errors' scale: MeRCI's lambda, else 1."""
+        scores = report.scores
+        known = scores.get("mean_std") and "merci" in scores
+        scale = scores["merci"] / scores["mean_std"] if known else 1.0
+        return {"scale": scale, "unit": report.settings.get("unit")}
+
+    def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
+        if statistics.task != self.name:
+            raise RecalibrationError("scores after a recalibration of std need regression statistics")
+        if data is not None:
+            codes = None if data.groups is None else data.select(data.label_codes("groups")[1])
+            return RegressionSamples(data.rows(), statistics, codes)
+        try:
+            return RegressionSamples(statistics.rows(), statistics)
+        except IncompatibleStatisticsError:
+            raise RecalibrationError(
+                "these statistics are a sketch, whose samples are not known one by one; pass the predictions"
+            ) from None
+
+    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
+        statistics, about = statistics_of(calibration)
+        return lambda method: fit(method, statistics, settings, digest=about.get("digest"))
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionSamples(Samples):
+    """Truth, mean and std of samples; or std and error, where no more is known."""
+
+    columns: Rows
+    like: Statistics
+    """Statistics of the same samples before recalibration."""
+    codes: npt.NDArray[Any] | None = None
+    whole: bool = True
+    """Whether these are all the samples that ``like`` is of."""
+
+    @property
+    def n(self) -> int:  # type: ignore[override]
+        """Number of samples."""
+        return len(self.columns["std"])
+
+    @property
+    def layout(self) -> Layout:  # type: ignore[override]
+        """What the statistics consist of."""
+        return self.like.layout
+
+    @property
+    def facts(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """Of the statistics."""
+        return self.like.facts
+
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
+        columns = {name: column[keep] for name, column in self.columns.items()}
+        return RegressionSamples(columns, self.like, whole=False)
+
+    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+        if self.whole:
+            return fit(method, self.like, settings)
+        rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
+        if self.like.kind == "sketch":
+            return fit(method, statistics_of_rows(self.layout, rows, self.facts, "sketch"), settings)
+        known = None if "target" in rows else self.like.parts
+        return fit(method, Statistics.exact(self.layout, rows, facts=self.facts, known=known), settings)
+
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:  # noqa: D102
+        if not isinstance(fitted, RegressionRecalibration):
+            raise SettingsError(
+                f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of mean and std"
+            )
+        for start in range(0, self.n, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            rows = {
+                name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
+            }
+            if "target" in rows:
+                mean = fitted.new_mean(rows["mean"], rows["std"])
+                yield {"target": rows["target"], "mean": mean, "std": fitted.new_std(rows["std"])}
+            else:
+                shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
+                yield {"std": fitted.new_std(rows["std"]), "error": rows["error"] - shift}
+
+
+def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:
+    """Calibration and reference of one output."""
+    own = dict(options)
+    calibration, reference = own.get("calibration"), own.get("reference")
+    if isinstance(calibration, Mapping):
+        if name not in calibration:
+            raise SettingsError(
+                f"calibration has no entry for output {name!r}; it has {', '.join(calibration)}"
+            )
+        own["calibration"] = calibration[name]
+    elif isinstance(calibration, tuple) and len(calibration) == 3 and not isinstance(calibration[0], str):
+        own["calibration"] = tuple(_last(part, "calibration", k, outputs) for part in calibration)
+    if reference is not None:
+        own["reference"] = tuple(_last(part, "reference", k, outputs) for part in reference)
+    return own
+
+
+def _last(values: Any, name: str, k: int, outputs: Sequence[str]) -> Any:
+    array = read(values, name).values
+    if not array.ndim or array.shape[-1] != len(outputs):
+        raise ShapeError(
+            f"{name} has shape {array.shape}; its last axis must hold the outputs {list(outputs)}"
+        )
+    return array[..., k]
+
+
+REGRESSION = Regression()

@@ -1,0 +1,149 @@
+"""The contract of a task."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.recalibration.base import Recalibration, Recalibrator
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.layout import Layout, Rows
+from uq_tracking.statistics.statistics import Statistics
+
+Fit = Callable[[Recalibrator], Recalibration]
+
+
+class Samples(ABC):
+    """Samples that a recalibration is fitted to, or applied to and scored."""
+
+    n: int
+    layout: Layout
+    facts: Mapping[str, Any]
+    codes: npt.NDArray[Any] | None
+    """Number of each sample's group, shape (n,); None where there are no groups."""
+
+    @abstractmethod
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
+        """The samples that ``keep``, shape (n,), marks."""
+
+    @abstractmethod
+    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
+        """Parameters of a method, fitted to these samples."""
+
+    @abstractmethod
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
+        """Rows after the recalibration, block by block."""
+
+
+class Task(ABC):
+    """What a task does in its own way.
+
+    Attributes
+    ----------
+    name : str
+    layout : Layout
+        What its statistics consist of.
+    predictions : type
+        Class of its predictions.
+    settings : tuple of str
+        Names of the `Settings` that change its numbers; a report states them.
+    recalibration : str
+        The method that is used when none is named.
+    curves : tuple of str
+        Curves that can be asked for.
+    curve_metrics : tuple of str
+        Metrics of curves that need a choice.
+    accuracy : dict of str
+        How accurate exact and sketched statistics are, in words.
+    """
+
+    name: ClassVar[str]
+    layout: ClassVar[Layout]
+    predictions: ClassVar[type[PredictionsBase]]
+    settings: ClassVar[tuple[str, ...]]
+    recalibration: ClassVar[str]
+    curves: ClassVar[tuple[str, ...]]
+    curve_metrics: ClassVar[tuple[str, ...]]
+    accuracy: ClassVar[Mapping[str, str]]
+
+    def read(self, *arrays: Any, **options: Any) -> Any:
+        """The arguments as predictions of this task: arrays with options, or predictions alone.
+
+        Options that are None, or have the value that the predictions take by default, count as not given.
+        """
+        if isinstance(arrays[0], self.predictions):
+            self._refuse_spare(arrays[1:], options)
+            return arrays[0]
+        missing = [
+            name for name, array in zip(self.predictions.arguments, arrays, strict=False) if array is None
+        ]
+        if missing:
+            names, kind = ", ".join(self.predictions.arguments), self.predictions.__name__
+            verb = "are" if len(missing) > 1 else "is"
+            raise SettingsError(f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}")
+        return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
+
+    def _refuse_spare(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:
+        defaults = {"on_invalid": "raise", "logits": False, "class_axis": -1}
+        given = [
+            name
+            for name, value in options.items()
+            if value is not None and name != "unit" and (name not in defaults or value != defaults[name])
+        ]
+        names = self.predictions.arguments[1:]
+        given += [name for name, array in zip(names, arrays, strict=False) if array is not None]
+        if given:
+            kind = self.predictions.__name__
+            raise SettingsError(f"{', '.join(given)}: give these to {kind}, which holds the input already")
+
+    @abstractmethod
+    def split(
+        self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
+    ) -> dict[str, tuple[Any, dict[str, Any]]]:
+        """Predictions of each output along the last axis of the truth, and the other options cut to it."""
+
+    def lazy(
+        self, arrays: dict[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Check dask arrays, and move axes that only predictions have as ``lead_axes`` says; options to match."""
+        check_shapes(*((name, array.shape) for name, array in arrays.items()))
+        return arrays, dict(options)
+
+    def lead_axes(self, spare: int) -> int:
+        """How many of the axes that only lazy predictions have come first; the others come last."""
+        return 0
+
+    @abstractmethod
+    def reference(self, reference: Any, data: Any) -> Any:
+        """Check what ``kl_to_reference`` compares with."""
+
+    @abstractmethod
+    def members(self, data: Any) -> tuple[int, int] | None:
+        """Number of members of an ensemble, and the fewest that can be scored; None where there are none."""
+
+    @abstractmethod
+    def member_subset(self, data: Any, chosen: Sequence[int]) -> Any:
+        """The same truth predicted by some of the members."""
+
+    @abstractmethod
+    def targets(self, statistics: Statistics) -> dict[str, float]:
+        """What tells whether two runs were scored on the same truth, whatever its order, dtype or batches."""
+
+    @abstractmethod
+    def map_options(self, report: Any) -> dict[str, Any]:
+        """Keyword arguments of the map panels of this task."""
+
+    @abstractmethod
+    def samples(self, statistics: Statistics, data: Any) -> Samples:
+        """The samples behind a report; RecalibrationError where neither data nor statistics hold them."""
+
+    @abstractmethod
+    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
+        """The function that fits a method to a second set; errors name what a set may be."""

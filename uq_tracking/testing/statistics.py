@@ -1,0 +1,45 @@
+"""Statistics of a few arrays, for tests of metrics, curves and recalibrations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.collecting import How, build_statistics
+from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.sketch import SKETCH_BITS
+from uq_tracking.statistics.statistics import Statistics
+
+
+def exact_statistics(
+    target: npt.ArrayLike, mean: npt.ArrayLike, std: npt.ArrayLike, std_floor: float | None = None
+) -> Statistics:
+    """Exact statistics of a regression, of arrays of shape (n,) that are valid already."""
+    rows = {"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)}
+    return Statistics.exact(REGRESSION, rows, facts={"std_floor": std_floor})
+
+
+def sketch_statistics(
+    target: npt.ArrayLike,
+    mean: npt.ArrayLike,
+    std: npt.ArrayLike,
+    std_floor: float | None = None,
+    bits: int = SKETCH_BITS,
+) -> Statistics:
+    """Sketched statistics of a regression, of arrays of shape (n,) that are valid already."""
+    facts = {"std_floor": std_floor}
+    builder = Builder(REGRESSION, facts, bits)
+    builder.add({"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)})
+    return Statistics.of(REGRESSION, builder.finish(), bits=bits, facts=facts)
+
+
+def classification_statistics(
+    labels: npt.ArrayLike, probs: npt.ArrayLike, *, statistics: How = "exact", **options: Any
+) -> Statistics:
+    """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `ClassPredictions`."""
+    return build_statistics(CLASSIFICATION, ClassPredictions(labels, probs, **options), statistics)

@@ -1,0 +1,330 @@
+"""The verbs that score: arrays of any kind in, lazy ones too, a report out; no tracker is involved."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+
+from uq_tracking.errors import SettingsError, UnknownOptionError
+from uq_tracking.evaluation.outputs import Reports
+from uq_tracking.evaluation.plan import PLANNED, Plan
+from uq_tracking.inputs.lazy import is_lazy
+from uq_tracking.report import Report
+from uq_tracking.settings import Family, Settings
+from uq_tracking.statistics.collecting import How
+from uq_tracking.streams.dask_arrays import count_dask
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """Options of `evaluate`, explained there."""
+
+    mask: Any
+    groups: Any
+    by: Any
+    metrics: Iterable[str] | None
+    alpha: float
+    n_bins: int
+    family: Family
+    dof: float
+    std_floor: float | None
+    on_invalid: Literal["raise", "drop"]
+    statistics: How
+    unit: str | None
+    calibration: Any
+    recalibration: str | Iterable[str] | None
+    intervals: bool | None
+    level: float
+    seed: int
+    reference: Any
+    curves: str | Iterable[str] | None
+    by_target: Any
+    curve_metrics: str | Iterable[str] | None
+
+
+@overload
+def evaluate(
+    y_true: Any,
+    y_pred: Any = ...,
+    y_std: Any = ...,
+    *,
+    outputs: None = ...,
+    **options: Unpack[EvaluateOptions],
+) -> Report: ...
+
+
+@overload
+def evaluate(
+    y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Unpack[EvaluateOptions]
+) -> Reports: ...
+
+
+def evaluate(
+    y_true: Any,
+    y_pred: Any = None,
+    y_std: Any = None,
+    *,
+    mask: Any = None,
+    groups: Any = None,
+    by: Any = None,
+    outputs: Sequence[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    alpha: float = 0.95,
+    n_bins: int = 10,
+    family: Family = "gaussian",
+    dof: float = 5.0,
+    std_floor: float | None = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    statistics: How = "auto",
+    unit: str | None = None,
+    calibration: Any = None,
+    recalibration: str | Iterable[str] | None = None,
+    intervals: bool | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Any = None,
+    curves: str | Iterable[str] | None = None,
+    by_target: Any = None,
+    curve_metrics: str | Iterable[str] | None = None,
+) -> Report | Reports:
+    """Score predicted means and standard deviations against targets.
+
+    Parameters
+    ----------
+    y_true : array of any shape, or Predictions
+        Targets, in their unit; a non-finite target means that there is no ground truth. A ``Predictions`` stands
+        for the first three arguments and the input options. Dask arrays are scored chunk by chunk on the active
+        scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group.
+    y_pred, y_std : arrays of the same shape
+        Predictive means and standard deviations, in the target's unit.
+    mask, groups, by, std_floor, on_invalid
+        As for ``Predictions``.
+        ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
+    outputs : sequence of str, optional
+        Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
+    metrics : iterable of str, optional
+        Keys to compute; by default the whole suite.
+    alpha, n_bins, family, dof, unit
+        As for ``Settings``.
+    statistics : {"auto", "exact", "sketch"}
+        Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
+    calibration : optional
+        Adds scores after recalibration, in ``report.recalibration``, and says how they came about:
+
+        - a second set (``Predictions``, ``Report``, statistics, or a tuple ``(y_true, y_pred, y_std)``) to fit on;
+        - fitted parameters (`recalibrate`), or a list of them;
+        - True, or the name of a method or a list of names: no second set. Each half of the samples is recalibrated
+          with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
+    recalibration : str or iterable of str, optional
+        Methods to fit to a second set or to the halves; by default ``std_scaling``.
+    intervals : bool, optional
+        Whether to make confidence intervals, ``report.intervals``. By default where ``groups`` are given, which are
+        then resampled. True without groups resamples the samples as if they were independent: neighbouring pixels
+        are not, and their intervals come out much too narrow.
+    level, seed
+        Confidence level of the intervals, and seed of all that is drawn at random.
+    reference : (mean, std), optional
+        Arrays of the target's shape that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+    curves : str or iterable of str, optional
+        Curves to make beyond the usual ones: ``scale_sweep`` (proper scores with all stds multiplied by .1 ... 10),
+        ``by_members`` (metrics against the size of an ensemble), ``stability`` (metrics on growing subsets, with a
+        verdict on the size of the test set in ``report.verdicts``).
+    by_target : float or sequence of float, optional
+        Width, or edges, of intervals of the target that the chosen metrics are computed in.
+    curve_metrics : iterable of str, optional
+        Metrics of these curves; by default six of different kinds.
+
+    Returns
+    -------
+    Report
+        With ``outputs``, `Reports`: a mapping of the outputs' names to reports.
+
+    Raises
+    ------
+    InputError
+        Arrays that cannot be scored; the message names what, where and the cure.
+    SettingsError
+        An option out of range, or an unknown metric.
+
+    Examples
+    --------
+    >>> report = evaluate([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
+    >>> round(report.scores["crps"], 6)
+    0.590806
+    """
+    plan = Plan.of(
+        REGRESSION,
+        Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit),
+        metrics=metrics,
+        curves=curves,
+        by_target=by_target,
+        curve_metrics=curve_metrics,
+        statistics=statistics,
+        calibration=calibration,
+        recalibration=recalibration,
+        intervals=intervals,
+        level=level,
+        seed=seed,
+        reference=reference,
+    )
+    given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
+    return _run(plan, (y_true, y_pred, y_std), outputs, {**given, "unit": unit})
+
+
+def evaluate_classification(
+    labels: Any,
+    probs: Any = None,
+    *,
+    logits: bool = False,
+    class_axis: int = -1,
+    members_axis: int | None = None,
+    ignore_label: int | None = None,
+    mask: Any = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    class_names: Sequence[str] | None = None,
+    groups: Any = None,
+    by: Any = None,
+    outputs: Sequence[str] | None = None,
+    metrics: Iterable[str] | None = None,
+    n_bins: int = 10,
+    statistics: How = "auto",
+    calibration: Any = None,
+    recalibration: str | Iterable[str] | None = None,
+    intervals: bool | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    reference: Any = None,
+    curves: str | Iterable[str] | None = None,
+    curve_metrics: str | Iterable[str] | None = None,
+) -> Any:
+    """Score class probabilities of samples or pixels against true classes.
+
+    Parameters
+    ----------
+    labels : integer array of any shape, or ClassPredictions
+        True classes 0 ... C - 1. A ``ClassPredictions`` stands for the first two arguments and the input options.
+        Dask arrays are scored chunk by chunk, as by `evaluate`.
+    probs : array of the labels' shape and an axis of C classes, or of the labels' shape
+        Probabilities of the classes; of the labels' shape, the probability of class 1 of a binary classifier.
+    logits : bool
+        ``probs`` holds logits; their softmax, or for a binary classifier their sigmoid, is scored.
+    class_axis, members_axis, ignore_label, mask, on_invalid, class_names, groups, by
+        As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
+        members' probabilities are averaged. ``groups`` make confidence intervals, ``by`` curves over its labels.
+    outputs : sequence of str, optional
+        Names of the outputs along the last axis of the labels, each of which gets a report of its own.
+    metrics : iterable of str, optional
+        Keys to compute; by default the whole suite.
+    n_bins : int
+        Bins of ``ece``, ``mce``, ``ace`` and the reliability curve.
+    statistics : {"auto", "exact", "sketch"}
+        As for `evaluate`.
+    calibration : optional
+        Adds scores after recalibration, in ``report.recalibration``, and says how they came about: a second set to
+        fit on (a tuple ``(labels, probs)`` in the same form, or ``ClassPredictions``), fitted parameters, True or
+        names of methods where there is no second set.
+    recalibration : str or iterable of str, optional
+        Methods to fit; by default ``temperature``.
+    intervals, level, seed
+        As for `evaluate`.
+    reference : array like ``probs``, optional
+        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+    curves : str or iterable of str, optional
+        Curves to make beyond the usual ones: ``by_members``, ``stability``.
+    curve_metrics : iterable of str, optional
+        Metrics of these curves and of those over ``by``.
+
+    Returns
+    -------
+    Report
+        With ``task`` "classification"; with ``outputs``, `Reports`.
+
+    Raises
+    ------
+    InputError
+        Arrays that cannot be scored; the message names what, where and the cure.
+    SettingsError
+        An option out of range, or an unknown metric.
+
+    Examples
+    --------
+    >>> report = evaluate_classification([0, 1, 1], [[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]])
+    >>> round(report.scores["accuracy"], 3), round(report.scores["brier"], 3)
+    (0.667, 0.46)
+    """
+    plan = Plan.of(
+        CLASSIFICATION,
+        Settings(n_bins=n_bins),
+        metrics=metrics,
+        curves=curves,
+        curve_metrics=curve_metrics,
+        statistics=statistics,
+        calibration=calibration,
+        recalibration=recalibration,
+        intervals=intervals,
+        level=level,
+        seed=seed,
+        reference=reference,
+    )
+    given = {
+        "logits": logits,
+        "class_axis": class_axis,
+        "members_axis": members_axis,
+        "ignore_label": ignore_label,
+        "mask": mask,
+        "on_invalid": on_invalid,
+        "groups": groups,
+        "by": by,
+        "class_names": class_names,
+    }
+    return _run(plan, (labels, probs), outputs, given)
+
+
+def _run(
+    plan: Plan, arrays: Sequence[Any], outputs: Sequence[str] | None, given: Mapping[str, Any]
+) -> Report | Reports:
+    """The report of arrays, or a report per output; lazy ones are counted and never in memory as a whole."""
+    if not is_lazy(arrays[0]):
+        return plan.run(arrays, outputs, given)
+    asked = {
+        "outputs": outputs,
+        "reference": plan.reference,
+        "curves": plan.wanted.curves or None,
+        "by_target": plan.wanted.by_target,
+    }
+    refused = [name for name, value in asked.items() if value is not None]
+    if refused:
+        raise SettingsError(f"{', '.join(refused)}: lazy arrays have no such thing; load them into memory")
+    return count_dask(plan.task, arrays, plan=plan, **given).report(plan)
+
+
+VERBS: dict[str, Callable[..., Any]] = {
+    REGRESSION.name: evaluate,
+    CLASSIFICATION.name: evaluate_classification,
+}
+
+
+def planned(task: Task, function: str, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+    """Options of the task's verb as a plan, and those of the predictions.
+
+    Raises
+    ------
+    UnknownOptionError
+        The verb has no such option; ``function`` is what the message calls it.
+    SettingsError
+        An option is out of range.
+    """
+    parameters = inspect.signature(VERBS[task.name]).parameters
+    known = {name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY} - {"outputs"}
+    unknown = options.keys() - known
+    if unknown:
+        raise UnknownOptionError(function, unknown, known)
+    settings = {name: options[name] for name in task.settings if name in options}
+    plan = {name: options[name] for name in PLANNED if name in options}
+    rest = {name: value for name, value in options.items() if name not in plan}
+    given = {name: value for name, value in rest.items() if name not in settings or name == "unit"}
+    return Plan.of(task, Settings(**settings), **plan), given
