@@ -120,7 +120,7 @@ def evaluate(
         - True, or the name of a method or a list of names: no second set. Each half of the samples is recalibrated
           with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
-        Methods to fit to a second set or to the halves; by default ``std_scaling``.
+        Methods to fit to a second set or to one half; by default ``std_scaling``.
     intervals : bool, optional
         Whether to make confidence intervals, ``report.intervals``. By default where ``groups`` are given, which are
         then resampled. True without groups resamples the samples as if they were independent: neighbouring pixels

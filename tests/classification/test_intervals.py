@@ -318,7 +318,7 @@ class TestStored:
         (run,) = logged_runs(f"dir:{tmp_path}")
         wanted = evaluated(codes, labels, z, calibration=True).recalibration["methods"]["temperature"]
         found = run.report().recalibration["methods"]["temperature"]
-        assert found["how"] == "cross-fitted in two halves by groups"
+        assert found["how"] == "fitted on half of the groups, scored on the others"
         assert found["scores"] == pytest.approx(wanted["scores"], rel=1e-12)
 
 
