@@ -1,4 +1,7 @@
-"""What holds for every test: examples in docstrings run in a folder of their own, and a missing browser is told."""
+"""What holds for every test: examples in docstrings run in a folder of their own, and a missing browser is told.
+
+A browser and an MLflow server are started once for all tests that ask for them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.browser import MISSING, browser, is_skipped_for_it
+from tests.mlflow_stores import server, sqlite_uri
 
-__all__ = ["browser"]
+__all__ = ["browser", "server", "sqlite_uri"]
 
 
 @pytest.fixture(autouse=True)

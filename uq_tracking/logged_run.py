@@ -72,9 +72,10 @@ class LoggedRun:
         """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)
 
-    def statistics(self) -> Statistics:
-        """The stored statistics."""
-        return self.read(STATISTICS_FILE, read_statistics)
+    def statistics(self, report: Report | None = None) -> Statistics:
+        """The stored statistics; FileFormatError when they are of other data than the report beside them."""
+        data = None if report is None else report.provenance.get("digest")
+        return self.read(STATISTICS_FILE, lambda path: read_statistics(path, data=data))
 
     def predictions(self, task: str = "regression") -> Any:
         """The stored predictions of a task."""
@@ -83,7 +84,7 @@ class LoggedRun:
     def scored(self) -> Report:
         """The stored report together with its statistics, where they are stored."""
         report = self.report()
-        return replace(report, statistics=self.statistics()) if self.has(STATISTICS_FILE) else report
+        return replace(report, statistics=self.statistics(report)) if self.has(STATISTICS_FILE) else report
 
     def fetch(self, name: str, folder: Path) -> Path:
         """Bring any stored file of the run into a folder; FileFormatError when it exceeds the limit."""

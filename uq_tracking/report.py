@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,8 +14,9 @@ import numpy as np
 
 from uq_tracking.curves import Curve
 from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.store import read_arrays, statistics_from_arrays, write_arrays
+from uq_tracking.statistics.store import statistics_from_arrays
 
 if TYPE_CHECKING:
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
@@ -141,7 +143,7 @@ class Report:
         try:
             return cls(
                 task=values["task"],
-                scores={key: float(value) for key, value in values["scores"].items()},
+                scores={key: finite_score(key, value) for key, value in values["scores"].items()},
                 undefined=dict(values["undefined"]),
                 curves={name: Curve.from_dict(curve) for name, curve in values["curves"].items()},
                 counts={key: int(value) for key, value in values["counts"].items()},
@@ -149,7 +151,10 @@ class Report:
                 provenance=dict(values["provenance"]),
                 statistics=statistics,
                 recalibration=values.get("recalibration"),
-                intervals={key: (float(a), float(b)) for key, (a, b) in values["intervals"].items()},
+                intervals={
+                    key: (finite_score(key, a), finite_score(key, b))
+                    for key, (a, b) in values["intervals"].items()
+                },
                 verdicts=dict(values.get("verdicts", {})),
                 judgement=_stored_judgement(values),
             )
@@ -169,15 +174,15 @@ class Report:
         is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
         try:
             text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
-            values = json.loads(text)
-        except ValueError as error:
+            values = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        except (ValueError, RecursionError) as error:
             raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
         return cls.from_dict(values)
 
     def to_npz(self, path: str | Path) -> None:
         """Write the report with its statistics into one compressed file."""
         arrays = {} if self.statistics is None else self.statistics.to_arrays()
-        write_arrays(Path(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())})
+        write_arrays(Path(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())}, compressed=True)
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Report:
@@ -187,7 +192,7 @@ class Report:
             raise FileFormatError(f"{path} holds no report; statistics alone are read by read_statistics")
         text = str(arrays.pop(REPORT_KEY))
         statistics = statistics_from_arrays(arrays) if arrays else None
-        return cls.from_dict(json.loads(text), statistics)
+        return cls.from_dict(cls.from_json(text).to_dict(), statistics)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self.to_dict() == other.to_dict()
@@ -229,6 +234,23 @@ def _lines(values: Mapping[str, Any]) -> str:
 def _nested(values: Mapping[str, Any]) -> str:
     lines = (f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in values.items())
     return "{\n" + ",\n".join(lines) + "\n }"
+
+
+def _refuse(constant: str) -> float:
+    """JSON has no NaN and no infinity; Python's reader would take them."""
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    return finite_score("a number", text)
+
+
+def finite_score(key: str, value: Any) -> float:
+    """A stored number; ValueError when it is not finite, which no report holds."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{key} is {number}")
+    return number
 
 
 def check_schema(values: Mapping[str, Any]) -> None:

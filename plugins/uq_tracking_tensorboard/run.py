@@ -56,11 +56,12 @@ class TensorBoardRun(Run):
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at the last step each of them has; see `Run`."""
         kept = self._kept()
-        known = Journal(kept.path / LOG_FILE).scalars()
-        for name, value in finite(scalars).items():
-            if known.get((step, name)) != value:
-                steps = [at for at, key in known if key == name and at is not None]
-                self._writer().add_scalar(name, value, max(steps, default=0) if step is None else step)
+        journal = Journal(kept.path / LOG_FILE)
+        known = journal.known(step)
+        new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
+        last = _last_steps(journal) if new and step is None else {}
+        for name, value in new.items():
+            self._writer().add_scalar(name, value, last.get(name, 0) if step is None else step)
         self._flush()
         kept.log_scalars(scalars, step=step)
 
@@ -141,3 +142,12 @@ class TensorBoardRun(Run):
         writer = self._given or self._own
         if writer is not None:
             writer.flush()
+
+
+def _last_steps(journal: Journal) -> dict[str, int]:
+    """The last step of every scalar that has steps."""
+    found: dict[str, int] = {}
+    for step, name in journal.scalars():
+        if step is not None:
+            found[name] = max(step, found.get(name, step))
+    return found

@@ -1,4 +1,4 @@
-"""Differences between methods: intervals, verdicts, and what cannot be told apart."""
+"""Differences between methods: intervals, verdicts, and what is not distinguishable."""
 
 from __future__ import annotations
 

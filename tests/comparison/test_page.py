@@ -147,3 +147,13 @@ def test_one_method_alone_makes_a_page(reports):
 def test_it_is_written_where_asked(folder, tmp_path, page):
     uq.compare(f"dir:{folder}", baseline="large").to_html(tmp_path / "c.html")
     assert (tmp_path / "c.html").read_text(encoding="utf-8") == page
+
+
+def test_maps_stand_in_the_order_of_the_rows(folder):
+    comparison = uq.compare(f"dir:{folder}")
+    found = [
+        attributes["data-method"]
+        for attributes in Elements(comparison.to_html()).all("div")
+        if "data-method" in attributes
+    ]
+    assert found == ["0", "1"] * len(comparison.maps)

@@ -6,11 +6,10 @@ import uuid
 
 import pytest
 
-from tests.plugins.mlflow.conftest import server, sqlite_uri
 from tests.rescoring.places import Place
 from tests.wandb_server.fixtures import wandb_home, wandb_offline, wandb_online
 
-__all__ = ["server", "sqlite_uri", "wandb_home", "wandb_offline", "wandb_online"]
+__all__ = ["wandb_home", "wandb_offline", "wandb_online"]
 
 TRACKERS = ("dir", "mlflow-sqlite", "mlflow-http", "wandb-offline", "wandb-online")
 

@@ -61,10 +61,10 @@ DAMAGES = [
     ("uq/report.json", foreign, "states no schema version"),
     ("uq/report.json", newer, "upgrade uq-tracking"),
     ("uq/report.json", pickled, "is not JSON"),
-    ("uq/statistics.npz", truncated, "not a readable npz"),
-    ("uq/statistics.npz", pickled, "not a readable npz"),
-    ("uq/statistics.npz", pickled_inside, "not a readable npz"),
-    ("uq/statistics.npz", empty, "not a readable npz"),
+    ("uq/statistics.npz", truncated, "cannot be read as an npz"),
+    ("uq/statistics.npz", pickled, "cannot be read as an npz"),
+    ("uq/statistics.npz", pickled_inside, "cannot be read as an npz"),
+    ("uq/statistics.npz", empty, "cannot be read as an npz"),
     ("uq/statistics.npz", foreign, "not regression statistics"),
     ("uq/statistics.npz", unpacks_to_too_much, "more than the limit of 1,000,000"),
 ]
@@ -106,7 +106,7 @@ def test_statistics_of_another_log_are_not_taken_for_the_reports(dir_place):
     one, other = (Path(run.stored.uri.removeprefix("dir:")) for run in dir_place.runs())
     (one / "uq/statistics.npz").write_bytes((other / "uq/statistics.npz").read_bytes())
     (outcome,) = uq.rescore(dir_place.uri).failed
-    assert "counts 200 samples and report.json 300" in outcome.reason
+    assert "the statistics are of other predictions" in outcome.reason
 
 
 def test_runs_that_hold_nothing_of_ours_are_skipped_with_the_reason(dir_place, tmp_path):

@@ -12,7 +12,7 @@ import uq_tracking as uq
 from tests.comparison.conftest import report_of
 from uq_tracking.errors import UnknownMetricError
 from uq_tracking.tables import Cell, Column, Row, Table
-from uq_tracking.tables.colors import rank_color
+from uq_tracking.tables.colors import GREY, rank_color
 from uq_tracking.tables.html import tables_html
 from uq_tracking.tables.markup import table_csv, table_latex, table_markdown
 from uq_tracking.tables.terminal import View, shortened, tables_text
@@ -148,6 +148,8 @@ class TestHTML:
 
 def test_the_colour_of_a_method_that_ties_with_the_best_fades():
     plain, tied = Cell(1.0, rank=2, worst_rank=4), Cell(1.0, rank=2, worst_rank=4, mark="tied")
+    assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="worst")) == GREY
+    assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="tied")) != GREY
     brightness = [sum(int(rank_color(cell)[k : k + 2], 16) for k in (1, 3, 5)) for cell in (plain, tied)]
     assert brightness[1] > brightness[0]
     assert rank_color(Cell(1.0)) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +30,7 @@ from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.run_writer import RunWriter
 
 if TYPE_CHECKING:
+    from uq_tracking.comparison.maps import MapPanel
     from uq_tracking.comparison.result import Comparison
 
 RUN_NAME = "uq comparison"
@@ -107,6 +109,7 @@ def _environment() -> Environment:
         "classes": _classes,
         "column_arrow": _column_arrow,
         "details": _details,
+        "in_order": _in_order,
         "run_facts": _run_facts,
         "score": format_score,
         "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
@@ -169,10 +172,15 @@ def _classes(cell: Cell) -> str:
     """Classes of the cell's colour."""
     if cell.place is None:
         return ""
-    found = ["worst" if cell.worst else f"s{round(SHADES * cell.place)}"]
+    found = ["worst" if cell.mark == "worst" else f"s{round(SHADES * cell.place)}"]
     if cell.best or cell.mark == "tied":
         found.append("best" if cell.best else "tied")
     return " ".join(found)
+
+
+def _in_order(panels: Sequence[MapPanel], index: Mapping[str, int]) -> list[MapPanel]:
+    """The panels in the order of the rows."""
+    return sorted((p for p in panels if p.method in index), key=lambda panel: index[panel.method])
 
 
 def _sort_key(cell: Cell) -> str | None:

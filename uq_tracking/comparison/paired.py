@@ -113,7 +113,7 @@ def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
     statistics: Any = run.report.statistics
     if statistics is None and run.logged is not None:
         try:
-            statistics = run.logged.statistics()
+            statistics = run.logged.statistics(run.report)
         except FileNotFoundError:
             return None
         except (UQTrackingError, OSError) as error:  # the comparison goes on without this run's resamples

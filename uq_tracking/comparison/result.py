@@ -17,6 +17,7 @@ from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
 from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
 from uq_tracking.errors import UnknownMetricError, closest
+from uq_tracking.formatting import shorten
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from uq_tracking.comparison.maps import MapCase
     from uq_tracking.report import Report
     from uq_tracking.tables.terminal import View
+
+MOST_VERDICTS = 12
+"""Methods whose verdict is printed above a table."""
 
 MetricKeys = Iterable[str] | Literal["all"] | None
 
@@ -133,7 +137,7 @@ class Comparison:
         """The tables that are printed: scores, and differences where there is a baseline."""
         shown = self.shown(metrics)
         scores = self._chosen(metrics)
-        scores = replace(scores, title="", lead=(scores.title, *scores.lead))
+        scores = replace(scores, title="", lead=(scores.title, *self._short_verdicts()))
         line = disagreement(self, shown)
         remarks = ([line] if line else []) + list(scores.remarks)
         if not self.differences:
@@ -196,6 +200,12 @@ class Comparison:
         units = {run.report.settings.get("unit") for run in self.runs}
         unit = units.pop() if len(units) == 1 else None
         return None if unit is None else str(unit)
+
+    def _short_verdicts(self) -> list[str]:
+        """A line for each of the first methods, with their names shortened."""
+        lines = [f"{shorten(name, 40)}: {verdict.text}" for name, verdict in self.verdicts.items()]
+        rest = len(lines) - MOST_VERDICTS
+        return lines if rest <= 0 else [*lines[:MOST_VERDICTS], f"and {rest} more, see verdicts"]
 
     def to_text(self, metrics: MetricKeys = None, *, width: int = 100) -> str:
         """Aligned plain text; tables wider than ``width`` are cut into several, and long names shortened."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import SettingsError
-from uq_tracking.files.formats import Table, open_table, reading
+from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.files.reading import matching
 from uq_tracking.inputs.class_storage import is_own
 from uq_tracking.inputs.classification import ClassPredictions
@@ -75,14 +75,14 @@ def read_class_predictions(
     return ClassPredictions(values["labels"], values[kinds[0]], **{"logits": kinds[0] == "logits", **options})
 
 
-def _is_saved(table: Table) -> bool:
+def _is_saved(table: ColumnFile) -> bool:
     if table.path.suffix.lower() != ".npz" or ABOUT not in table.names:
         return False
     with reading(table.path):
         return is_own(table.load([ABOUT]))
 
 
-def _read(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
+def _read(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """Columns of one file by role."""
     chosen = {role: _named(table, role, name) for role, name in (columns or {}).items()}
     for role, guesses in GUESSES.items():
@@ -107,7 +107,7 @@ def _read(table: Table, columns: Mapping[str, str] | None) -> dict[str, Any]:
     }
 
 
-def _named(table: Table, role: str, name: str) -> Sequence[str]:
+def _named(table: ColumnFile, role: str, name: str) -> Sequence[str]:
     if role not in ROLES:
         raise SettingsError(f"columns: unknown role {role}; the roles of classes are {', '.join(ROLES)}")
     found = [name] if name in table.names else sorted(n for n in table.names if fnmatchcase(n, name))

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
 """Scores that are the share of samples of which something holds."""
+FULL_BIN = 50
+"""Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
 
@@ -175,9 +177,23 @@ class _Together:
                 level,
                 exact,
             )
+        if score.norm == "largest" and kind == "confidence":
+            _require_full_bins(self.statistics, self.settings)
         if kind not in self.made:
             self.made[kind] = group_moves(self.statistics, kind, self.settings)
         return gap_limits(score, *self.made[kind], level, exact)
+
+
+def _require_full_bins(statistics: Any, settings: Settings) -> None:
+    """Undefined where a bin holds samples, but too few to know its gap."""
+    count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
+    held = count.sum(axis=0)
+    thin = held[(held > 0) & ((held < FULL_BIN) | ((count > 0.5).sum(axis=0) < FEWEST_GROUPS))]
+    if len(thin):
+        raise Undefined(
+            f"{len(thin)} bins hold few samples (one of them {thin.min():.0f}), where the largest gap may lie; "
+            "lower n_bins"
+        )
 
 
 def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:

@@ -15,7 +15,8 @@ from uq_tracking.inputs.assemble import read_only
 from uq_tracking.inputs.class_validation import TOLERANCES, scan_classes
 from uq_tracking.inputs.convert import AnyArray
 from uq_tracking.inputs.probabilities import ClassScores
-from uq_tracking.inputs.storage import ABOUT, read_npz, write_npz
+from uq_tracking.inputs.storage import ABOUT
+from uq_tracking.npz import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     from uq_tracking.inputs.classification import ClassPredictions
@@ -44,7 +45,7 @@ def write(path: Path, data: ClassPredictions) -> None:
         "by": data.by,
     }
     present = {name: array for name, array in arrays.items() if array is not None}
-    write_npz(path, {**present, ABOUT: np.asarray(json.dumps(about))})
+    write_arrays(path, {**present, ABOUT: np.asarray(json.dumps(about))})
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def read(path: Path) -> dict[str, Any]:
     FileFormatError
         The file is damaged, foreign or too new.
     """
-    arrays = read_npz(path)
+    arrays = read_arrays(path)
     if is_own(arrays) is False:
         raise FileFormatError(f"{path} was not written by ClassPredictions.save")
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
+from uq_tracking.npz import read_arrays, write_arrays
 
 FORMAT = "uq_tracking.predictions"
 VERSION = 1
@@ -30,18 +30,7 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
         name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None
     }
     about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
-    write_npz(path, {**entries, ABOUT: np.asarray(json.dumps(about))})
-
-
-def write_npz(path: Path, entries: Mapping[str, Any]) -> None:
-    """Write arrays, none of them of objects, into an npz file that appears whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(file, **entries)  # no array of objects, so nothing is pickled
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_arrays(path, {**entries, ABOUT: np.asarray(json.dumps(about))})
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -54,23 +43,12 @@ def read(path: Path) -> dict[str, Any]:
     FileFormatError
         The file is damaged, foreign or too new.
     """
-    arrays = read_npz(path)
+    arrays = read_arrays(path)
     about = _read_about(path, arrays)
     values: dict[str, Any] = {name: arrays.get(name) for name in (*REQUIRED, *OPTIONAL)}
     values.update({name: about.get(name) for name in SETTINGS})
     _check(path, values)
     return values
-
-
-def read_npz(path: Path) -> dict[str, AnyArray]:
-    """All arrays of an npz file, never unpickling anything."""
-    with path.open("rb") as file:  # errors of the operating system pass as they are
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                entries = {name: archive[name] for name in archive.files}
-        except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds for damaged bytes
-            raise FileFormatError(f"{path} cannot be read as an npz file of plain arrays: {error}") from error
-    return {name: entry for name, entry in entries.items() if isinstance(entry, np.ndarray)}
 
 
 def is_own(arrays: Mapping[str, AnyArray]) -> bool:

@@ -67,7 +67,7 @@ def require_variance(settings: Settings) -> None:
 
 
 def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
-    """The same where it has a density: Undefined for a table of shares, or beside a standard deviation of zero."""
+    """``family_behind`` where it has a density: not for a table of shares, nor with a standard deviation of 0."""
     family = family_behind(settings, suffix)
     if math.isnan(family.pdf_square_integral):
         raise Undefined(
@@ -110,14 +110,14 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
             plain = _or_zero(block.sums["z"] / block.count)
             centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
     distance = inner(block.count, np.abs(plain))
-    made = []
+    sums = []
     for family in families:
         density = family.pdf(plain)
         with np.errstate(invalid="ignore"):
-            sums = [inner(weight, density) for weight in (inverse, root)]
+            densities = [inner(weight, density) for weight in (inverse, root)]
         crps = family.crps(centre, density if centre is plain else None)
-        made.append([inner(std, crps), *sums, distance])
-    return made
+        sums.append([inner(std, crps), *densities, distance])
+    return sums
 
 
 def _or_zero(z: FloatArray) -> FloatArray:

@@ -135,9 +135,9 @@ def _read(source: Path) -> Columns:
 
 
 def _read_npz(source: Path) -> Columns:
-    from uq_tracking.inputs.storage import read_npz
+    from uq_tracking.npz import read_arrays
 
-    arrays = read_npz(source)
+    arrays = read_arrays(source)
 
     def write(target: Path, new: Mapping[str, Array]) -> None:
         with target.open("wb") as file:

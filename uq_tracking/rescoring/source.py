@@ -108,7 +108,7 @@ def _needs(key: str, old: Report | None) -> bool:
 
 
 def _from_statistics(run: LoggedRun, request: Request, old: Report | None) -> Source:
-    statistics = run.statistics()
+    statistics = run.statistics(old)
     if old is not None and dict(statistics.counts) != dict(old.counts):
         raise FileFormatError(
             f"{STATISTICS_FILE} counts {statistics.n} samples and {REPORT_FILE} {old.counts.get('n')}: "

@@ -16,6 +16,7 @@ from uq_tracking.report import Report
 from uq_tracking.rescoring.carry_over import carried_over, same_curve
 from uq_tracking.rescoring.common import CommonPredictor
 from uq_tracking.rescoring.foreign import foreign_source
+from uq_tracking.rescoring.integrity import check_scores
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.scoring import recalibrated_anew, recalibrated_as_before, scored
 from uq_tracking.rescoring.source import NothingStoredError, Source, read_source, stored_report
@@ -64,6 +65,9 @@ class Work:
         logged = stored_report(run)
         shown = logged if request.prefix is None else stored_report(written)
         source = self._source(run, logged)
+        if logged is not None and self.common is None and request.predictions is None and not self.force:
+            before = Settings.from_dict(logged.settings)
+            check_scores(logged, lambda: scored(source, before, request, logged), source.name)
         report = new_report(run, source, request, logged, is_other=self.common is not None)
         if not self.dry_run:
             content = self._content(written, report, shown, source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.regression import REGRESSION
@@ -18,25 +20,8 @@ from uq_tracking.statistics.statistics import Statistics
 
 LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
-
-def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write named arrays into one compressed npz."""
-    with path.open("wb") as file:  # a file object, or numpy would append .npz to the name
-        np.savez_compressed(file, allow_pickle=False, **dict(arrays))
-
-
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read every array of an npz; FileFormatError for a damaged, pickled or foreign file."""
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        with (
-            path.open("rb") as file,
-            np.load(file, allow_pickle=False) as archive,
-        ):  # numpy leaves damaged ones open
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path.name} is not a readable npz file ({error})") from error
+BINDING = "binding"
+"""Entry that says which data the statistics are of, and what they were when they were written."""
 
 
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
@@ -47,11 +32,70 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
     return Statistics.from_arrays(LAYOUTS[task], arrays)
 
 
-def write_statistics(path: str | Path, statistics: Statistics) -> None:
-    """Store statistics in the form that stays a few megabytes at any size."""
-    write_arrays(Path(path), statistics.stored().to_arrays())
+def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:
+    """Store statistics in the form that stays a few megabytes at any size.
+
+    Parameters
+    ----------
+    path, statistics
+        Where, and what.
+    data
+        Digest of the data behind them, as the report beside them states it: the two belong together.
+    """
+    arrays = statistics.stored().to_arrays()
+    binding = {"data": data, "content": content_digest(arrays)}
+    write_arrays(Path(path), {**arrays, BINDING: np.asarray(json.dumps(binding))}, compressed=True)
 
 
-def read_statistics(path: str | Path) -> Statistics:
-    """Read what ``write_statistics`` wrote; FileFormatError says what is wrong with the file."""
-    return statistics_from_arrays(read_arrays(Path(path)))
+def read_statistics(path: str | Path, *, data: str | None = None) -> Statistics:
+    """Read what ``write_statistics`` wrote.
+
+    Parameters
+    ----------
+    path
+        The file.
+    data
+        Digest of the data that they have to be of.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    FileFormatError
+        It is damaged, has been changed since it was written, or is of other data.
+    """
+    arrays = read_arrays(Path(path))
+    binding = _binding(arrays.pop(BINDING, None))
+    if binding is not None:
+        if binding.get("content") != content_digest(arrays):
+            raise FileFormatError(
+                "the statistics have been changed since they were written; log the run again"
+            )
+        if data is not None and binding.get("data") not in (None, data):
+            raise FileFormatError(
+                f"the statistics are of other predictions (digest {binding['data']}) than the report ({data}); "
+                "log the run again"
+            )
+    return statistics_from_arrays(arrays)
+
+
+def content_digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Digest of arrays, with their names, shapes and types."""
+    sha = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        sha.update(repr((name, values.shape, values.dtype.str)).encode())
+        sha.update(values.tobytes())
+    return sha.hexdigest()
+
+
+def _binding(entry: npt.NDArray[Any] | None) -> dict[str, Any] | None:
+    if entry is None:  # written by an earlier version
+        return None
+    try:
+        found = json.loads(str(entry))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"the entry {BINDING!r} is damaged: {error}") from error
+    if not isinstance(found, dict):
+        raise FileFormatError(f"the entry {BINDING!r} is damaged: it is no object")
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
-from uq_tracking.statistics.store import read_arrays, write_arrays
+from uq_tracking.npz import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -119,7 +119,7 @@ class Streaming(ABC):
             raise FileNotFoundError(f"there is no folder {path.parent}; create it before saving {path.name}")
         part = path.with_name(f".{path.name}.part")
         try:
-            write_arrays(part, self._packed())
+            write_arrays(part, self._packed(), compressed=True)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

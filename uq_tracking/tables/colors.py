@@ -14,7 +14,7 @@ def rank_color(cell: Cell) -> str | None:
     """The colour of a cell as ``#rrggbb``; None where nothing is ranked."""
     if cell.place is None:
         return None
-    if cell.worst:
+    if cell.mark == "worst":
         return GREY
     mixed = [a + (b - a) * cell.place for a, b in zip(BEST, WORST, strict=True)]
     if cell.mark == "tied":

@@ -84,7 +84,7 @@ def _markdown_name(row: Row) -> str:
 def _markdown_cell(cell: Cell) -> str:
     if not cell.ranked:
         return markdown_escaped(cell.text) if cell.words else cell.text
-    text = f"**{cell.text}**" if cell.best else f"*{cell.text}*" if cell.worst else cell.text
+    text = f"**{cell.text}**" if cell.best else f"*{cell.text}*" if cell.mark == "worst" else cell.text
     return f"{text} ({cell.rank}){markdown_escaped(cell.sign)}"
 
 
@@ -120,11 +120,11 @@ def _latex_cell(cell: Cell) -> str:
     text = latex_escaped(cell.text) if cell.words else _math(cell.text)
     if cell.best:
         text = rf"\textbf{{{text}}}"
-    elif cell.worst:
+    elif cell.mark == "worst":
         text = rf"\textcolor{{gray}}{{{text}}}"
     if cell.mark == "tied":
         text += r"$^{=}$"
-    if cell.place is None or cell.worst:
+    if cell.place is None or cell.mark == "worst":
         return text
     return rf"\cellcolor{{red!{round(45 * cell.place)}!yellow!35}}{text}"
 

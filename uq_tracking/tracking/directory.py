@@ -30,6 +30,7 @@ from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.journal import Journal, now
+from uq_tracking.tracking.redaction import printable
 
 if TYPE_CHECKING:
     from uq_tracking.curves import Curve
@@ -55,15 +56,15 @@ class DirectoryRun(Run):
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Append the numbers that are new or differ from those logged at this step; see `Run`."""
         self._check_exists()
-        known = self._journal.scalars()
-        new = {name: value for name, value in finite(scalars).items() if known.get((step, name)) != value}
+        known = self._journal.known(step)
+        new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
         if new:
             self._journal.append(step=step, scalars=new)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Append the tags that are new or differ; see `Run`."""
         self._check_exists()
-        known = _read_head(self.path)["tags"] | self._journal.tags()
+        known = _read_head(self.path)["tags"] | self._journal.known_tags()
         new = {name: str(value) for name, value in tags.items() if known.get(name) != str(value)}
         if new:
             self._journal.append(tags=new)
@@ -117,13 +118,14 @@ class DirectoryStore(RunStore):
     def files(self, run_id: str) -> list[str]:
         """List the stored files, without the two that the backend keeps itself; see `RunStore`."""
         folder = self._folder(run_id)
-        names = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        paths = (path for path in folder.rglob("*") if path.is_file() and _is_inside(path, folder))
+        names = (path.relative_to(folder).as_posix() for path in paths)
         return sorted(name for name in names if name not in _RESERVED and not _is_part(name))
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Copy one stored file; see `RunStore`."""
         source = _stored_path(self._folder(run_id), name)
-        if not source.is_file():
+        if not source.is_file() or not _is_inside(source, self._folder(run_id)):
             raise FileNotFoundError(f"run {run_id} in {self.path} has no file {name!r}")
         target = folder.joinpath(*name_parts(name))
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -173,7 +175,7 @@ class DirectoryStore(RunStore):
             try:
                 heads[path.parent] = _read_head(path.parent)
             except BackendError as error:  # one damaged run hides none of the others
-                warnings.warn(f"run left out: {error}", TrackingWarning, stacklevel=3)
+                warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=3)
         return heads
 
 
@@ -224,6 +226,14 @@ def _stored_path(folder: Path, name: str) -> Path:
     return folder.joinpath(*name_parts(name))
 
 
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether a file lies in the folder itself, not behind a link that leads out of it."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a circle of links
+        return False
+
+
 def _part_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
 
@@ -249,9 +259,9 @@ def _read_head(folder: Path) -> dict[str, Any]:
             **head,
             "name": str(head["name"]),
             "created": str(head["created"]),
-            "tags": dict(head["tags"]),
+            "tags": {str(key): str(value) for key, value in dict(head["tags"]).items()},
         }
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BackendError(f"{path} does not describe a run ({error!r}); restore or remove it") from error
 
 

@@ -10,11 +10,15 @@ from typing import Any
 
 from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
 from uq_tracking.report import Report
+from uq_tracking.tracking.clock import calling
+from uq_tracking.tracking.deadline import DEADLINE, Budget
 from uq_tracking.tracking.fallback import fallback_target
+from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.publish import Content, publish
 from uq_tracking.tracking.ranks import is_rank_zero, tell_once
+from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Target
-from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.run_writer import RunWriter, Safety
 
 _log = logging.getLogger("uq_tracking")
 
@@ -36,6 +40,7 @@ def send(
     *,
     strict: bool,
     every_rank: bool = False,
+    deadline: float = DEADLINE,
 ) -> Report:
     """Write the content to every target, or to a folder if there is none; returns the report.
 
@@ -44,29 +49,46 @@ def send(
     Warns
     -----
     TrackingWarning
-        Something was not taken, at the line of the verb's caller (the verb calls the function that calls this one).
+        A tracker has just failed, at the line of the verb's caller (the verb calls the function that calls this one).
+        Calls that come while it is known to be sick are kept without a further warning.
 
     Raises
     ------
     BackendError
-        The same with ``strict``.
+        With ``strict``, whenever something was not taken.
     """
     if not targets and not (every_rank or is_rank_zero()):
         tell_once()
         return content.report
+    problems: list[str] = []
     if not targets:
-        targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
-    writers = [RunWriter(target) for target in targets]
-    problems = publish(content, writers)
-    failed = [problem for writer in writers if (problem := writer.problem())]
-    if failed:
-        failed.append(_rescue(content))
-    if problems + failed:
-        message = " ".join(problems + failed)
+        try:
+            targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
+        except BackendError as error:
+            problems.append(redact(f"The report is not kept anywhere: {error}."))
+    writers = _writers(content, targets, deadline)
+    with calling():
+        problems += publish(content, writers)
+    known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
+    problems += [told for writer in writers if (told := writer.problem()) and told not in known]
+    problems += [told for told in known if told and strict]
+    if problems:
+        message = " ".join(problems)
         if strict:
             raise BackendError(message) from next((item.error for item in writers if item.error), None)
         warnings.warn(message, TrackingWarning, stacklevel=4)
     return content.report
+
+
+def _writers(content: Content, targets: Sequence[Target], deadline: float) -> list[RunWriter]:
+    budget = Budget(deadline, len(targets))
+    splits = [each.split for each in (content, *content.also)]
+    return [
+        RunWriter(
+            target, Safety(budget, health_of(target.backend, target.place, deadline), content.step, splits)
+        )
+        for target in targets
+    ]
 
 
 def _fallback(content: Content, *, notice: bool = True) -> Target:
@@ -75,13 +97,3 @@ def _fallback(content: Content, *, notice: bool = True) -> Target:
     if notice and is_new:
         _log.warning("no tracker has an active run: logging to %s", target.label)
     return target
-
-
-def _rescue(content: Content) -> str:
-    """Keep everything in a folder, and say where."""
-    writer = RunWriter(_fallback(content, notice=False))
-    publish(content, [writer])
-    problem = writer.problem()
-    if problem is not None:
-        return f"A copy could not be kept either: {problem}"
-    return f"Everything is kept in {writer.target.label}; with the tracker back, pass the report to uq.log again."

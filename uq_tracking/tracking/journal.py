@@ -8,15 +8,47 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import warnings
+from array import array
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from uq_tracking.errors import BackendError, TrackingWarning
 
 Step = int | None
+
+
+class Line(NamedTuple):
+    """What one line holds."""
+
+    step: Step
+    scalars: Mapping[str, float]
+    tags: Mapping[str, str]
+
+
+def parsed(text: str) -> Line | None:
+    """One line of a journal; None when it is damaged.
+
+    >>> parsed('{"step": 3, "scalars": {"uq/nll": 1.5}}')
+    Line(step=3, scalars={'uq/nll': 1.5}, tags={})
+    >>> parsed('{"step": 3, "scal')
+    """
+    try:
+        line = json.loads(text)
+        step, scalars, tags = line.get("step"), line.get("scalars", {}), line.get("tags", {})
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
+            return None
+        return Line(
+            step,
+            {str(name): float(value) for name, value in scalars.items()},
+            {str(name): str(value) for name, value in tags.items()},
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        return None
 
 
 class Journal:
@@ -51,33 +83,37 @@ class Journal:
         """Last value of every scalar at every step; the step None holds the final ones."""
         found: dict[tuple[Step, str], float] = {}
         for line in self._lines():
-            found.update({(line.get("step"), name): value for name, value in line.get("scalars", {}).items()})
+            found.update({(line.step, name): value for name, value in line.scalars.items()})
         return found
 
     def tags(self) -> dict[str, str]:
         """Last value of every tag."""
         found: dict[str, str] = {}
         for line in self._lines():
-            found.update(line.get("tags", {}))
+            found.update(line.tags)
         return found
 
-    def _lines(self) -> list[Mapping[str, Any]]:
+    def known(self, step: Step) -> dict[str, float]:
+        """Last value of every scalar at one step; reads only what has been added since the last look."""
+        return _index(os.fspath(self.path)).at(step)
+
+    def known_tags(self) -> dict[str, str]:
+        """Last value of every tag; reads only what has been added since the last look."""
+        return _index(os.fspath(self.path)).known_tags()
+
+    def _lines(self) -> list[Line]:
         if not self.path.is_file():
             return []
         text = self.path.read_text(encoding="utf-8", errors="replace")
-        numbered = enumerate(text.split("\n"), start=1)
-        return [line for number, content in numbered if content and (line := self._parse(number, content))]
-
-    def _parse(self, number: int, text: str) -> Mapping[str, Any] | None:
-        try:
-            line = json.loads(text)
-        except ValueError:
-            line = None
-        if isinstance(line, dict):
-            return line
-        message = f"{self.path}, line {number} is cut and was left out; log that call again"
-        warnings.warn(message, TrackingWarning, stacklevel=2)
-        return None
+        lines = []
+        for number, content in enumerate(text.split("\n"), start=1):
+            line = parsed(content) if content else None
+            if line is not None:
+                lines.append(line)
+            elif content:
+                message = f"{self.path}, line {number} is damaged and was left out; log that call again"
+                warnings.warn(message, TrackingWarning, stacklevel=2)
+        return lines
 
     def _ends_a_line(self) -> bool:
         """Whether a new line can follow: the file is new, empty or whole, not cut by a killed writer."""
@@ -94,3 +130,76 @@ class Journal:
 def now() -> str:
     """Return the time in UTC, to the millisecond."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+class _Index:
+    """What a growing file has said so far: every byte is read once, so that a call costs the same at any length."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._forget()
+
+    def at(self, step: Step) -> dict[str, float]:
+        with self._lock:
+            self._read()
+            parts = self._values.get(step, {})
+            return {
+                name: value
+                for names, values in parts.items()
+                for name, value in zip(names, values, strict=True)
+            }
+
+    def known_tags(self) -> dict[str, str]:
+        with self._lock:
+            self._read()
+            return dict(self._tags)
+
+    def _forget(self) -> None:
+        self._file: tuple[int, int] | None = None
+        self._offset = 0
+        self._values: dict[Step, dict[tuple[str, ...], array[float]]] = {}
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._tags: dict[str, str] = {}
+
+    def _read(self) -> None:
+        """Read the lines that were added; everything again when the file is another one."""
+        try:
+            with open(self._path, "rb") as file:
+                found = os.fstat(file.fileno())
+                if (found.st_dev, found.st_ino) != self._file or found.st_size < self._offset:
+                    self._forget()
+                    self._file = (found.st_dev, found.st_ino)
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            self._forget()
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for text in whole.decode("utf-8", "replace").split("\n"):
+            if text and (line := parsed(text)) is not None:
+                self._add(line)
+
+    def _add(self, line: Line) -> None:
+        self._tags.update(line.tags)
+        if not line.scalars:
+            return
+        names = self._names.setdefault(tuple(line.scalars), tuple(line.scalars))
+        parts = self._values.setdefault(line.step, {})
+        if names in parts or not parts:  # nearly always: a step's scalars come together
+            parts[names] = array("d", line.scalars.values())
+            return
+        for old, values in list(parts.items()):  # a value that is written anew stands in one part only
+            left = {name: value for name, value in zip(old, values, strict=True) if name not in line.scalars}
+            del parts[old]
+            if left:
+                key = self._names.setdefault(tuple(left), tuple(left))
+                parts[key] = array("d", left.values())
+        parts[names] = array("d", line.scalars.values())
+
+
+@lru_cache(maxsize=16)
+def _index(path: str) -> _Index:
+    """One index per file: calls that open the run anew each time read on where the last one stopped."""
+    return _Index(path)

@@ -16,6 +16,7 @@ from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 from uq_tracking.tracking.cases import Maps, choose_cases
+from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import checked_step, send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
@@ -51,6 +52,7 @@ def log(
     tags: Mapping[str, str] | None = None,
     strict: bool = False,
     every_rank: bool = False,
+    deadline: float | None = None,
     **options: Any,
 ) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -60,9 +62,10 @@ def log(
     changes nothing.
 
     **In a job that costs thousands**: arrays or options that cannot be scored raise, before any tracker is
-    asked. From then on no tracker can stop the job: what a tracker did not take becomes one `TrackingWarning`
-    that names the tracker, what was lost and why; the other trackers still get it, and a copy of everything is
-    kept in ``./uq_runs``.
+    asked. From then on no tracker can stop the job, or hold it up for longer than the deadline. What a tracker did
+    not take becomes one `TrackingWarning` that names the tracker and why; the other trackers still get it, and the
+    call is kept in ``./uq_runs/spool``. Until the tracker answers again, further calls are kept there at once; then
+    all are sent in the background, in order, into the same run. `sync` sends what is left.
 
     **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs; a
     process of another rank, by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
@@ -106,6 +109,8 @@ def log(
         Raise instead of warning when a tracker fails, after everything was tried.
     every_rank : bool
         Log on every process of a distributed job as on rank zero, each for itself.
+    deadline : float, optional
+        Seconds that this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
     **options
         Options of `evaluate`: ``unit``, ``mask``, ``calibration``, ``alpha``, ``n_bins``, ``std_floor``,
         ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
@@ -148,7 +153,7 @@ def log(
             "keep_predictions": predictions,
         },
         split=split,
-        destination=(run, to, strict, every_rank),
+        destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )
 
 
@@ -169,6 +174,7 @@ def log_classification(
     tags: Mapping[str, str] | None = None,
     strict: bool = False,
     every_rank: bool = False,
+    deadline: float | None = None,
     **options: Any,
 ) -> Report | Reports:
     """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -181,7 +187,7 @@ def log_classification(
         True classes 0 ... C - 1; or predictions, a report or an accumulator, then without ``probs``.
     probs : array of the labels' shape and an axis of classes, or of the labels' shape
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
-    run, to, method, split, step, outputs, figures, tags, strict, every_rank
+    run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
         As for `log`.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
@@ -224,7 +230,7 @@ def log_classification(
             "keep_predictions": predictions,
         },
         split=split,
-        destination=(run, to, strict, every_rank),
+        destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )
 
 
@@ -238,10 +244,10 @@ def _log(
     maps: Maps,
     about: dict[str, Any],
     split: str | None,
-    destination: tuple[Any, Any, bool, bool],
+    destination: tuple[Any, Any, bool, bool, float],
 ) -> Report | Reports:
     """Score and send what a verb was given."""
-    run, to, strict, every_rank = destination
+    run, to, strict, every_rank, deadline = destination
     check_split(split)
     about["step"] = checked_step(about["step"])
     name, tags = about["method"] or "uq", about["tags"]
@@ -257,11 +263,25 @@ def _log(
             )
             for output, (part, own) in parts.items()
         ]
-        send(replace(content[0], also=content[1:]), targets, to, strict=strict, every_rank=every_rank)
+        send(
+            replace(content[0], also=content[1:]),
+            targets,
+            to,
+            strict=strict,
+            every_rank=every_rank,
+            deadline=deadline,
+        )
         return Reports({output: item.report for output, item in zip(parts, content, strict=True)})
     read = _reader(task, arrays, options, maps, images, about["keep_predictions"])
     targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
-    return send(replace(read(), split=split, **about), targets, to, strict=strict, every_rank=every_rank)
+    return send(
+        replace(read(), split=split, **about),
+        targets,
+        to,
+        strict=strict,
+        every_rank=every_rank,
+        deadline=deadline,
+    )
 
 
 def _reader(

@@ -202,7 +202,10 @@ def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Pa
     yield folder / REPORT_FILE, report.to_json
     statistics = report.statistics
     if statistics is not None:
-        yield folder / STATISTICS_FILE, lambda path: write_statistics(path, statistics)
+        yield (
+            folder / STATISTICS_FILE,
+            lambda path: write_statistics(path, statistics, data=report.provenance.get("digest")),
+        )
     if report.recalibration:
         text = json.dumps(report.recalibration, indent=1, allow_nan=False)
         yield folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")

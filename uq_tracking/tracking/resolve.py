@@ -155,7 +155,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
             run = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
             message = f"{backend.name}: cannot tell the active run: {error}; pass it with run="
-            warnings.warn(message, TrackingWarning, stacklevel=4)
+            warnings.warn(message, TrackingWarning, stacklevel=5)
             continue
         if run is not None:
             found.append(_opened(backend.name, run))

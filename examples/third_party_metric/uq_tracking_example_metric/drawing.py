@@ -16,6 +16,7 @@ def tails(report: Report) -> Figure:
         ax.fill_between(columns["claimed"], columns["low"], columns["high"], alpha=0.3, label="interval")
     ax.plot(columns["claimed"], columns["observed"], label="model")
     ax.plot(columns["claimed"], columns["claimed"], "k--", label="calibrated")
-    ax.set_title(f"Tails: ratio {report.scores['tail_ratio']:.2f}")
+    ratio = report.scores.get("tail_ratio")  # the report may have been asked for other scores only
+    ax.set_title("Tails" if ratio is None else f"Tails: ratio {ratio:.2f}")
     ax.legend()
     return figure

@@ -221,7 +221,7 @@
       if (value > high) high = value;
     }
     if (!(low <= high)) return [0, 1];
-    if (low === high) return [low - 0.5, high + 0.5];
+    if (low === high) return [low - (0.1 * Math.abs(low) || 0.5), high + (0.1 * Math.abs(low) || 0.5)];
     return [low, high];
   }
 
@@ -453,7 +453,7 @@
       let at = y(point.y) - 10;
       while (taken.some((other) => Math.abs(other.at - at) < 13 && Math.abs(other.middle - middle) < half + other.half + 4)) at -= 2;
       taken.push({ at, middle, half });
-      draw(svg, "text", { class: "row name", x: middle, y: at, "text-anchor": "middle" }, name);
+      draw(svg, "text", { class: `row name c${point.method % COLORS}`, x: middle, y: at, "text-anchor": "middle" }, name);
     }
   }
 
@@ -546,7 +546,7 @@
     if (metric.unit) title.append(element("span", { class: "sub" }, `[${metric.unit}]`));
     card.append(title);
     offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.verdict])]);
-    const rowHeight = 24, height = 30 + rowHeight * items.length, left = 150;
+    const rowHeight = 24, inner = 30 + rowHeight * items.length, height = inner + 16, left = 150;
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `differences in ${key}` });
     const ends = items.flatMap((item) => [item.value, ...(item.interval || [])]);
     const [low, high] = extent([0, ...ends]);
@@ -554,10 +554,11 @@
     const x = scale([low - pad, high + pad], left, WIDTH - 14);
     const marks = ticks(...x.domain, 4);
     for (const value of marks) {
-      draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: 4, y2: height - 22 });
-      draw(svg, "text", { x: x(value), y: height - 7, "text-anchor": "middle" }, tickText(value, marks[1] - marks[0] || 1));
+      draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: 4, y2: inner - 22 });
+      draw(svg, "text", { x: x(value), y: inner - 7, "text-anchor": "middle" }, tickText(value, marks[1] - marks[0] || 1));
     }
-    draw(svg, "line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: height - 22 });
+    draw(svg, "line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: inner - 22 });
+    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${short(data.baseline)}${metric.unit ? ` [${metric.unit}]` : ""}`);
     items.forEach((item, k) => forestRow(svg, item, x, 16 + rowHeight * k, left));
     return card;
   }

@@ -1,0 +1,197 @@
+"""Entries of the spool: atomic, unique, self-contained, refused when damaged, found where they were written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.errors import BackendError, FileFormatError
+from uq_tracking.testing import sample_curve, sample_figure
+from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.redaction import printable, redact
+from uq_tracking.tracking.replay import replay
+from uq_tracking.tracking.spool import ENTRY, Origin, entries, keep, read_entry
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+
+
+def origin(**changes):
+    return Origin(**{"tracker": "dir", "place": "/x", "uri": "dir:/x/run", "step": 3, **changes})
+
+
+def groups(tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    return [
+        [
+            ("tags", lambda run: run.set_tags({"uq.method": "m", "note": "lone \ud800"})),
+            ("scores", lambda run: run.log_scalars({"uq/nll": 1 / 3, "uq/nan": float("nan")}, step=3)),
+            ("curve", lambda run: run.log_curve("uq_curve/sample", sample_curve((0.0, 0.5, 1.0)))),
+        ],
+        [("file", lambda run: run.log_file(tmp_path / "file", "uq/x.bin"))],
+        [("figure", lambda run: run.log_figure("uq_calibration", sample_figure(0.2)))],
+        [("map", lambda run: run.log_map("uq_map/1", sample_figure(0.7)))],
+    ]
+
+
+@pytest.fixture
+def entry(in_folder, tmp_path):
+    return keep(origin(), groups(tmp_path))
+
+
+def test_what_was_kept_is_written_as_the_call_would_have(entry, tmp_path):
+    stored = {}
+    for name, write in {
+        "direct": lambda run: [action(run) for group in groups(tmp_path) for _, action in group],
+        "late": lambda run: replay(read_entry(entry), run),
+    }.items():
+        run = DirectoryStore(tmp_path / name).create("a")
+        write(run)
+        files = {
+            p.relative_to(run.path).as_posix(): p.read_bytes() for p in run.path.rglob("*") if p.is_file()
+        }
+        del files["run.json"], files["log.jsonl"]
+        (listed,) = DirectoryStore(tmp_path / name).runs()
+        stored[name] = files, listed.scalars, listed.tags
+    assert stored["late"] == stored["direct"]
+    assert {"uq/x.bin", "uq_calibration.png", "uq_map_1.png"} <= stored["late"][0].keys()
+
+
+def test_entries_stand_in_the_order_of_the_calls(in_folder):
+    paths = [keep(origin(step=step), []) for step in (5, 1, 3)]
+    assert list(entries()) == list(entries(in_folder / "uq_runs")) == paths
+    assert [read_entry(path).origin.step for path in paths] == [5, 1, 3]
+    assert not list((in_folder / "uq_runs" / "spool").glob("*.part"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "swapped", "link", "too new"])
+def test_a_damaged_entry_is_refused_by_name(entry, tmp_path, damage):
+    content = bytearray(entry.read_bytes())
+    if damage == "cut":
+        entry.write_bytes(content[: len(content) // 2])
+    elif damage == "flipped":
+        place = content.index(b'"uq/nll"') + 2
+        content[place] ^= 1
+        entry.write_bytes(content)
+    elif damage == "empty":
+        entry.write_bytes(b"")
+    elif damage == "link":
+        entry.rename(tmp_path / "elsewhere")
+        entry.symlink_to(tmp_path / "elsewhere")
+    else:
+        with zipfile.ZipFile(entry) as archive:
+            about = json.loads(archive.read(ENTRY))
+        change = {"foreign": {"format": "x"}, "swapped": {"groups": []}, "too new": {"version": 99}}[damage]
+        with zipfile.ZipFile(entry, "w") as archive:
+            archive.writestr(ENTRY, json.dumps(about | change))
+    with pytest.raises(FileFormatError, match=entry.name):
+        read_entry(entry)
+
+
+def test_a_bomb_is_not_unpacked(entry):
+    with zipfile.ZipFile(entry, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(ENTRY, "w") as member:
+        for _ in range(300):
+            member.write(b" " * 2**20)
+    with pytest.raises(FileFormatError, match="more than"):
+        read_entry(entry)
+
+
+def test_the_next_place_serves_when_one_does_not(in_folder, tmp_path, monkeypatch):
+    (in_folder / "uq_runs").write_text("in the way")
+    assert tmp_path / "state" in keep(origin(), []).parents
+    (tmp_path / "state").rename(tmp_path / "old")
+    (tmp_path / "state").write_text("in the way")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    assert temporary in keep(origin(), []).parents
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "state"))
+    with pytest.raises(BackendError, match="no folder takes it"):
+        keep(origin(), [])
+
+
+def test_threads_without_a_tracker_keep_a_report_each(in_folder):
+    def work(number):
+        uq.log([1.0 * number, 2.0, 3.0], MEAN[:3], STD[:3], method="m", figures=False, maps=False)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    runs = list(DirectoryStore(in_folder / "uq_runs").runs())
+    assert len(runs) == 8
+    assert len({run.scalars["uq/mae"] for run in runs}) == 8
+
+
+FORKED = """
+import os, warnings, uq_tracking as uq
+warnings.simplefilter("ignore")
+def log(k): uq.log([1.0 * k, 2.0, 3.0], [1.0, 2.5, 3.0], [1.0, 1.0, 1.0], method="m", figures=False, maps=False)
+log(100)
+children = []
+for k in range(8):
+    child = os.fork()
+    if child == 0:
+        for step in range(3):
+            uq.log([1.0 * k, 2.0, 3.0 + step], [1.0, 2.5, 3.0], [1.0, 1.0, 1.0], method="m", step=step)
+        log(k + 2)
+        os._exit(0)
+    children.append(child)
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_forked_workers_keep_a_report_each(in_folder):
+    subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120, capture_output=True)
+    store = DirectoryStore(in_folder / "uq_runs")
+    runs = list(store.runs())
+    assert len(runs) == 9
+    assert len({run.scalars["uq/mae"] for run in runs}) == 9
+    assert sorted(len({step for step, _ in store.series(run)}) for run in runs) == [1] + [4] * 8
+
+
+def test_a_deleted_working_directory_stops_nothing(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    Path(gone).rmdir()
+    report = uq.log(TRUTH, MEAN, STD, figures=False)
+    (run,) = DirectoryStore(tmp_path / "state" / "uq_tracking" / "uq_runs").runs()
+    assert run.scalars["uq/mae"] == report.scores["mae"]
+
+
+def test_a_missing_temporary_directory_stops_nothing(in_folder, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(in_folder / "missing"))
+    report = uq.log(TRUTH, MEAN, STD, method="m")
+    store = DirectoryStore(in_folder / "uq_runs")
+    (run,) = store.runs()
+    assert run.scalars["uq/mae"] == report.scores["mae"]
+    assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= set(store.files(run.run_id))
+
+
+@pytest.mark.parametrize(
+    ("text", "safe"),
+    [
+        ("https://me:p@ss/wo@rd@host/x failed", "https://***@host/x failed"),
+        ("s3://b?X-Amz-Signature=ab12&x=1", "s3://b?X-Amz-Signature=***&x=1"),
+        ("abfs://c?sv=1&sig=a%2Fb%3D", "abfs://c?sv=1&sig=***"),
+        ("gs://b?access_key=k secret_access_key=s", "gs://b?access_key=*** secret_access_key=***"),
+        ("Authorization: Bearer abcdefgh12345", "Authorization: ***"),
+        ("https://host:8080/path stays", "https://host:8080/path stays"),
+    ],
+)
+def test_credentials_are_hidden(text, safe):
+    assert redact(text) == safe
+
+
+def test_what_a_terminal_obeys_is_shown_as_text():
+    assert printable("a\x1b[31mb\ud800\nc\x9b") == "a\\x1b[31mb\\ud800\nc\\x9b"
