@@ -19,7 +19,7 @@ from scipy import integrate, stats
 from sklearn import metrics as sk
 
 import uq_tracking as uq
-from uq_tracking.metrics.registry import registry
+from uq_tracking import plugins
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import itertools
@@ -195,7 +195,7 @@ def difference(ours: float, theirs: float) -> float:
 
 def _scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
     """Every score, those of the Gaussian prior beside another family too."""
-    priors = [key for key in registry("regression") if key.endswith("_gaussian")]
+    priors = [key for key in plugins.metrics("regression") if key.endswith("_gaussian")]
     beside = uq.evaluate(y, mu, s, family="laplace", metrics=priors).scores
     return {**uq.evaluate(y, mu, s).scores, **beside}
 
@@ -205,7 +205,7 @@ def regression_rows() -> list[tuple[str, str, float]]:
     worst: dict[tuple[str, str], float] = {}
     for y, mu, s in datasets().values():
         scores, first = _scores(y, mu, s), _scores(y[:60], mu[:60], s[:60])
-        for key in registry("regression"):
+        for key in plugins.metrics("regression"):
             if key not in scores:
                 continue
             found = [(peer, f(y, mu, s), scores[key]) for peer, f in PEERS.get(key, {}).items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -168,3 +169,38 @@ def run_code(code):
     names = {}
     exec(compile(code, "docs/curves.md", "exec", dont_inherit=True), names)
     return names
+
+
+@pytest.fixture
+def pinned(monkeypatch):
+    """Pin the plugins of other distributions for the length of a test."""
+
+    def pin(names):
+        monkeypatch.setenv(plugins.PIN_VARIABLE, names)
+        plugins.reload()
+
+    yield pin
+    monkeypatch.undo()
+    plugins.reload()
+
+
+def test_the_environment_pins_the_plugins_of_other_distributions(pinned):
+    pinned("mlflow, tensorboard")
+    assert set(plugins.backends()) == {"dir", "mlflow", "tensorboard"}
+    pinned("")
+    assert set(plugins.backends()) == {"dir"}
+    assert "rmse" in plugins.metrics()
+
+
+def test_a_pinned_plugin_that_is_not_installed_is_refused(pinned):
+    pinned("mlflow,comet")
+    with pytest.raises(PluginError, match=r"names comet, but the installed plugins are .*mlflow"):
+        plugins.backends()
+
+
+def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeypatch):
+    broken = EntryPoint("broken", "no_such_module_here", plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [broken])
+    pinned("broken")
+    with pytest.warns(TrackingWarning, match="plugin 'broken' is skipped: ModuleNotFoundError"):
+        assert set(plugins.backends()) == {"dir"}

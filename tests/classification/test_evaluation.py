@@ -133,7 +133,7 @@ def test_float32_scores_as_its_float64_copy(many, method):
 def test_sums_go_on_where_float32_bins_stop():
     """A float32 count stops at 2**24; torchmetrics then finds this overconfident classifier perfectly calibrated."""
     n = 3 << 23
-    labels = np.ones(n, dtype=np.int64)
+    labels = np.ones(n, dtype=np.int8)
     labels[::4] = 0
     probs = np.full(n, 0.9375, dtype=np.float32)  # of class 1, which is right three times of four
     peer = binary_calibration_error(torch.from_numpy(probs), torch.from_numpy(labels), n_bins=10)

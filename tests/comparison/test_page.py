@@ -108,10 +108,10 @@ def test_the_same_comparison_gives_the_same_page(folder, page):
 
 
 def test_every_metric_is_explained(page):
-    from uq_tracking.metrics.registry import registry
+    from uq_tracking import plugins
 
     identifiers = {attributes.get("id") for attributes in Elements(page).all("dt")}
-    usual = [key for key, metric in registry().items() if metric.default and not metric.needs]
+    usual = [key for key, metric in plugins.metrics().items() if metric.default and not metric.needs]
     assert {f"metric-{key}" for key in usual} <= identifiers
 
 

@@ -40,6 +40,13 @@ def logged(tmp_path_factory):
     return folder, *demo(folder)
 
 
+@pytest.fixture(scope="module")
+def in_folders(tmp_path_factory):
+    """Two methods in folders, with all that reached the terminal."""
+    folder = tmp_path_factory.mktemp("folders")
+    return folder, *demo(folder, backend="dir", methods=TWO)
+
+
 @pytest.fixture
 def runs(logged):
     client = mlflow.MlflowClient(f"sqlite:///{logged[0] / 'mlflow.db'}")
@@ -136,21 +143,20 @@ def test_a_second_demo_in_the_same_folder_adds_its_runs_and_the_process_is_left_
     assert len(client.search_runs([experiment.experiment_id])) == 2
 
 
-def test_folders_hold_the_same_numbers_as_mlflow(tmp_path, logged):
-    reports, text = demo(tmp_path, backend="dir", methods=TWO)
-    store, _ = open_store(f"dir:{tmp_path / 'uq_runs'}")
+def test_folders_hold_the_same_numbers_as_mlflow(in_folders, logged):
+    folder, reports, text = in_folders
+    store, _ = open_store(f"dir:{folder / 'uq_runs'}")
     stored = {run.tags["uq.method"]: run for run in store.runs()}
     assert list(stored) == list(TWO)
     for name in TWO:
         assert reports[name].scores == logged[1][name].scores
         again = score(reports[name].statistics, Settings(alpha=ALPHA)).scores
         assert stored[name].scalars["uq/n_merci"] == pytest.approx(again["n_merci"], rel=1e-12)
-    assert str(tmp_path / "uq_runs") in text
+    assert str(folder / "uq_runs") in text
 
 
-def test_stored_predictions_are_those_of_the_method(tmp_path):
-    demo(tmp_path, backend="dir", methods=["multi-epochs"])
-    (path,) = tmp_path.glob("uq_runs/*/uq/predictions.npz")
+def test_stored_predictions_are_those_of_the_method(in_folders):
+    (path,) = in_folders[0].glob("uq_runs/*multi-epochs*/uq/predictions.npz")
     terrain = load_terrain(fast=True)
     with np.load(path) as stored:
         assert terrain.shape in {array.shape for array in stored.values()}
@@ -174,11 +180,9 @@ def test_wandb_runs_are_offline_and_all_in_the_folder(tmp_path, monkeypatch):
     assert "WANDB_DATA_DIR" not in os.environ
 
 
-def test_same_seed_same_scores_other_seed_other_scores(tmp_path):
-    options = {"backend": "dir", "methods": ["multi-epochs"]}
-    first, second, other = (
-        demo(tmp_path, seed=seed, **options)[0]["multi-epochs"].scores for seed in (5, 5, 6)
-    )
+def test_same_seed_same_scores_other_seed_other_scores(tmp_path, logged, in_folders):
+    first, second = (reports["multi-epochs"].scores for _, reports, _ in (logged, in_folders))
+    other = demo(tmp_path, seed=6, backend="dir", methods=["multi-epochs"])[0]["multi-epochs"].scores
     assert first == second
     assert first["rmse"] != other["rmse"]
 

@@ -28,22 +28,28 @@ def run_script(text, folder):
     return done.stdout
 
 
-def test_the_python_blocks_run_in_order(tmp_path):
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The folder in which the Python blocks ran one after the other, and what they printed."""
+    folder = tmp_path_factory.mktemp("readme")
     check = """
 assert not summary.failed, summary
 assert len(summary.done) == 2, summary
 """
-    printed = run_script("\n".join(blocks("python")) + check, tmp_path)
+    return folder, run_script("\n".join(blocks("python")) + check, folder)
+
+
+def test_the_python_blocks_run_in_order(ran):
+    folder, printed = ran
     assert "mc-dropout" in printed
     assert "recalibrated" in printed
-    assert (tmp_path / "mlflow.db").exists()
+    assert (folder / "mlflow.db").exists()
 
 
-def test_the_first_block_prints_what_it_says(tmp_path):
-    first = blocks("python")[0]
-    promised = re.search(r"# (0\.\d+):", first)
+def test_the_first_block_prints_what_it_says(ran):
+    promised = re.search(r"# (0\.\d+):", blocks("python")[0])
     assert promised is not None
-    assert float(run_script(first, tmp_path).split()[-1]) == pytest.approx(float(promised[1]), abs=0.005)
+    assert float(ran[1].splitlines()[0]) == pytest.approx(float(promised[1]), abs=0.005)
 
 
 def test_the_shell_blocks_name_targets_and_extras_that_exist():

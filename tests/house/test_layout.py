@@ -43,9 +43,9 @@ def test_a_file_imports_only_from_above(module):
     assert {other for other in GRAPH[module] if LEVEL[room_of(other)] > LEVEL[room]} == set()
 
 
-def test_what_scores_and_logs_finds_figures_in_the_table_of_plugins():
+def test_what_scores_and_logs_finds_figures_through_plugins():
     importers = {room_of(module) for module, found in GRAPH.items() if "figures" in map(room_of, found)}
-    assert importers <= {"figures", "comparison", "rescoring", "testing", "demo"}
+    assert importers <= {"figures", "comparison", "rescoring"}
 
 
 def test_figures_import_nothing_that_computes():

@@ -19,9 +19,9 @@ def ensemble(n=200, members=6):
 
 
 def sample_keys():
-    from uq_tracking.metrics.registry import registry
+    from uq_tracking import plugins
 
-    return [key for key, metric in registry().items() if "samples" in metric.needs]
+    return [key for key, metric in plugins.metrics().items() if "samples" in metric.needs]
 
 
 def test_scores_that_need_samples_are_kept_or_computed_again(dir_place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import matplotlib.image
@@ -17,16 +18,23 @@ from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.directory import DirectoryStore
 
 
-@pytest.fixture
-def waiting(tmp_path):
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
     """A folder with one run that was logged in steps, with figures and maps, and one plain run."""
-    source = Place(f"dir:{tmp_path}/waiting")
-    run = DirectoryStore(tmp_path / "waiting").create("trained")
+    folder = tmp_path_factory.mktemp("logged")
+    run = DirectoryStore(folder).create("trained")
     for step in range(3):
         uq.log(predictions(seed=step), run=run, step=step, strict=True)
     uq.log(sample_predictions(), run=run, method="m", split="test", tags={"team": "a"}, strict=True)
-    source.log(predictions(), method="plain")
-    return source
+    Place(f"dir:{folder}").log(predictions(), method="plain")
+    return folder
+
+
+@pytest.fixture
+def waiting(logged, tmp_path):
+    """A copy of the folder that the test may change."""
+    shutil.copytree(logged, tmp_path / "waiting")
+    return Place(f"dir:{tmp_path}/waiting")
 
 
 def test_a_copy_holds_what_the_run_holds_and_is_made_once(waiting, place):

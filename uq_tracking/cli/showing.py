@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from uq_tracking import plugins
 from uq_tracking.cli.app import app, console, messages, say, shown_errors
 from uq_tracking.cli.options import OneRun, Split, parse_list
 from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
@@ -92,11 +93,9 @@ def _below(run: LoggedRun) -> LoggedRun:
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:
     """The scores to show; UnknownMetricError names those that the report does not have."""
-    from uq_tracking.metrics.registry import registry
-
     present = [*found.scores, *found.undefined]
     if wanted is None:
-        known = registry(found.task)
+        known = plugins.metrics(found.task)
         return [key for key in present if key in known and known[key].headline] or present
     lacking = [key for key in wanted if key not in present]
     if lacking:
@@ -108,8 +107,6 @@ def _keys(found: Report, wanted: list[str] | None) -> list[str]:
 
 
 def _drawn(found: Report, name: str) -> Figure:
-    from uq_tracking import plugins
-
     there = {
         name: spec for name, spec in plugins.figures(found.task).items() if spec.has_curves(found.curves)
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
-from uq_tracking.metrics.registry import FAMILIES, Metric, registry
+from uq_tracking.metrics.registry import FAMILIES, Metric
 
 ACCURACY, SCORING = FAMILIES["accuracy"], FAMILIES["scoring"]
 OTHER = "Other"
@@ -21,7 +22,7 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     UnknownMetricError
         No run has a metric that is wanted.
     """
-    known = registry(task)
+    known = plugins.metrics(task)
     present = {key for run in runs for key in (*run.report.scores, *run.report.undefined)}
     keys = [key for key in known if key in present] + sorted(present - set(known))
     if wanted is not None:
@@ -73,7 +74,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 def metric_from_dict(values: Mapping[str, Any]) -> Metric:
     """The metric as it is installed here, else as the file describes it."""
-    installed = registry(values["task"]).get(values["key"])
+    installed = plugins.metrics(values["task"]).get(values["key"])
     direction = values["direction"]
     if installed is not None and installed.direction == direction:
         return installed

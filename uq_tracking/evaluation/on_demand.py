@@ -12,6 +12,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.members import by_members
 from uq_tracking.evaluation.stability import stability
 from uq_tracking.evaluation.strata import by_group, by_target, strata_of, target_strata
+from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import MetricInputs, Undefined, compute, find
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How
@@ -133,4 +134,6 @@ def _sweep(made: Extras, statistics: Statistics, settings: Settings) -> None:
     made.add([curve])
     key = "nll" if "nll" in curve.columns else curve.main
     factor = best_factor(curve, key)
-    made.verdicts["scale_sweep"] = f"{key} is best with every standard deviation times {factor:.3g}"
+    made.verdicts["scale_sweep"] = (
+        f"{key} is best with every standard deviation times {format_number(factor)}"
+    )

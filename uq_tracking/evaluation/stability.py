@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uq_tracking.curves.curve import Curve
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.spread import Repeats
+from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -170,13 +171,15 @@ def verdict(curve: Curve, metric: Metric, scores: Mapping[str, float], what: str
     if found is None:
         return "unknown: too few subset sizes have a value"
     total = int(curve.columns[curve.x][-1])
-    known = f"{total:,} {what} give it to within ±{2 * found.error:.2g} (2 standard errors)"
+    known = f"{total:,} {what} give it to within ±{format_number(2 * found.error, 2)} (2 standard errors)"
     if 2 * found.error > found.tolerance:
         factor = (2 * found.error / found.tolerance) ** 2
-        more = f"; about {_rounded(total * factor):,} would bring that to ±{found.tolerance:.2g}"
+        more = (
+            f"; about {_rounded(total * factor):,} would bring that to ±{format_number(found.tolerance, 2)}"
+        )
         return f"too small: {known}{more}"
     if found.drift > found.tolerance:
-        return f"too small: {known}, but its mean still moves by {found.drift:.2g} when subsets double"
+        return f"too small: {known}, but its mean still moves by {format_number(found.drift, 2)} when subsets double"
     return f"large enough: {known}"
 
 

@@ -29,7 +29,8 @@ from uq_tracking.figures.panels import (
     title_over,
 )
 from uq_tracking.figures.style import new_figure, plain_texts
-from uq_tracking.figures.text import clipped, one_line, readable
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
 MOST_NAMED = 9
@@ -168,7 +169,7 @@ def _legend(
 ) -> None:
     colors = class_colors(max(classes) + 1)
     kept = sorted(classes if len(classes) <= MOST_NAMED + 1 else classes[:MOST_NAMED])
-    labels = [clipped(one_line(names[k] if names else f"class {k}"), 16) for k in kept]
+    labels = [shorten(one_line(names[k] if names else f"class {k}"), 16) for k in kept]
     handles = [Patch(color=colors[k], label=label) for k, label in zip(kept, labels, strict=True)]
     if len(kept) < len(classes):
         handles.append(Patch(color="white", label=f"and {len(classes) - len(kept)} more"))

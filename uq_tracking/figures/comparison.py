@@ -16,7 +16,8 @@ from uq_tracking.figures.curves import (
 )
 from uq_tracking.figures.source import NothingToDrawError, heading, unit_of
 from uq_tracking.figures.style import legend, line, new_figure, plain_texts, undefined_figure
-from uq_tracking.figures.text import one_line, readable
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

@@ -17,7 +17,8 @@ from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.text import clipped, one_line, readable
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
 Masked = Any
@@ -206,5 +207,5 @@ def title_over(figure: Figure, title: str | None) -> None:
     """Put a bold title over all panels, cut to the figure's width."""
     if title:
         letters = round(style.TITLE_WIDTH * 0.88 * figure.get_figwidth() / style.SIZE[0])
-        text = clipped(one_line(title), letters)
+        text = shorten(one_line(title), letters)
         figure.suptitle(text, fontsize=style.TITLE, fontweight="bold", color="black")

@@ -23,7 +23,8 @@ from uq_tracking.figures.source import (
     unit_of,
 )
 from uq_tracking.figures.style import decades, legend, line, new_figure, points, reference, style_axes
-from uq_tracking.figures.text import clipped, counted, one_line, readable, with_unit
+from uq_tracking.figures.text import counted, readable, with_unit
+from uq_tracking.formatting import one_line, shorten
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -169,7 +170,7 @@ def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     x = table["group"]
     ax.bar(x, table[key], width=0.7, color=style.MODEL, edgecolor="white", linewidth=0.6, zorder=2)
     _whole(ax, report, key)
-    labels = [clipped(one_line(name), 12) for name in names or [readable(value) for value in x]]
+    labels = [shorten(one_line(name), 12) for name in names or [readable(value) for value in x]]
     step = -(-len(x) // MOST_NAMES)
     ax.xaxis.set_major_locator(FixedLocator(list(x[::step])))
     ax.xaxis.set_major_formatter(FixedFormatter(labels[::step]))

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
 from uq_tracking.figures.style import plain_texts, undefined_figure
-from uq_tracking.figures.text import one_line, readable
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

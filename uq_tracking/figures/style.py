@@ -27,7 +27,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
 
 from uq_tracking.figures.picture import Picture
-from uq_tracking.figures.text import FAMILY, clipped, one_line, printable, readable
+from uq_tracking.figures.text import FAMILY, printable, readable
+from uq_tracking.formatting import one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -140,8 +141,8 @@ def legend(ax: Axes, **where: Any) -> None:
 
 def set_titles(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
     """Put a bold name and, under it, the scores over single axes."""
-    lines = [clipped(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
-    name = clipped(name, NAME_WIDTH)
+    lines = [shorten(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
+    name = shorten(name, NAME_WIDTH)
     room = 6 + len(lines) * TEXT * 1.25
     ax.set_title(name, fontsize=TITLE, fontweight="bold", color="black", loc="center", pad=room)
     score = ax.annotate(

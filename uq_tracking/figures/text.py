@@ -6,15 +6,10 @@ from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from uq_tracking.formatting import format_number, typographic
+from uq_tracking.formatting import format_number, one_line, shorten, typographic
 
 FAMILY = "DejaVu Sans"
 """Ships with matplotlib, so every machine has it."""
-
-
-def clipped(text: str, letters: int) -> str:
-    """Cut the text to at most so many characters, with an ellipsis."""
-    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
 
 
 @lru_cache(maxsize=1)
@@ -25,11 +20,6 @@ def _letters() -> frozenset[int]:
 def printable(text: str) -> str:
     """Put a box in place of every character that the font lacks (drawing one would warn)."""
     return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
-
-
-def one_line(text: object) -> str:
-    """Put a user's text on one line."""
-    return " ".join(str(text).split())
 
 
 def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
@@ -58,4 +48,4 @@ def counted(value: float) -> str:
 
 def with_unit(label: str, unit: object) -> str:
     """Add the unit to an axis label, in brackets, if there is one."""
-    return f"{label} [{clipped(one_line(unit), 16)}]" if unit not in (None, "") else label
+    return f"{label} [{shorten(one_line(unit), 16)}]" if unit not in (None, "") else label

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from uq_tracking.formatting import format_number
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def _bias(bias: Estimate, settings: Settings) -> str:
     unit = f" {settings.unit}" if settings.unit else ""
     side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
     low, high = sorted((sign * bias.low, sign * bias.high))
-    return f"Predictions are {sign * bias.value:.3g}{unit} too {side} on average ({low:.3g} to {high:.3g})."
+    value, *limits = (format_number(part) for part in (sign * bias.value, low, high))
+    return f"Predictions are {value}{unit} too {side} on average ({' to '.join(limits)})."
 
 
 def _degree(word: str, factor: float) -> str:
@@ -125,8 +127,10 @@ def _factors(value: float, low: float, high: float) -> list[str]:
     """A factor and its limits with as many decimals as the limits are apart."""
     half = (high - low) / 2
     decimals = max(2, -math.floor(math.log10(half))) if 0 < half < math.inf else 2
-    return [f"{part:.{min(decimals, 6)}f}" if part < 100 else f"{part:.3g}" for part in (value, low, high)]
+    return [
+        f"{part:.{min(decimals, 6)}f}" if part < 100 else format_number(part) for part in (value, low, high)
+    ]
 
 
 def _p(p: float | None) -> str:
-    return "unknown" if p is None else "< 0.001" if p < 0.001 else f"= {p:.2g}"
+    return "unknown" if p is None else "< 0.001" if p < 0.001 else f"= {format_number(p, 2)}"

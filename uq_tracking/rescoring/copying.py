@@ -217,7 +217,7 @@ def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
             left_out.append(f"curves ({error})")
             continue
         for key, curve in report.curves.items():
-            yield curve_name(key, split, report.settings), curve
+            yield curve_name(key, split, report.settings, report.task), curve
 
 
 def _copy_file(path: Path, name: str, written: Run) -> None:

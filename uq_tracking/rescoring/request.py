@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError
 from uq_tracking.logged_run import LIMIT
-from uq_tracking.metrics.registry import Task, find, registry
+from uq_tracking.metrics.registry import Task, find
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
@@ -156,7 +157,7 @@ def make_request(
 def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
     """The keys, each of which has to be a metric of some task."""
     keys = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
-    strange = [key for key in keys if key not in registry("classification")]
+    strange = [key for key in keys if key not in plugins.metrics("classification")]
     find(strange)
     return keys
 
@@ -183,4 +184,4 @@ def _described(calibration: Any) -> Any:
 
 
 def _suite(task: Task) -> list[str]:
-    return [key for key, metric in registry(task).items() if metric.default]
+    return [key for key, metric in plugins.metrics(task).items() if metric.default]

@@ -11,7 +11,6 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError
 from uq_tracking.logged_run import LoggedRun
-from uq_tracking.metrics.registry import registry
 from uq_tracking.report import Report
 from uq_tracking.rescoring.carry_over import carried_over, same_curve
 from uq_tracking.rescoring.common import CommonPredictor
@@ -196,7 +195,7 @@ def _is_stale(needs: Collection[str], report: Report, shown: Report | None, curv
     """Whether a figure's curves, or the scores that are written into it, changed."""
     if shown is None:
         return True
-    known = registry(report.task)
+    known = plugins.metrics(report.task)
     if not needs:
         return shown.scores != report.scores
     keys = [report.curves[name].score for name in needs if name in report.curves]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from uq_tracking import plugins
 from uq_tracking.formatting import format_number
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ COLUMNS = (
 
 def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
     """One row per score, in the registry's order; only those of ``keys`` if given."""
-    known = registry(report.task)
+    known = plugins.metrics(report.task)
     rows = tuple(_row(report, key, known.get(key)) for key in report.scores if keys is None or key in keys)
     empty = {"interval": not report.intervals, "by chance": not report.noise}
     columns = tuple(column for column in COLUMNS if not empty.get(column.key))
@@ -69,7 +70,7 @@ def _by_chance(report: Report, key: str) -> Cell:
     floor = report.noise.get(key)
     if floor is None:
         return Cell(words="")
-    p = "p < 0.001" if floor.p < 0.001 else f"p = {floor.p:.2g}"
+    p = "p < 0.001" if floor.p < 0.001 else f"p = {format_number(floor.p, 2)}"
     return Cell(words=f"to {format_number(floor.high)}, {p}")
 
 
