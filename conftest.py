@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.browser import MISSING, browser, is_skipped_for_it
-from tests.mlflow_stores import server, sqlite_uri
+from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
 
-__all__ = ["browser", "server", "sqlite_uri"]
+__all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
 
 
 @pytest.fixture(autouse=True)

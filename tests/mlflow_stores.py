@@ -8,13 +8,22 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 
 import pytest
 import requests
 
 
 @pytest.fixture(scope="session")
-def sqlite_uri(tmp_path_factory):
+def mlflow_imported():
+    """MLflow's own imports warn of what its dependencies deprecate."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
+
+
+@pytest.fixture(scope="session")
+def sqlite_uri(mlflow_imported, tmp_path_factory):
     import mlflow
 
     folder = tmp_path_factory.mktemp("mlflow_sqlite")
@@ -29,7 +38,7 @@ def sqlite_uri(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
+def server(mlflow_imported, tmp_path_factory):
     """The address of a real server, and its database."""
     folder = tmp_path_factory.mktemp("mlflow_server")
     with socket.socket() as free:

@@ -145,7 +145,7 @@ class Report:
                 task=values["task"],
                 scores={key: finite_score(key, value) for key, value in values["scores"].items()},
                 undefined=dict(values["undefined"]),
-                curves={name: Curve.from_dict(curve) for name, curve in values["curves"].items()},
+                curves={name: _finite_curve(name, curve) for name, curve in values["curves"].items()},
                 counts={key: int(value) for key, value in values["counts"].items()},
                 settings=dict(values["settings"]),
                 provenance=dict(values["provenance"]),
@@ -239,6 +239,13 @@ def _nested(values: Mapping[str, Any]) -> str:
 def _refuse(constant: str) -> float:
     """JSON has no NaN and no infinity; Python's reader would take them."""
     raise ValueError(f"{constant} is no JSON number")
+
+
+def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
+    curve = Curve.from_dict(values)
+    if not all(np.isfinite(column).all() for column in curve.columns.values()):
+        raise ValueError(f"the curve {name} holds what is no finite number")
+    return curve
 
 
 def _finite(text: str) -> float:

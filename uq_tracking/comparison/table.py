@@ -195,7 +195,7 @@ def _title(comparison: Comparison) -> str:
 def _legend(comparison: Comparison) -> Iterator[str]:
     """What the marks mean; only those that occur."""
     tied = any(len(names) > 1 for names in comparison.tied_with_best.values())
-    yield "rank in brackets; * best, ! worst" + (
+    yield "* best, ! worst" + (
         f", = not distinguishable from the best at {comparison.level:.0%}" if tied else ""
     )
     used = intervals_used(comparison)

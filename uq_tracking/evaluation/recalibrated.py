@@ -23,7 +23,6 @@ from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
-from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
 from uq_tracking.tasks.task import Fit
@@ -131,19 +130,19 @@ class _Bench:
         return self._applied(fit(method))
 
     def _applied(self, fitted: Recalibration) -> Outcome:
-        return Outcome(fitted, self._after([(self.samples, fitted)], fitted))
+        return Outcome(fitted, self._after(self.samples, fitted))
 
-    def _after(self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None) -> Report:
-        """The report of parts, each after its own recalibration; ``like`` tells the distribution they have then."""
-        shape = like.shape if isinstance(like, RegressionRecalibration) else None
+    def _after(self, samples: Samples, fitted: Recalibration) -> Report:
+        """The report of samples after a recalibration."""
+        shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
         settings = self.settings if shape is None else _shaped(self.settings, shape)
-        return score(self._statistics(parts), settings, self.metrics)
+        return score(self._statistics(samples, fitted), settings, self.metrics)
 
-    def _statistics(self, parts: Sequence[tuple[Samples, Recalibration]]) -> Statistics:
+    def _statistics(self, samples: Samples, fitted: Recalibration) -> Statistics:
         known = self.before.statistics
         if known is None:
             raise RecalibrationError("the report holds no statistics")
-        blocks = (rows for samples, fitted in parts for rows in samples.recalibrated(fitted))
+        blocks = samples.recalibrated(fitted)
         left_out = {
             name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
         }
@@ -161,8 +160,13 @@ class _Bench:
             rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
             parts_known = known.parts if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
-        target: dict[str, Moments] = {"target": known.moments["target"]} if "target" in known.moments else {}
-        return replace(made, moments={**made.moments, **target})
+        target = made.moments.get("target")
+        if target is None or target.count == made.n:
+            return made
+        # only errors are known of each sample: a part's targets are taken to vary as those of all do
+        whole = known.moments["target"]
+        share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
+        return replace(made, moments={**made.moments, "target": share})
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:
         """Fit on one half of the samples, score the other; further splits tell how much that depends on the split."""
@@ -181,7 +185,7 @@ class _Bench:
         if not fit_on.n or not score_on.n:
             raise RecalibrationError(ONE_GROUP)
         fitted = fit_on.fit(method, self.settings)
-        return fitted, self._after([(score_on, fitted)], fitted)
+        return fitted, self._after(score_on, fitted)
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:

@@ -86,8 +86,8 @@ class Influence:
     def limits(self, estimate: float, level: float) -> Range:
         """Confidence limits of the estimate; NaN where there are fewer than two units.
 
-        >>> Influence.of(np.asarray([-1.0, 1.0, -1.0, 1.0]) / 4).limits(0.0, 0.95)[1].__round__(4)
-        1.837
+        >>> round(Influence.of(np.asarray([-1.0, 1.0, -1.0, 1.0]) / 4).limits(0.0, 0.95)[1], 4)
+        1.8374
         """
         if self.units < 2:
             return math.nan, math.nan

@@ -29,7 +29,14 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
     task = str(arrays.get("task"))
     if task not in LAYOUTS:
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
-    return Statistics.from_arrays(LAYOUTS[task], arrays)
+    for name, values in arrays.items():
+        if values.dtype.kind not in "biufU" or (values.dtype.kind == "f" and np.isnan(values).any()):
+            raise FileFormatError(f"the column {name} does not hold plain numbers or text, or a NaN")
+    try:
+        with np.errstate(invalid="raise"):
+            return Statistics.from_arrays(LAYOUTS[task], arrays)
+    except ArithmeticError as error:  # a negative std, say
+        raise FileFormatError(f"the columns hold values that cannot be ({error})") from error
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:

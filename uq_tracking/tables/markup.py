@@ -7,7 +7,7 @@ import io
 import re
 
 from uq_tracking.formatting import one_line
-from uq_tracking.tables.model import NO_VALUE, Cell, Column, Row, Table
+from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&])")
 _LATEX = {
@@ -67,8 +67,9 @@ def table_markdown(table: Table) -> str:
     lines = [f"> **Warning:** {markdown_escaped(text)}\n" for text in table.warnings]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     lines += [f"\n{markdown_escaped(text)}" for text in table.lead]
-    if table.notes:
-        lines += ["", markdown_escaped("; ".join(table.notes)) + "."]
+    notes = [RANK_NOTE] * table.ranked + list(table.notes)
+    if notes:
+        lines += ["", markdown_escaped("; ".join(notes)) + "."]
     return "\n".join([*lines, *(f"\n{markdown_escaped(text)}" for text in table.remarks)]) + "\n"
 
 

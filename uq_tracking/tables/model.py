@@ -13,6 +13,7 @@ from uq_tracking.metrics.registry import Metric
 NO_VALUE = "-"
 RowKind = Literal["method", "run", "recalibrated", "bound", "score"]
 Mark = Literal["best", "worst", "tied", "better", "worse", "indistinguishable", "unknown"]
+RANK_NOTE = "rank in brackets"
 SIGNS: Mapping[Mark, str] = {
     "best": "*",
     "worst": "!",
@@ -212,6 +213,11 @@ class Table:
 
     def __contains__(self, name: object) -> bool:
         return name in self._main
+
+    @property
+    def ranked(self) -> bool:
+        """Whether any cell has a rank that is printed in brackets behind it."""
+        return any(row[column.key].ranked for row in self.rows for column in self.columns)
 
     def names(self) -> tuple[str, ...]:
         """Names of the methods or scores."""

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from uq_tracking.formatting import one_line, shorten
 from uq_tracking.tables.colors import rank_style
-from uq_tracking.tables.model import NO_VALUE, Cell, Column, Row, Table
+from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -52,6 +52,8 @@ def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
         if k:
             yield []
         yield from ([(one_line(text), "" if n else STRONG)] for n, text in enumerate(table.lead))
+        if len(table.lead) > 1:
+            yield []
         if table.title:
             yield [(one_line(table.title), STRONG)]
         yield from ([(f"warning: {one_line(text)}", WARNING)] for text in table.warnings)
@@ -83,9 +85,12 @@ def _body(table: Table, width: int) -> Iterator[Line]:
         return
     names = _names(table, max(SHORTEST_NAME, width // 3))
     columns = [_laid(table, column, ranks=True) for column in table.columns]
+    notes: tuple[str, ...] = ()
     compact = [_laid(table, column, ranks=False) for column in table.columns]
     if _width(names, columns) > width >= _width(names, compact):
         columns = compact  # without the ranks it is one table instead of two
+    elif table.ranked:
+        notes = (RANK_NOTE,)
     columns = _with_words_that_fit(names, columns, width)
     for part in _parts(names, columns, width):
         for k in range(len(names.heading)):
@@ -96,6 +101,7 @@ def _body(table: Table, width: int) -> Iterator[Line]:
                 continue
             yield _line([column.pieces[k] for column in (names, *part)], [names, *part])
         yield []
+    yield from ([(note, QUIET)] for note in notes)
 
 
 def _with_words_that_fit(names: _Laid, columns: list[_Laid], width: int) -> list[_Laid]:
