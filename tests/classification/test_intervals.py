@@ -156,7 +156,7 @@ class TestIntervals:
             assert low < high, key
         about = report.provenance["intervals"]
         assert (about["level"], about["groups"], about["sets"]) == (0.95, 20, 20)
-        assert str(report).count("[") >= len(report.scores)
+        assert str(report).count("[") >= len(report.intervals)
 
     def test_the_scores_are_those_without_groups(self):
         codes, labels, z = scenes()
