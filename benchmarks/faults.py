@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -22,6 +23,8 @@ from tests.wandb_server.server import WandbServer
 
 PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
 Nothing = Callable[[], None]
+KILLED: list[tuple[int, int]] = []
+"""Calls that jobs had kept when they were killed, and how many of these are damaged."""
 
 
 def nothing() -> None:
@@ -31,7 +34,7 @@ def nothing() -> None:
 def all_rows(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Row]:
     number = iter(range(1000))
 
-    def job(store: Store, fault: str, start: Nothing, end: Nothing, **more: str) -> Iterator[Row]:
+    def job(store: Store, fault: str, start: Nothing, end: Nothing, **more: Any) -> Iterator[Row]:
         if not wanted(f"{store.name} {fault}"):
             return
         if store.calm is None:
@@ -48,7 +51,7 @@ def all_rows(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Row]:
 
     def fresh(store: Store) -> dict[str, str]:
         if store.name == "folder":
-            return {"run": matrix.new_directory_run(folder / "runs")}
+            return {"run": matrix.new_directory_run(store.folder or folder / "runs")}
         return {"id": uuid.uuid4().hex[:8]} if store.name.startswith("W&B") else {}
 
     with matrix.MLflowHttp(folder / "http") as http:
@@ -81,12 +84,35 @@ def all_rows(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Row]:
     runs = matrix.directory_store(folder / "runs")
     yield from job(runs, "file system away for a while", *moved(folder / "runs"))
     yield from job(runs, "away until the job has ended", *moved(folder / "runs"), well_from="exit")
+    yield from job(runs, "working directory deleted, file system away", *gone(folder), well_from="exit",
+                   cwd=str(folder / "gone"), temporary=folder / "missing")  # fmt: skip
+    with matrix.small_disk(folder / "disk") as disk:
+        full = matrix.directory_store(disk / "runs")
+        full.calm, full.folder = runs.calm, disk / "runs"
+        yield from job(full, "disk full", lambda: matrix.fill(disk), lambda: matrix.free(disk))
+        matrix.fill(disk)
+        yield from job(runs, "temporary directory full", nothing, nothing, temporary=disk)
+    if wanted("folder killed"):
+        kept = [matrix.killed(folder / f"kill{n}", 0.1 + n / 20) for n in range(20)]
+        print(f"killed at 20 moments: kept and damaged {kept}")
+        KILLED.extend(kept)
     with WandbServer() as server:
         store = matrix.wandb_store(server, folder / "wandb")
         yield from job(store, "503 to everything", faulty(server, ""), faulty(server, None))
         yield from job(
             store, "storage refuses, the API answers", faulty(server, "/storage"), faulty(server, None)
         )
+
+
+def gone(folder: Path) -> tuple[Nothing, Nothing]:
+    start, end = moved(folder / "runs")
+    (folder / "gone").mkdir()
+
+    def both() -> None:
+        start()
+        (folder / "gone").rmdir()
+
+    return both, end
 
 
 def leave(context: object) -> Nothing:
@@ -132,6 +158,7 @@ FOOT = """
 - **kept**: calls in `uq_runs/spool` when the fault was over. **left**: those that the program had not sent by its
   end; it tries for the deadline at most, and `sync` sends the rest.
 - Calls that the tracker takes, if slowly, are not kept.
+- Jobs killed (SIGKILL) at {kills} moments while they kept calls: {entries} entries, {damaged} of them damaged.
 - An undisturbed call takes {calm:.2f} s here ({tracker}).
 - The W&B server is the project's own ([tests/wandb_server](../tests/wandb_server)), which the real SDK and its core
   run against; what only wandb.ai can show is not in the table. `wandb` sends scalars in the background and repeats
@@ -177,7 +204,18 @@ def page(rows: list[Row], calm: float, tracker: str) -> str:
         ]
         lines.append("| " + " | ".join([*cells, f"{row.exit_seconds:.1f}", after]) + " |")
     head = HEAD.format(steps=matrix.STEPS, deadline=matrix.DEADLINE)
-    return head + "\n".join(lines) + "\n" + FOOT.format(calm=calm, tracker=tracker)
+    return (
+        head
+        + "\n".join(lines)
+        + "\n"
+        + FOOT.format(
+            calm=calm,
+            tracker=tracker,
+            kills=len(KILLED),
+            entries=sum(kept for kept, _ in KILLED),
+            damaged=sum(damaged for _, damaged in KILLED),
+        )
+    )
 
 
 def main() -> None:

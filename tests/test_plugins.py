@@ -15,9 +15,9 @@ import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.curves import CurveSpec, build_curves, curve
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.errors import PluginError, TrackingWarning
+from uq_tracking.errors import PluginError, SettingsError, TrackingWarning
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.metrics.registry import FAMILIES, Metric, metric
+from uq_tracking.metrics.registry import FAMILIES, Metric, Undefined, metric
 from uq_tracking.settings import Settings
 
 
@@ -137,9 +137,22 @@ def test_a_curve_may_need_the_predictions_or_be_built_when_asked_for(register):
     register("curves", errors=errors, asked=asked)
     report = uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0])
     assert report.curves["errors"].columns["error"].tolist() == [0.0, 0.5]
-    again = build_curves(report.statistics, Settings(), asked=["asked"])
-    assert "asked" in again.keys() - report.curves.keys()
-    assert "errors" not in again
+    assert "asked" not in report.curves
+    assert "errors" not in build_curves(report.statistics, Settings())
+    again = uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0], curves="asked")
+    assert {"asked", "errors"} <= again.curves.keys()
+    with pytest.raises(SettingsError, match=r"is called aksed; ask for .*, asked"):
+        uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0], curves="aksed")
+
+
+def test_a_curve_asked_for_says_why_it_is_not_there(register):
+    @curve("never", x="x", y="x", x_label="x", y_label="x", title="Never", default=False)
+    def never(statistics, settings):
+        raise Undefined("nothing to see")
+
+    register("never", never=never)
+    report = uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0], curves=["never"])
+    assert report.verdicts["never"] == "not made: nothing to see"
 
 
 def test_the_hook_returns_curves_too(register):

@@ -97,9 +97,11 @@ def uq_figures() -> list[FigureSpec]:
             "classification",
         ),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
+        FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
         *(
-            FigureSpec(name, f"{small}.{name}", (f"{name}_*",))
-            for name in ("by_group", "by_target", "by_members", "stability")
+            FigureSpec(name, f"{small}.{name}", (f"{name}_*",), task)
+            for task in TASKS
+            for name in ("by_group", "by_members", "stability")
         ),
     ]
 

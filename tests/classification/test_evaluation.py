@@ -255,7 +255,7 @@ class TestTemperature:
         with pytest.warns(TrackingWarning, match="temperature has no scores after it: .*not finite"):
             report = uq.evaluate_classification(labels, softmax(z), calibration=(labels, sure))
         assert "not finite" in report.recalibration["methods"]["temperature"]["refused"]
-        with pytest.raises(SettingsError, match="calibration is 'isotonic'; pass a second set"):
+        with pytest.raises(SettingsError, match="no recalibration method is called 'isotonic'"):
             uq.evaluate_classification(labels, z, logits=True, calibration="isotonic")
 
     def test_another_number_of_classes_is_refused(self):

@@ -4,6 +4,7 @@ from matplotlib.colors import to_rgb
 
 import uq_tracking as uq
 from tests.figures import seen
+from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import (
     class_before_after,
@@ -173,3 +174,17 @@ class TestMaps:
     def test_refusals(self, labels, probs, options, error, match):
         with pytest.raises(error, match=match):
             class_map(labels, probs, **options)
+
+
+@pytest.mark.parametrize("name", ["by_group", "by_members", "stability"])
+def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):
+    labels, logits = samples(300)
+    members = softmax(logits + np.random.default_rng(1).normal(size=(4, *logits.shape)))
+    asked = [name] if name != "by_group" else None
+    by = np.arange(300) % 3
+    report = uq.evaluate_classification(labels, members, members_axis=0, by=by, curves=asked)
+    spec = plugins.figures("classification")[name]
+    assert spec.has_curves(report.curves)
+    titles = [ax.get_title() for ax in spec.draw(report).axes]
+    assert titles == [key.removeprefix(f"{name}_") for key in report.curves if key.startswith(f"{name}_")]
+    assert "nll" in titles

@@ -139,12 +139,13 @@ def test_a_damaged_report_is_listed_and_the_others_are_compared(store, content, 
     assert words in reason(found, "broken")
 
 
-def test_a_score_that_is_no_number_is_damage(store):
+@pytest.mark.parametrize(("value", "words"), [("NaN", "NaN is no JSON number"), ("1e999", "a number is inf")])
+def test_a_score_that_is_no_number_is_damage(store, value, words):
     logged(store, "fine")
     broken = logged(store, "broken")
     path = broken.path / "uq" / "report.json"
-    path.write_text(path.read_text().replace('"mae": ', '"mae": NaN, "x": '))
-    assert "mae is no finite number" in reason(uq.compare(f"dir:{store.path}"), "broken")
+    path.write_text(path.read_text().replace('"mae": ', f'"mae": {value}, "x": '))
+    assert words in reason(uq.compare(f"dir:{store.path}"), "broken")
 
 
 def test_a_damaged_curve_costs_the_curve(store):

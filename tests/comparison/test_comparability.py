@@ -63,7 +63,7 @@ def test_another_number_of_samples_is_noticed(report):
         ({"family": "laplace"}, "family differs"),
         ({"std_floor": 0.5}, "std_floor differs"),
         ({"unit": "m"}, "unit differs"),
-        ({"method": "sketch"}, "Statistics differ in kind"),
+        ({"statistics": "sketch"}, "Statistics differ in kind"),
     ],
 )
 def test_other_settings_are_noticed(report, options, words):

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.curves.scale import FACTORS, best_factor, scale_sweep, swept_metrics
 from uq_tracking.errors import SettingsError
-from uq_tracking.metrics.registry import Undefined, compute, registry, select
+from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.scaling import coarsened, scaled
 from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
@@ -106,6 +107,6 @@ def test_without_a_score_it_is_undefined(monkeypatch):
 
 
 def test_what_is_swept_is_registered():
-    assert {metric.key for metric in swept_metrics(SETTINGS)} <= registry().keys()
+    assert {metric.key for metric in swept_metrics(SETTINGS)} <= plugins.metrics().keys()
     assert len(swept_metrics(SETTINGS)) == 14
     assert len(swept_metrics(Settings(family="laplace"))) == 18

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.stability import precision, verdict
-from uq_tracking.metrics.registry import registry
 
 
 def data(n, seed=0):
@@ -44,7 +44,7 @@ def test_a_mean_is_unbiased_and_its_spread_falls_with_the_root():
 
 def test_the_standard_error_is_extrapolated_to_the_whole():
     report = evaluated(curve_metrics=["mae"])
-    found = precision(report.curves["stability_mae"], registry()["mae"], report.scores)
+    found = precision(report.curves["stability_mae"], plugins.metrics()["mae"], report.scores)
     y, mean, _ = data(4096)
     assert_allclose(found.error, np.abs(y - mean).std() / 64, rtol=0.35)
     assert_allclose(found.tolerance, 0.05 * report.scores["mae"], rtol=1e-12)
@@ -97,7 +97,7 @@ def test_a_curve_of_one_size_says_nothing():
     report = evaluated(16, curve_metrics=["ence"])
     assert "ence" in report.scores
     curve = report.curves["stability_ence"]
-    assert verdict(curve, registry()["ence"], report.scores, "samples").startswith("unknown")
+    assert verdict(curve, plugins.metrics()["ence"], report.scores, "samples").startswith("unknown")
 
 
 def test_verdicts_survive_json():

@@ -16,9 +16,15 @@ import numpy as np
 def main(arguments: dict[str, Any]) -> None:
     folder = Path(arguments["folder"])
     warned: list[str] = []
-    warnings.showwarning = lambda message, *_, **__: warned.append(str(message))
-    warnings.simplefilter("always")
     import uq_tracking as uq
+    from uq_tracking.errors import TrackingWarning
+
+    def note(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, TrackingWarning):
+            warned.append(str(message))
+
+    warnings.showwarning = note
+    warnings.simplefilter("always")
 
     def pause(mark: str) -> None:
         if mark in arguments.get("marks", ()):

@@ -7,9 +7,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,13 @@ class Row:
 
     @property
     def first(self) -> float:
-        """Seconds of the slowest call."""
-        return max(self.seconds)
+        """Seconds of the slowest call from the fault on; the very first one loads the tracker's package."""
+        return max(self.seconds[2:])
 
     @property
     def later(self) -> float:
         """Seconds of the slowest call after the one that found the fault."""
-        worst = self.seconds.index(self.first)
+        worst = self.seconds.index(self.first, 2)
         return max(self.seconds[worst + 1 : STEPS], default=0.0)
 
 
@@ -63,6 +64,8 @@ class Store:
     variables: dict[str, str]
     content: Callable[[str], Content]
     calm: Content | None = None
+    folder: Path | None = None
+    """Of a store whose runs the matrix makes."""
 
 
 def spooled(folder: Path) -> int:
@@ -77,6 +80,7 @@ def run_job(
     end: Callable[[], None] = lambda: None,
     *,
     well_from: str = WELL_FROM,
+    temporary: Path | None = None,
     **arguments: Any,
 ) -> Row:
     """Run the job, with the fault from ``SICK_FROM`` to ``well_from``; then `sync`, then compare."""
@@ -88,6 +92,7 @@ def run_job(
         "UQ_TRACKING_DEADLINE": str(DEADLINE),
         "XDG_STATE_HOME": str(folder / "state"),
         **store.variables,
+        **({} if temporary is None else {"TMPDIR": str(temporary)}),
     }
     job = Job(folder, given, variables)
     job.start()
@@ -277,3 +282,54 @@ def wandb_content(server: Any, run_id: str) -> Content:
         "tags": tags,
         "files": files,
     }
+
+
+@contextmanager
+def small_disk(folder: Path, size: str = "4m") -> Iterator[Path]:
+    """A disk of its own, which a file can fill; PermissionError where nobody may mount one."""
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        raise PermissionError(f"nothing can be mounted at {folder}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=False)
+
+
+def fill(folder: Path) -> None:
+    """Write until nothing fits."""
+    with suppress(OSError), (folder / "ballast").open("wb") as file:
+        while True:
+            file.write(b"x" * 4096)
+            file.flush()
+
+
+def free(folder: Path) -> None:
+    (folder / "ballast").unlink()
+
+
+def killed(folder: Path, seconds: float) -> tuple[int, int]:
+    """Kill a job that is spooling after so many seconds; how many calls it has kept, and how many are damaged."""
+    from uq_tracking.errors import FileFormatError
+    from uq_tracking.tracking.spool import entries, read_entry
+
+    folder.mkdir(parents=True)
+    run = new_directory_run(folder / "runs")
+    arguments = {"folder": str(folder), "steps": 10_000, "marks": ["step2"], "run": run}
+    job = Job(folder, arguments, {"XDG_STATE_HOME": str(folder / "state")})
+    job.start()
+    job.reached("step2")
+    (folder / "runs").rename(folder / "away")
+    (folder / "runs").write_text("a file where the folder was")
+    job.go_on("step2")
+    time.sleep(seconds)
+    job.kill()
+    kept = list(entries(folder / "uq_runs"))
+    damaged = 0
+    for path in kept:
+        try:
+            read_entry(path)
+        except FileFormatError:
+            damaged += 1
+    return len(kept), damaged

@@ -10,6 +10,7 @@ from tests.faults.matrix import (
     DEADLINE,
     MLflowHttp,
     directory_store,
+    killed,
     locked_database,
     new_directory_run,
     run_job,
@@ -90,4 +91,24 @@ def test_a_folder_that_is_away_for_a_while(tmp_path):
         (tmp_path / "runs").unlink()
         shutil.move(tmp_path / "away", tmp_path / "runs")
 
-    check(run_job(store, tmp_path / "job", "away", away, back, well_from="exit"))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    row = run_job(
+        store,
+        tmp_path / "job",
+        "away, and the working and the temporary directory too",
+        lambda: (away(), gone.rmdir()),
+        back,
+        well_from="exit",
+        cwd=str(gone),
+        temporary=tmp_path / "missing",
+    )
+    check(row)
+    assert row.kept == 7
+
+
+@pytest.mark.parametrize("seconds", [0.4, 0.9])
+def test_a_job_that_is_killed_leaves_whole_entries(tmp_path, seconds):
+    kept, damaged = killed(tmp_path / "job", seconds)
+    assert kept > 0
+    assert damaged == 0

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from uq_tracking.metrics.registry import compute, every_metric, registry
+from uq_tracking import plugins
+from uq_tracking.metrics.registry import compute, every_metric
 from uq_tracking.settings import Settings
 from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
-REGRESSION = [m for m in registry("regression").values() if not m.needs]
+REGRESSION = [m for m in plugins.metrics("regression").values() if not m.needs]
 KEYS = [m.key for m in REGRESSION]
 GRID_METRICS = {
     "ause_rmse",
@@ -135,7 +136,7 @@ def test_a_constant_std_is_uninformative(samples, constant):
 def test_proper_scores_are_best_at_the_true_distribution(key, shift, factor):
     y, mu, s = normal_sample(40_000, seed=3)
     true, wrong = scores(y, mu, s)[0][key], scores(y, mu + shift * s, s * factor)[0][key]
-    assert registry()[key].better(true, wrong)
+    assert plugins.metrics()[key].better(true, wrong)
 
 
 DEGRADED = {

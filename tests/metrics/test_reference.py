@@ -13,10 +13,11 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.metrics.reference import group_calibration
-from uq_tracking.metrics.registry import MetricInputs, registry, select
+from uq_tracking.metrics.registry import MetricInputs, select
 from uq_tracking.settings import Settings
 from uq_tracking.testing.statistics import exact_statistics
 
@@ -184,6 +185,6 @@ def test_metrics_with_needs_have_no_interval_and_no_score_after_recalibration():
 def test_bounds_hold_the_examples():
     from uq_tracking.testing.examples import example_score
 
-    for metric in registry().values():
+    for metric in plugins.metrics().values():
         if metric.function.__module__.startswith("uq_tracking."):
             assert metric.bounds[0] <= example_score(metric.key) <= metric.bounds[1], metric.key

@@ -11,9 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.errors import InputError, SettingsError, UnknownOptionError
 from uq_tracking.logged_run import logged_run, logged_runs
-from uq_tracking.metrics.registry import registry
 
 SHAPE = (6, 20, 24)
 N = int(np.prod(SHAPE))
@@ -77,7 +77,9 @@ def whole(case, **options):
 
 def test_evaluate_scores_everything_that_is_registered(case):
     report = whole(case)
-    default = {key for key, metric in registry(case.task).items() if metric.default and not metric.needs}
+    default = {
+        key for key, metric in plugins.metrics(case.task).items() if metric.default and not metric.needs
+    }
     assert set(report.scores) | set(report.undefined) == default
     assert report.task == case.task
     assert report.counts["n"] == N

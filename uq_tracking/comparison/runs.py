@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -157,11 +156,7 @@ def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
 
 
 def _read(run: LoggedRun) -> ScoredRun:
-    report = run.report()
-    wrong = [key for key, value in report.scores.items() if not math.isfinite(value)]
-    if wrong:
-        raise FileFormatError(f"{wrong[0]} is no finite number")
-    return ScoredRun(run.name, run.method or run.name, run.stored.uri, report, run.split, run)
+    return ScoredRun(run.name, run.method or run.name, run.stored.uri, run.report(), run.split, run)
 
 
 def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:

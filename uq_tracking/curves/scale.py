@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.families import GAUSSIAN, family_of
-from uq_tracking.metrics.registry import Metric, Undefined, compute, registry
+from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.scaling import coarsened, scaled
@@ -57,7 +58,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
 
 def swept_metrics(settings: Settings) -> list[Metric]:
     """The proper scores that are registered; those of a Gaussian prior only beside another family."""
-    known = registry()
+    known = plugins.metrics()
     priors = ("", "_laplace", "_uniform") if family_of(settings) is GAUSSIAN else ("", *PRIORS)
     names = [score + family for score in SCORES for family in priors]
     return [known[name] for name in names if name in known]
@@ -65,5 +66,5 @@ def swept_metrics(settings: Settings) -> list[Metric]:
 
 def best_factor(curve: Curve, key: str) -> float:
     """The factor of the sweep at which a score is best."""
-    losses = [registry()[key].loss(value) for value in curve.columns[key].tolist()]
+    losses = [plugins.metrics()[key].loss(value) for value in curve.columns[key].tolist()]
     return float(curve.columns["factor"][int(np.argmin(losses))])

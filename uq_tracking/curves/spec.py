@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -159,12 +159,11 @@ def build_curves(
     task: str = "regression",
     *,
     inputs: MetricInputs | None = None,
-    asked: Container[str] = (),
 ) -> dict[str, Curve]:
-    """The curves of a task that are built by default, and those asked for, as far as they are defined."""
+    """The curves of a task that are built by default, as far as they are defined."""
     built: dict[str, Curve] = {}
     for spec in plugins.curves(task).values():
-        if not (spec.default or spec.name in asked):
+        if not spec.default:
             continue
         try:
             built[spec.name] = spec.build(statistics, settings, inputs)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, finite
 from uq_tracking.curves.scale import best_factor, scale_sweep
+from uq_tracking.curves.spec import CurveSpec
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.members import by_members
 from uq_tracking.evaluation.stability import stability
@@ -28,7 +30,7 @@ class Wanted:
     Attributes
     ----------
     curves : tuple of str
-        Names, out of ``Task.curves``.
+        Names, out of ``Task.curves`` and of the declared curves that are not built by default.
     by_target : float, sequence of float or None
         Width or edges of target intervals.
     metrics : tuple of str
@@ -55,10 +57,14 @@ class Wanted:
             The task has no such curve; a metric does not exist (UnknownMetricError), or needs more than statistics.
         """
         named = (curves,) if isinstance(curves, str) else tuple(curves or ())
-        unknown = [name for name in named if name not in task.curves]
+        known = [
+            *task.curves,
+            *(spec.name for spec in plugins.curves(task.name).values() if not spec.default),
+        ]
+        unknown = [name for name in named if name not in known]
         if unknown:
             raise SettingsError(
-                f"no curve of a {task.name} is called {', '.join(unknown)}; ask for {', '.join(task.curves)}"
+                f"no curve of a {task.name} is called {', '.join(unknown)}; ask for {', '.join(known)}"
             )
         chosen = find(task.curve_metrics if metrics is None else metrics, task.name)
         needing = [metric.key for metric in chosen if metric.needs]
@@ -122,7 +128,18 @@ def extra_curves(
         found = stability(task.layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed)
         made.add(found.curves)
         made.verdicts.update(found.verdicts)
+    declared = plugins.curves(task.name)
+    for name in wanted.curves:
+        if name in declared:
+            _declared(made, declared[name], settings, replace(inputs, statistics=statistics))
     return made
+
+
+def _declared(made: Extras, spec: CurveSpec, settings: Settings, inputs: MetricInputs) -> None:
+    try:
+        made.add([spec.build(inputs.statistics, settings, inputs)])
+    except Undefined as reason:
+        made.verdicts[spec.name] = f"not made: {reason}"
 
 
 def _sweep(made: Extras, statistics: Statistics, settings: Settings) -> None:

@@ -185,11 +185,6 @@ def metric(
     return declare
 
 
-def registry(task: str = "regression") -> dict[str, Metric]:
-    """The metrics of one task, by key."""
-    return plugins.metrics(task)
-
-
 def every_metric() -> tuple[Metric, ...]:
     """Every metric of every task."""
     return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Set
 from dataclasses import fields, replace
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.metrics.registry import Metric, MetricInputs, registry
+from uq_tracking.metrics.registry import Metric, MetricInputs
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
@@ -38,7 +39,7 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
     A metric whose needs are not given is among them only if it is asked for and the run has no value of it: then the
     report says why there is none.
     """
-    known = registry(task)
+    known = plugins.metrics(task)
     had = {} if old is None else {**old.scores, **old.undefined}
     keys = {key for key, metric in known.items() if metric.default or key in had}
     asked = set(request.metrics) - had.keys()
@@ -143,7 +144,7 @@ def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:
 
 
 def _recalibrated(report: Report, source: Source, settings: Settings, calibration: Any, names: Any) -> Report:
-    known = registry(report.task)
+    known = plugins.metrics(report.task)
     chosen = [known[key] for key in (*report.scores, *report.undefined) if key in known]
     return add_recalibration(
         report,

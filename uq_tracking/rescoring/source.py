@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError
 from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS
 from uq_tracking.inputs import Predictions
 from uq_tracking.logged_run import LoggedRun
-from uq_tracking.metrics.registry import Metric, registry
+from uq_tracking.metrics.registry import Metric
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.statistics.statistics import Statistics
@@ -103,7 +104,7 @@ def methods_of(report: Report | None) -> Mapping[str, Any]:
 
 
 def _needs(key: str, old: Report | None) -> bool:
-    metric: Metric | None = registry("regression" if old is None else old.task).get(key)
+    metric: Metric | None = plugins.metrics("regression" if old is None else old.task).get(key)
     return metric is not None and bool(metric.needs)
 
 

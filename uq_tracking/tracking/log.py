@@ -290,8 +290,7 @@ def _reader(
     """Check the options, and return the function that scores."""
     truth = arrays[0]
     if isinstance(truth, Report | BatchAccumulator):
-        kind = type(truth).__name__
-        names = task.predictions.arguments[1:]
+        kind, names = type(truth).__name__, task.predictions.arguments[1:]
         spare = [name for name, array in zip(names, arrays[1:], strict=True) if array is not None]
         if spare:
             raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
@@ -335,7 +334,7 @@ def _check_stream(
     spare = options.keys() - known
     kind = type(stream).__name__
     if spare & stream.settings.keys():
-        raise SettingsError(f"an {kind} has its settings already; pass {', '.join(sorted(spare))} to it")
+        raise SettingsError(f"the {kind} has its settings already; pass {', '.join(sorted(spare))} to it")
     if spare:
         raise UnknownOptionError("log", spare, known)
     if maps not in ("auto", True, False):
