@@ -318,7 +318,7 @@ def _check_stream(
     stream: BatchAccumulator, options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
 ) -> None:
     """SettingsError for what an accumulator was to be given when it was made."""
-    known = {"on_invalid", "calibration", "recalibration", "intervals", "level", "n_boot", "seed"}
+    known = {"on_invalid", "calibration", "recalibration", "intervals", "level", "seed"}
     spare = options.keys() - known
     kind = type(stream).__name__
     if spare & stream.settings.keys():
