@@ -66,6 +66,7 @@ docs: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/intervals.py
 
 wheel: $(VENV)/.test
 	rm -rf dist

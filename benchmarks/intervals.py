@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 import uq_tracking as uq
 from uq_tracking.inference.intervals import interval_table
-from uq_tracking.inference.leave_out import group_tables
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import build_groups
+from uq_tracking.statistics.regression import REGRESSION
 
 PAGE = Path(__file__).parents[1] / "docs" / "intervals.md"
 TRUTH_GROUPS = 40_000
@@ -121,7 +122,7 @@ def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float
             tables = report.statistics.groups
         else:
             report = evaluated(setting, arrays)
-            tables = group_tables(uq.Predictions(*arrays, groups=label))
+            tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
         found = interval_table(tables, Settings(), metrics, LEVEL, scores=report.scores)
         for key, (low, high) in found.values.items():
             held[key].append(low <= truth[key] * (1 + 1e-9) and truth[key] <= high * (1 + 1e-9) + 1e-12)
@@ -142,12 +143,41 @@ def coverage_table(task: str, repeats: int) -> Iterable[str]:
         yield f"| `{key}` | " + " | ".join(cells) + " |"
 
 
+def verdict_table(repeats: int) -> Iterable[str]:
+    """A Markdown table of how often each word comes."""
+    words = ("consistent with calibrated", "overconfident", "underconfident", "miscalibrated in shape")
+    yield "| samples | factor | groups | " + " | ".join(words) + " | `p` of ENCE, AUCE at most .05 |"
+    yield "|---|---|---|" + "---|" * (len(words) + 1)
+    cases = [(n, f, None, None) for n, f in ((50, 1.0), (1500, 1.0), (1500, 1.05), (1500, 1.1), (1500, 1.3))]
+    cases += [(1500, 1 / 1.1, None, None), (1500, 1.0, None, 3.0)]
+    cases += [
+        (50 * g, f, g, None) for g, f in ((12, 1.0), (30, 1.0), (300, 1.0), (30, 1.1), (30, 1.3), (300, 1.05))
+    ]
+    for number, (n, factor, groups, tails) in enumerate(cases):
+        rng, small = np.random.default_rng(number), []
+        found: Counter[str] = Counter()
+        draw = regression(factor, 0.0 if groups is None else 0.2, tails)
+        for _ in range(repeats):
+            label = np.arange(n) if groups is None else np.repeat(np.arange(groups), n // groups)
+            arrays = draw(rng, label)
+            report = uq.evaluate(*arrays, metrics=["ence", "auce"])
+            if groups is not None:
+                tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
+                report = replace(report, statistics=replace(report.statistics, groups=tables))
+            found[report.verdict.calibration] += 1
+            small.append([report.noise[key].p <= 0.05 for key in ("ence", "auce")])
+        shares = [f"{found[word] / repeats:.3f}".lstrip("0") for word in words]
+        name = f"{factor:.3g}" + ("" if tails is None else f", t({tails:g}) tails")
+        p = ", ".join(f"{share:.3f}".lstrip("0") for share in np.mean(small, axis=0))
+        yield f"| {n} | {name} | {groups or 'none'} | " + " | ".join(shares) + f" | {p} |"
+
+
 def cell(held: float | None, made: float) -> str:
     """The coverage, and the share of refusals where there are many."""
     if held is None or made < 0.05:
         return "no interval"
     refused = f" ({1 - made:.0%} refused)" if made < 0.98 else ""
-    return f"{held:.2f}{refused}".lstrip("0") if held < 1 else f"1.0{refused}"
+    return (f"{held:.2f}".lstrip("0") if held < 0.995 else "1.0") + refused
 
 
 def write(name: str, lines: Iterable[str]) -> None:
@@ -164,6 +194,9 @@ def write(name: str, lines: Iterable[str]) -> None:
 def main() -> None:
     """Run everything and write the page."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    lines = list(verdict_table(repeats))
+    print("\n".join(lines), flush=True)
+    write("verdicts", lines)
     for task in ("regression", "classification"):
         lines = list(coverage_table(task, repeats))
         print("\n".join(lines), flush=True)

@@ -42,7 +42,6 @@ def test_options_reach_every_output():
         outputs=NAMES,
         mask=mask,
         groups=np.arange(400) // 40,
-        n_boot=20,
         unit="m",
         metrics=["rmse"],
     )

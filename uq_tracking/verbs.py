@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
-from uq_tracking.bootstrap import RESAMPLES
 from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import PLANNED, Plan
@@ -40,7 +39,6 @@ class EvaluateOptions(TypedDict, total=False):
     recalibration: str | Iterable[str] | None
     intervals: bool | None
     level: float
-    n_boot: int
     seed: int
     reference: Any
     curves: str | Iterable[str] | None
@@ -87,7 +85,6 @@ def evaluate(
     recalibration: str | Iterable[str] | None = None,
     intervals: bool | None = None,
     level: float = 0.95,
-    n_boot: int = RESAMPLES,
     seed: int = 0,
     reference: Any = None,
     curves: str | Iterable[str] | None = None,
@@ -123,13 +120,13 @@ def evaluate(
         - True, or the name of a method or a list of names: no second set. Each half of the samples is recalibrated
           with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
-        Methods to fit to a second set or to the halves; by default ``std_scaling``.
+        Methods to fit to a second set or to one half; by default ``std_scaling``.
     intervals : bool, optional
         Whether to make confidence intervals, ``report.intervals``. By default where ``groups`` are given, which are
         then resampled. True without groups resamples the samples as if they were independent: neighbouring pixels
         are not, and their intervals come out much too narrow.
-    level, n_boot, seed
-        Confidence level of the intervals, number of bootstrap resamples, and seed of all that is drawn at random.
+    level, seed
+        Confidence level of the intervals, and seed of all that is drawn at random.
     reference : (mean, std), optional
         Arrays of the target's shape that ``kl_to_reference`` compares with, such as those of a long MCMC run.
     curves : str or iterable of str, optional
@@ -171,7 +168,6 @@ def evaluate(
         recalibration=recalibration,
         intervals=intervals,
         level=level,
-        n_boot=n_boot,
         seed=seed,
         reference=reference,
     )
@@ -200,7 +196,6 @@ def evaluate_classification(
     recalibration: str | Iterable[str] | None = None,
     intervals: bool | None = None,
     level: float = 0.95,
-    n_boot: int = RESAMPLES,
     seed: int = 0,
     reference: Any = None,
     curves: str | Iterable[str] | None = None,
@@ -234,7 +229,7 @@ def evaluate_classification(
         names of methods where there is no second set.
     recalibration : str or iterable of str, optional
         Methods to fit; by default ``temperature``.
-    intervals, level, n_boot, seed
+    intervals, level, seed
         As for `evaluate`.
     reference : array like ``probs``, optional
         Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run.
@@ -272,7 +267,6 @@ def evaluate_classification(
         recalibration=recalibration,
         intervals=intervals,
         level=level,
-        n_boot=n_boot,
         seed=seed,
         reference=reference,
     )

@@ -43,7 +43,7 @@ OPTIONS = (
         "calibration",
         "recalibration",
     ),
-    *("intervals", "level", "n_boot", "seed", "curves", "by_target", "curve_metrics"),
+    *("intervals", "level", "seed", "curves", "by_target", "curve_metrics"),
 )
 """Configuration that ``uq_tracking.log`` takes under the same name."""
 

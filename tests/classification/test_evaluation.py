@@ -265,21 +265,20 @@ class TestTemperature:
         with pytest.raises(SettingsError, match="fitted to 4 logits per sample, these predictions have 3"):
             uq.evaluate_classification(*samples(500, 3), logits=True, calibration=temperature)
 
-    def test_a_cross_fit_is_that_of_two_literal_halves(self):
+    def test_a_cross_fit_is_that_of_literal_halves(self):
         labels, z = samples(3000, factor=2.0)
         groups = np.arange(3000) // 150
-        report = uq.evaluate_classification(
-            labels, z, logits=True, groups=groups, calibration=True, n_boot=20
-        )
+        report = uq.evaluate_classification(labels, z, logits=True, groups=groups, calibration=True)
         entry = report.recalibration["methods"]["temperature"]
-        assert entry["how"] == "cross-fitted in two halves by groups"
+        assert entry["how"] == "fitted on half of the groups, scored on the others"
         second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
-        fits = [fit_temperature(labels[half], z[half]).temperature for half in (~second, second)]
-        used = [half["scalars"]["temperature"] for half in entry["halves"]]
-        assert used == pytest.approx(fits, rel=1e-6)  # the search ends within 1e-8
-        assert [half["n"] for half in entry["halves"]] == [1500, 1500]
-        unseen = np.where(second[:, None], z / used[0], z / used[1])
-        same(uq.evaluate_classification(labels, unseen, logits=True), report.after(), rtol=1e-11)
+        used = entry["split"]["scalars"]["temperature"]
+        # the search ends within 1e-8
+        assert used == pytest.approx(fit_temperature(labels[~second], z[~second]).temperature, rel=1e-6)
+        assert (entry["split"]["fitted"], entry["split"]["scored"]) == (1500, 1500)
+        unseen = uq.evaluate_classification(labels[second], z[second] / used, logits=True)
+        same(unseen, report.after(), rtol=1e-11)
+        assert 0 < entry["spread"]["nll"] < 0.1
         whole = fit_temperature(labels, z).temperature
         assert entry["scalars"]["temperature"] == pytest.approx(whole, rel=1e-6)
         assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
@@ -292,8 +291,8 @@ class TestTemperature:
         options = {"ignore_label": 9, "statistics": method}
         report = uq.evaluate_classification(marked, probs, calibration=True, **options)
         entry = report.recalibration["methods"]["temperature"]
-        assert entry["how"] == "cross-fitted in two random halves"
-        assert sum(half["n"] for half in entry["halves"]) == report.counts["n"]
+        assert entry["how"] == "fitted on a random half of the samples, scored on the others"
+        assert entry["split"]["fitted"] + entry["split"]["scored"] == report.counts["n"]
         keep = marked.reshape(-1) != 9
         flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "statistics": method}
         again = uq.evaluate_classification(**flat, calibration="temperature")

@@ -355,7 +355,7 @@ def test_the_script_formats_numbers_as_the_package_does(browser, tmp_path):
 
 def test_bands_of_runs_with_groups_are_drawn(browser, tmp_path):
     truth, mean, std = samples()
-    grouped = uq.evaluate(truth, mean, std, groups=np.arange(N) // 20, intervals=True, n_boot=60)
+    grouped = uq.evaluate(truth, mean, std, groups=np.arange(N) // 20, intervals=True)
     uq.compare({"a": grouped, "b": uq.evaluate(truth, mean, 2 * std)}).to_html(tmp_path / "page.html")
     opened = browser.new_page()
     opened.goto((tmp_path / "page.html").as_uri())

@@ -47,8 +47,10 @@ def test_a_run_without_a_method_is_its_own(store):
 
 
 def test_runs_of_one_name_get_labels_of_their_own(store):
-    for _ in range(3):
-        logged(store, "same", method="m")
+    for seed in range(3):
+        uq.log(
+            TRUTH, MEAN, [s * (1 + 0.01 * seed) for s in STD], run=store.create("same"), **QUICK, method="m"
+        )
     assert [run.label for run in uq.compare(f"dir:{store.path}").runs] == ["same", "same (2)", "same (3)"]
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -195,10 +196,13 @@ class TestVerdicts:
             assert verdict.text in comparison.to_html().replace("&#39;", "'")
 
     def test_of_several_runs_they_are_counted(self, seeds, reports):
-        found = uq.compare({"mixed": [*seeds["bad"][:1], *[reports["overconfident"]] * 2]}).verdicts["mixed"]
+        first, other = reports["overconfident"], reports["overconfident"]
+        other = replace(other, provenance={**other.provenance, "digest": "of another seed"})
+        overconfident = [first, other]
+        found = uq.compare({"mixed": [*seeds["bad"][:1], *overconfident]}).verdicts["mixed"]
         assert found.calibration == "overconfident"
         assert found.text.startswith("Of 3 runs, ")
-        same = uq.compare({"same": [reports["overconfident"]] * 2}).verdicts["same"]
+        same = uq.compare({"same": overconfident}).verdicts["same"]
         assert same.text.startswith("Of 2 runs, all overconfident; ranking of errors: all ")
 
     def test_reports_that_could_not_be_judged_have_none(self):

@@ -22,7 +22,7 @@ def forecasts(rng, n, factor=1.0, groups=None, shared=0.2, draw=None):
 def report(rng, n, factor=1.0, groups=None, **options):
     """The report of such forecasts; few resamples, as nothing here reads the intervals."""
     truth, mean, std, label = forecasts(rng, n, factor, groups, draw=options.pop("draw", None))
-    return uq.evaluate(truth, mean, std, groups=label, n_boot=20, **options)
+    return uq.evaluate(truth, mean, std, groups=label, **options)
 
 
 def classes(rng, n, power=1.0, n_classes=4):

@@ -67,7 +67,7 @@ def test_a_scale_error_lies_above_the_floor():
 def test_stored_and_streamed_statistics_have_the_same_floor(method):
     truth, mean, std, _ = forecasts(np.random.default_rng(6), 2000)
     whole = uq.evaluate(truth, mean, std)
-    other = uq.evaluate(truth, mean, std, method=method)
+    other = uq.evaluate(truth, mean, std, statistics=method)
     for key, floor in whole.noise.items():
         assert other.noise[key].high == pytest.approx(floor.high, rel=2e-3), key
 

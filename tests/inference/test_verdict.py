@@ -103,7 +103,7 @@ def test_unit_and_order_change_nothing():
 @pytest.mark.parametrize("method", ["exact", "sketch"])
 def test_streams_and_files_have_the_same_verdict(method, tmp_path):
     truth, mean, std, _ = forecasts(np.random.default_rng(11), 3000, 1.4)
-    one = uq.evaluate(truth, mean, std, method=method)
+    one = uq.evaluate(truth, mean, std, statistics=method)
     stream = uq.Accumulator()
     for part in range(3):
         chosen = slice(1000 * part, 1000 * (part + 1))

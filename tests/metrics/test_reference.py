@@ -176,7 +176,7 @@ def test_metrics_with_needs_have_no_interval_and_no_score_after_recalibration():
     rng = np.random.default_rng(0)
     y, mean, std = rng.normal(size=400), np.zeros(400), rng.gamma(4, 0.25, 400)
     data = Predictions(y, mean, std, groups=np.arange(400) // 40)
-    report = uq.evaluate(data, calibration=True, n_boot=20, reference=(mean, std))
+    report = uq.evaluate(data, calibration=True, reference=(mean, std))
     assert "kl_to_reference" in report.scores
     assert "kl_to_reference" not in report.intervals
     after = report.recalibration["methods"]["std_scaling"]

@@ -114,21 +114,21 @@ def test_dask_arrays_score_as_the_loaded_ones(case, statistics):
     import dask.array as da
 
     lazy = [da.from_array(array, chunks=(1, 20, 12, -1)[: array.ndim]) for array in case.arrays]
-    report = case.evaluate(*lazy, groups="chunk", n_boot=40, statistics=statistics)
+    report = case.evaluate(*lazy, groups="chunk", statistics=statistics)
     close(whole(case, statistics=statistics).scores, report.scores)
     assert report.intervals
 
 
 def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     images = np.repeat(np.arange(48), N // 48).reshape(SHAPE)
-    options = {"groups": images, "n_boot": 60, "seed": 3}
+    options = {"groups": images, "seed": 3}
     report = whole(case, **options)
     assert case.metric in report.intervals
     assert {"low", "high"} <= report.curves["reliability"].columns.keys()
     acc = case.accumulator()
     for start in range(0, 6, 3):
         acc.update(*case.cut(slice(start, start + 3)), groups=images[start : start + 3])
-    streamed = acc.compute(n_boot=60, seed=3)
+    streamed = acc.compute(seed=3)
     for key in (case.metric, "nll"):
         assert_allclose(streamed.intervals[key], report.intervals[key], rtol=1e-5)
     case.log(*case.arrays, run=f"dir:{tmp_path}", figures=False, maps=False, predictions=False, **options)

@@ -38,7 +38,7 @@ def compare(
         str, typer.Option(help="Metrics to show: keys with commas, or all; a few of every kind by default.")
     ] = "",
     level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
     maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
     form: Annotated[str, typer.Option("--format", help="text, markdown, csv, latex, json or html.")] = "text",
     output: Annotated[

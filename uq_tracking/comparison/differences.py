@@ -2,15 +2,15 @@
 
 Three ways, the first that the runs allow:
 
-* **over runs**: both methods have two runs or more (seeds, folds). Welch's interval of the difference of means; it
-  speaks of the methods on this test set.
-* **paired bootstrap**: the runs stored the statistics of the same groups (images, scenes) of the same data; the
-  groups are drawn together for both, so what is hard for both cancels. It speaks of these runs on such data.
+* **over runs**: both methods have three runs or more (seeds, folds). Welch's interval of the difference of means; it
+  speaks of the methods on this test set. Also with two runs, where groups are not known.
+* **paired groups**: the runs stored the statistics of the same groups (images, scenes) of the same data; sets of
+  groups are left out for both together, so what is hard for both cancels. It speaks of these runs on such data.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
   independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data
   mostly err together, so this is wider than a paired interval.
 
-Intervals are of one difference each; nothing is corrected for looking at many.
+Intervals are of one difference each. What is tied with the best is decided for all pairs together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Literal
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.metrics.registry import Metric
 
-How = Literal["paired bootstrap", "over runs", "from the intervals", "none"]
+How = Literal["paired groups", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 Range = tuple[float, float]
 
@@ -83,7 +83,7 @@ def difference(
     level : float
         Confidence level of the interval.
     paired : (float, float), optional
-        Interval of the difference of losses, from a paired bootstrap.
+        Interval of the difference of losses over groups.
     """
     mine, theirs = _losses(one, metric), _losses(other, metric)
     if not mine or not theirs:
@@ -114,10 +114,11 @@ def _interval(
     one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float, paired: Range | None
 ) -> tuple[Range | None, How]:
     mine, theirs = _losses(one, metric), _losses(other, metric)
-    if len(mine) > 1 and len(theirs) > 1:
+    runs = min(len(mine), len(theirs))
+    if runs > 2 or (runs == 2 and paired is None):
         return welch(mine, theirs, level), "over runs"
     if paired is not None:
-        return paired, "paired bootstrap"
+        return paired, "paired groups"
     if len(mine) == len(theirs) == 1:
         ranges = [_loss_range(runs, metric) for runs in (one, other)]
         if ranges[0] is not None and ranges[1] is not None:

@@ -1,4 +1,4 @@
-"""Differences of methods scored on the same groups, the groups resampled together for all methods."""
+"""Differences of methods scored on the same groups: every method without the same sets of groups in turn."""
 
 from __future__ import annotations
 
@@ -7,61 +7,68 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from uq_tracking.bootstrap import (
-    DEFINED_SHARE,
-    FEWEST_GROUPS,
-    RESAMPLES,
-    Resamples,
-    deviation_range,
-    resample,
-)
 from uq_tracking.comparison.comparability import same_targets
 from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
-from uq_tracking.metrics.registry import Metric
+from uq_tracking.inference.best import tied_with_best
+from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, leave_out
+from uq_tracking.inference.limits import Influence, Range
+from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.grouped import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
-Range = tuple[float, float]
+MANY_RUNS = 3
+"""From so many runs of both methods on, their spread tells more of the methods than the groups do."""
 
 
 @dataclass(frozen=True, eq=False)
-class PairedBootstrap:
-    """Scores of common resamples of the groups, for every run that stored its groups' statistics.
+class PairedGroups:
+    """Scores without each of the same sets of groups, for every run that stored its groups' statistics.
 
-    A method with several runs counts with the mean of their losses in each resample.
+    A method with several runs counts with the mean of their losses.
     """
 
-    draws: Mapping[str, Resamples] = field(default_factory=dict)
+    left: Mapping[str, LeftOut] = field(default_factory=dict)
     """By the run's label."""
+    seed: int = 0
+    """Of the resamples that tell how large the largest of many differences is by chance."""
 
     def interval(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float
     ) -> Range | None:
-        """Interval of the difference of mean losses, or None where a run has no resamples."""
+        """Interval of the difference of mean losses, or None where a run's groups are not known."""
         first, second = self._losses(one, metric), self._losses(other, metric)
         if first is None or second is None:
             return None
-        gaps = first - second
-        known = gaps[np.isfinite(gaps)]
-        if len(known) < DEFINED_SHARE * len(gaps):
-            return None
         value = _mean_loss(one, metric) - _mean_loss(other, metric)
-        groups = self.draws[one[0].label].n_groups
-        low, high = deviation_range(known - value, level, groups)
-        return min(value + low, value), max(value + high, value)
+        low, high = Influence.left_out(first - second).limits(value, level)
+        return min(low, value), max(high, value)
+
+    def tied(
+        self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric, level: float
+    ) -> frozenset[str] | None:
+        """Methods that are not distinguishable from the best, all pairs together; None where groups are not known."""
+        without = {name: self._losses(runs, metric) for name, runs in groups.items()}
+        columns = [column for column in without.values() if column is not None]
+        if len(columns) < len(without) or len(columns) < 2:
+            return None
+        losses = np.asarray([_mean_loss(runs, metric) for runs in groups.values()])
+        tied = tied_with_best(losses, np.stack(columns, axis=1), level, self.seed)
+        return frozenset(name for name, is_tied in zip(groups, tied, strict=True) if is_tied)
 
     def _losses(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
-        """Losses of the resamples, moved by the offset of the groups' coarse statistics."""
+        """Mean losses without each set of groups, moved to where the exact scores lie."""
         found = []
         for run in runs:
-            drawn, exact = self.draws.get(run.label), run.report.scores.get(metric.key)
-            if drawn is None or exact is None or metric.key not in drawn.coarse:
+            left, exact = self.left.get(run.label), run.report.scores.get(metric.key)
+            if left is None or exact is None:
                 return None
-            moved = drawn.scores[metric.key] - drawn.coarse[metric.key] + exact
+            try:
+                moved = left.estimates(metric.key, exact)
+            except (Undefined, KeyError):
+                return None
             found.append([metric.loss(value) for value in moved.tolist()])
         return np.asarray(np.mean(found, axis=0))
 
@@ -70,17 +77,17 @@ def _mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float:
     return float(np.mean([metric.loss(run.report.scores[metric.key]) for run in runs]))
 
 
-def paired_bootstrap(
+def paired_groups(
     runs: Sequence[ScoredRun], metrics: Sequence[Metric], seed: int
-) -> tuple[PairedBootstrap, list[str]]:
-    """Draw the groups of every run that stored their statistics, and say why runs are left out.
+) -> tuple[PairedGroups, list[str]]:
+    """Score every run without each set of groups, where they are stored, and say why runs are left out.
 
     Only runs whose report has intervals are asked for their statistics; nothing is fetched for the others, and
-    nothing at all where every method has several runs.
+    nothing at all where every method has many runs.
     """
     problems: list[str] = []
-    if all(len(group) > 1 for group in by_method(runs).values()):
-        return PairedBootstrap(), problems
+    if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
+        return PairedGroups(), problems
     tables: dict[str, GroupTables] = {}
     for run in runs:
         if run.report.intervals:
@@ -89,16 +96,16 @@ def paired_bootstrap(
                 tables[run.label] = found
     tables = _common({run.label: run for run in runs}, tables, problems)
     if len(tables) < 2:
-        return PairedBootstrap(), problems
+        return PairedGroups(), problems
     fewest = min(len(table) for table in tables.values())
-    draws = {}
+    left = {}
     for run in (run for run in runs if run.label in tables):
         settings = Settings.from_dict(run.report.settings)
         chosen = [
             m for m in metrics if m.key in run.report.scores and m.direction is not None and not m.needs
         ]
-        draws[run.label] = resample(tables[run.label].pooled_to(fewest), settings, chosen, RESAMPLES, seed)
-    return PairedBootstrap(draws), problems
+        left[run.label] = leave_out(tables[run.label].pooled_to(fewest), settings, chosen)
+    return PairedGroups(left, seed), problems
 
 
 def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:

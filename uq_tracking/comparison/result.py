@@ -174,11 +174,16 @@ class Comparison:
 
     @cached_property
     def tied_with_best(self) -> Mapping[str, frozenset[str]]:
-        """Methods that are not distinguishable from the best one, by metric."""
+        """Methods that are not distinguishable from the best one, which is among them, by metric.
+
+        Of methods that are equal, all are among them in the share ``level`` of cases, however many there are.
+        """
         found: dict[str, set[str]] = {}
         for tie in self.ties:
+            if tie.verdict != "unknown":
+                found.setdefault(tie.metric, set()).add(tie.reference)
             if tie.verdict == "indistinguishable":
-                found.setdefault(tie.metric, set()).add(tie.method)
+                found[tie.metric].add(tie.method)
         return {key: frozenset(names) for key, names in found.items()}
 
     def difference(self, method: str, key: str) -> Difference | None:

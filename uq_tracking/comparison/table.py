@@ -194,7 +194,7 @@ def _title(comparison: Comparison) -> str:
 
 def _legend(comparison: Comparison) -> Iterator[str]:
     """What the marks mean; only those that occur."""
-    tied = any(comparison.tied_with_best.values())
+    tied = any(len(names) > 1 for names in comparison.tied_with_best.values())
     yield "* best, ! worst" + (
         f", = not distinguishable from the best at {comparison.level:.0%}" if tied else ""
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
 from uq_tracking.comparison.metrics import headline, metrics_of
-from uq_tracking.comparison.paired import PairedBootstrap, paired_bootstrap
+from uq_tracking.comparison.paired import PairedGroups, paired_groups
 from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.runs import RunSource, ScoredRun, SkippedRun, by_method, collect
 from uq_tracking.comparison.table import mean_loss
@@ -55,7 +57,7 @@ def compare(
     level : float
         Confidence level of the intervals.
     seed : int
-        Seed of the bootstrap.
+        Seed of the resamples that tell how large the largest of many differences is by chance.
     maps : "auto", bool, int or list of int
         Cases of spatial predictions that are drawn; "auto" draws up to two. Reading them downloads the
         predictions of one run per method; False reads reports only.
@@ -93,7 +95,8 @@ def compare(
         )
     found, skipped = collect(sources, where, split, progress)
     runs, others = _of_one_task(found)
-    skipped += others
+    runs, copies = _once(runs)
+    skipped += [*others, *copies]
     if not runs:
         raise BackendError(_nothing(sources, skipped))
     groups = by_method(runs)
@@ -103,8 +106,8 @@ def compare(
         )
     task = runs[0].report.task
     chosen = metrics_of(runs, task, metrics)
-    bootstrap, unpaired = paired_bootstrap(runs, chosen, seed)
-    pairs = Pairs(bootstrap, level)
+    paired, unpaired = paired_groups(runs, chosen, seed)
+    pairs = Pairs(paired, level)
     drawn, problems = _maps(groups, maps)
     return Comparison(
         task=task,
@@ -133,6 +136,24 @@ def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[Skipp
     return [run for run in runs if run.report.task == task], others
 
 
+def _once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
+    """Runs without the copies of a method's runs: the same predictions, scored alike, are no second seed."""
+    seen: dict[str, str] = {}
+    kept, copies = [], []
+    for run in runs:
+        digest = run.report.provenance.get("digest")
+        key = json.dumps(
+            [run.method, digest, run.report.settings, run.report.scores], sort_keys=True, default=str
+        )
+        if digest is not None and key in seen:
+            reason = f"it holds the same predictions as {seen[key]} and is scored alike"
+            copies.append(SkippedRun(run.label, run.uri or "", reason))
+            continue
+        seen[key] = run.label
+        kept.append(run)
+    return kept, copies
+
+
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:
     names = ", ".join(_named(source) for source in sources)
     if not skipped:
@@ -152,15 +173,44 @@ def _named(source: Any) -> str:
 class Pairs:
     """Makes differences of two methods."""
 
-    bootstrap: PairedBootstrap
+    paired: PairedGroups
     level: float
 
     def difference(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric
     ) -> Difference | None:
         """The difference in one metric, with the best interval that the runs allow."""
-        paired = self.bootstrap.interval(one, other, metric, self.level)
-        return difference(one, other, metric, self.level, paired)
+        return difference(
+            one, other, metric, self.level, self.paired.interval(one, other, metric, self.level)
+        )
+
+    def ties(self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> list[Difference]:
+        """Differences of all methods to the best one, with verdicts that hold for all pairs together.
+
+        Where the groups of all runs are known, by the largest studentised difference; else each pair is tested at
+        the level divided by their number (Bonferroni).
+        """
+        losses = {name: mean_loss(runs, metric) for name, runs in groups.items()}
+        known = {name: loss for name, loss in losses.items() if loss is not None}
+        if len(known) < 2:
+            return []
+        best = min(known, key=known.__getitem__)
+        level = 1 - (1 - self.level) / math.comb(len(known), 2)
+        found = [
+            replace(self, level=level).difference(groups[name], groups[best], metric)
+            for name in known
+            if name != best
+        ]
+        differences = [item for item in found if item is not None]
+        if any(item.how not in ("paired groups", "none") for item in differences):
+            return differences
+        tied = self.paired.tied({name: groups[name] for name in known}, metric, self.level)
+        if tied is None:
+            return differences
+        return [
+            replace(item, verdict="indistinguishable" if item.method in tied else "worse")
+            for item in differences
+        ]
 
 
 def _against(
@@ -183,18 +233,11 @@ def _ties(
     groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], pairs: Pairs
 ) -> tuple[Difference, ...]:
     """Differences of every other method to the best one of each metric that judges."""
-    found = []
+    found: list[Difference] = []
     for metric in metrics:
-        losses = {
-            name: loss for name, runs in groups.items() if (loss := mean_loss(runs, metric)) is not None
-        }
-        if metric.direction is None or len(losses) < 2:
-            continue
-        best = min(losses, key=losses.__getitem__)
-        for name in losses:
-            if name != best:
-                found.append(pairs.difference(groups[name], groups[best], metric))
-    return tuple(item for item in found if item is not None)
+        if metric.direction is not None:
+            found += pairs.ties(groups, metric)
+    return tuple(found)
 
 
 def _maps(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[Any, list[str]]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from uq_tracking.bootstrap import RESAMPLES, check_level, with_intervals
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.on_demand import Wanted, extra_curves
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.recalibrated import add_recalibration
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import begin
 from uq_tracking.report import Report
@@ -21,7 +22,7 @@ from uq_tracking.tasks import Task
 
 PLANNED = (
     "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
-    "level", "n_boot", "seed", "reference",
+    "level", "seed", "reference",
 )  # fmt: skip
 """Options of the verbs that make a plan; the others describe the arrays, or are `Settings`."""
 
@@ -42,7 +43,6 @@ class Plan:
     recalibration: tuple[str, ...] | None = None
     intervals: bool | None = None
     level: float = 0.95
-    n_boot: int = RESAMPLES
     seed: int = 0
     reference: Any = None
 
@@ -59,11 +59,10 @@ class Plan:
         recalibration: str | Iterable[str] | None = None,
         calibration: Any = None,
         level: float = 0.95,
-        n_boot: int = RESAMPLES,
         **rest: Any,
     ) -> Plan:
         """Check the options; SettingsError or UnknownMetricError for one that is wrong."""
-        check_level(level, n_boot)
+        check_level(level)
         if recalibration is not None and calibration in (None, False):
             raise SettingsError(
                 "recalibration= names methods, but not what to fit on; pass calibration=, or True"
@@ -76,7 +75,6 @@ class Plan:
             calibration=calibration,
             recalibration=None if recalibration is None else _named(recalibration),
             level=level,
-            n_boot=n_boot,
             **rest,
         )
 
@@ -107,7 +105,7 @@ class Plan:
         report = score(statistics, settings, chosen, digest=digest(), extra=inputs, about=data.about)
         tables = build_groups(task.layout_of(data), data, self.intervals)
         if tables is not None:
-            report = with_intervals(report, tables, settings, chosen, **self._drawn)
+            report = with_intervals(report, tables, settings, chosen, self.level)
         made = extra_curves(
             self.wanted, task, statistics, settings, inputs, tables=tables, how=self.statistics
         )
@@ -115,10 +113,6 @@ class Plan:
             report, curves={**report.curves, **made.curves}, verdicts={**report.verdicts, **made.verdicts}
         )
         return self.recalibrated(report, settings, chosen, data)
-
-    @property
-    def _drawn(self) -> dict[str, Any]:
-        return {"level": self.level, "n_boot": self.n_boot, "seed": self.seed}
 
     def recalibrated(
         self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None

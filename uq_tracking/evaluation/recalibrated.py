@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,20 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
-from uq_tracking.curves.regression import wilson_band
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.families import FloatArray, Standard, shaped
+from uq_tracking.families import shaped
+from uq_tracking.inference.noise import noise_floors
 from uq_tracking.metrics.forms import Undetermined
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.metrics.registry import Metric
 from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.distribution import is_distribution, plain
-from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
 from uq_tracking.tasks.task import Fit
@@ -37,11 +36,14 @@ STRETCHED = (
 )
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
-BY_GROUPS = "cross-fitted in two halves by groups"
-AT_RANDOM = "cross-fitted in two random halves"
+BY_GROUPS = "fitted on half of the groups, scored on the others"
+AT_RANDOM = "fitted on a random half of the samples, scored on the others"
+REPEATS = 4
+"""Further splits of a cross-fit."""
+MOST_REPEATED = 50_000
+"""Samples up to which splits are repeated: of more, one split is much like another."""
 
 ONE_GROUP = "cross-fitting needs two groups at least; pass a second set as calibration="
-_PER_HALF = "the halves have distributions of their own"
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,10 @@ class Outcome:
 
     fitted: Recalibration
     after: Report
-    halves: Sequence[Recalibration] = ()
+    half: Recalibration | None = None
+    """The parameters behind that report, where it is of a half that they were not fitted on."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """How far scores lie apart over splits into halves."""
 
 
 def add_recalibration(
@@ -91,7 +96,7 @@ def add_recalibration(
             entries[name] = {"how": how, "refused": str(refusal)}
             warnings.warn(f"{name} has no scores after it: {refusal}", TrackingWarning, stacklevel=3)
             continue
-        entries[name] = _entry(how, outcome)
+        entries[name] = _entry(how, outcome, settings)
         curves = curves or _curves_after(outcome.after)
     return replace(
         report,
@@ -133,21 +138,21 @@ class _Bench:
         return self._applied(fit(method))
 
     def _applied(self, fitted: Recalibration) -> Outcome:
-        return Outcome(fitted, self._after([(self.samples, fitted)], fitted))
+        return Outcome(fitted, self._after(self.samples, fitted))
 
-    def _after(self, parts: Sequence[tuple[Samples, Recalibration]], like: Recalibration | None) -> Report:
-        """The report of parts, each after its own recalibration; ``like`` tells the distribution they have then."""
-        shape = like.shape if isinstance(like, RegressionRecalibration) else None
+    def _after(self, samples: Samples, fitted: Recalibration) -> Report:
+        """The report of samples after a recalibration."""
+        shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
         if shape is None and self.of_form:
             shape = Undetermined(STRETCHED)
         settings = self.settings if shape is None else shaped(self.settings, shape)
-        return score(self._statistics(parts), settings, self.metrics)
+        return score(self._statistics(samples, fitted), settings, self.metrics)
 
-    def _statistics(self, parts: Sequence[tuple[Samples, Recalibration]]) -> Statistics:
+    def _statistics(self, samples: Samples, fitted: Recalibration) -> Statistics:
         known = self.before.statistics
         if known is None:
             raise RecalibrationError("the report holds no statistics")
-        blocks = (rows for samples, fitted in parts for rows in samples.recalibrated(fitted))
+        blocks = samples.recalibrated(fitted)
         left_out = {
             name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
         }
@@ -165,27 +170,49 @@ class _Bench:
             rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
             parts_known = known.parts if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
-        target: dict[str, Moments] = {"target": known.moments["target"]} if "target" in known.moments else {}
-        return replace(made, moments={**made.moments, **target})
+        target = made.moments.get("target")
+        if target is None or target.count == made.n:
+            return made
+        # only errors are known of each sample: a part's targets are taken to vary as those of all do
+        whole = known.moments["target"]
+        share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
+        return replace(made, moments={**made.moments, "target": share})
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:
-        """Recalibrate each half with parameters fitted on the other, and score all of it together."""
-        side = halves(self.samples, self.seed)
-        parts = [self.samples.part(side == half) for half in (0, 1)]
-        if not all(part.n for part in parts):
-            raise RecalibrationError(ONE_GROUP)
-        fits = [part.fit(method, self.settings) for part in parts]
-        unseen = list(zip(parts, fits[::-1], strict=True))
-        if not isinstance(fits[0], RegressionRecalibration) or fits[0].shape is None:
-            after = self._after(unseen, None)
-        else:
-            own = [self._after([pair], pair[1]) for pair in unseen]
-            pooled = score(self._statistics(unseen), shaped(self.settings, _PerHalf()), self.metrics)
-            after = _joined(pooled, own)
+        """Fit on one half of the samples, score the other; further splits tell how much that depends on the split."""
+        fitted, after = self._split(method, self.seed)
+        repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
+        others = [self._split(method, self.seed + number + 1)[1] for number in range(repeats)]
         whole = self.samples.fit(method, self.settings)
         digest = self.before.provenance.get("digest")
-        fitted = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
-        return Outcome(fitted, after, fits)
+        kept = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
+        return Outcome(kept, after, fitted, _spread([after, *others], self.metrics))
+
+    def _split(self, method: Recalibrator, seed: int) -> tuple[Recalibration, Report]:
+        """Parameters of one half, and the report of the other after them."""
+        side = halves(self.samples, seed)
+        fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
+        if not fit_on.n or not score_on.n:
+            raise RecalibrationError(ONE_GROUP)
+        fitted = fit_on.fit(method, self.settings)
+        return fitted, self._after(score_on, fitted)
+
+
+def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
+    """How far scores lie apart over splits: their standard deviation, or the mean distance to a target value.
+
+    Never the distance of their mean: scale errors of two splits cancel, and fresh data see each by itself.
+    """
+    found: dict[str, float] = {}
+    for metric in metrics:
+        values = [report.scores[metric.key] for report in reports if metric.key in report.scores]
+        if len(values) < 2 or len(values) < len(reports):
+            continue
+        if isinstance(metric.direction, float):
+            found[metric.key] = float(np.mean(np.abs(np.asarray(values) - metric.direction)))
+        else:
+            found[metric.key] = float(np.std(values, ddof=1))
+    return found
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
@@ -221,9 +248,11 @@ def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
     return methods
 
 
-def _entry(how: str, outcome: Outcome) -> dict[str, Any]:
-    """One method of ``Report.recalibration``, as plain values."""
+def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
+    """One method of ``Report.recalibration``, as plain values; ``settings`` are those of the report before."""
     after = outcome.after
+    shape = outcome.fitted.shape if isinstance(outcome.fitted, RegressionRecalibration) else None
+    settings = settings if shape is None else shaped(settings, shape)
     entry: dict[str, Any] = {
         "how": how,
         "scalars": outcome.fitted.scalars(),
@@ -232,8 +261,12 @@ def _entry(how: str, outcome: Outcome) -> dict[str, Any]:
         "curves": {name: curve.to_dict() for name, curve in _kept_curves(after).items()},
         "recalibration": outcome.fitted.to_dict(),
     }
-    if outcome.halves:
-        entry["halves"] = [{"n": half.fitted_on.n, "scalars": half.scalars()} for half in outcome.halves]
+    floors = noise_floors(after.statistics, after.task, settings, after.scores)
+    entry["noise"] = {key: floor.to_dict() for key, floor in floors.items()}
+    if outcome.half is not None:
+        half = outcome.half
+        entry["split"] = {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()}
+        entry["spread"] = dict(outcome.spread)
     return entry
 
 
@@ -255,45 +288,3 @@ def _curves_after(after: Report) -> dict[str, Curve]:
         )
         for name, curve in _kept_curves(after).items()
     }
-
-
-class _PerHalf(Standard):
-    """Stands for two distributions at once: a metric that asks for it is computed on each half instead."""
-
-    name = "per half"
-    pdf_square_integral = float("nan")
-
-    def cdf(self, z: FloatArray) -> FloatArray:
-        raise Undefined(_PER_HALF)
-
-    def quantile(self, p: FloatArray) -> FloatArray:
-        raise Undefined(_PER_HALF)
-
-    def pdf(self, z: FloatArray) -> FloatArray:
-        raise Undefined(_PER_HALF)
-
-    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        raise Undefined(_PER_HALF)
-
-
-def _joined(pooled: Report, own: Sequence[Report]) -> Report:
-    """The pooled report, with the halves' mean for what needs a half's own distribution, weighted by samples."""
-    sizes = [report.counts["n"] for report in own]
-    scores, undefined = dict(pooled.scores), {}
-    for key, reason in pooled.undefined.items():
-        reasons = [report.undefined[key] for report in own if key in report.undefined]
-        if reason == _PER_HALF and not reasons:
-            scores[key] = float(np.average([report.scores[key] for report in own], weights=sizes))
-        else:
-            undefined[key] = reasons[0] if reason == _PER_HALF else reason
-    curves = dict(pooled.curves)
-    if all("calibration" in report.curves for report in own):
-        curves["calibration"] = _joined_calibration([report.curves["calibration"] for report in own], sizes)
-    return replace(pooled, scores=scores, undefined=undefined, curves=curves)
-
-
-def _joined_calibration(own: Sequence[Curve], sizes: Sequence[int]) -> Curve:
-    """Shares add up over the halves."""
-    observed = np.average([curve.columns["observed"] for curve in own], axis=0, weights=sizes)
-    low, high = wilson_band(observed, sum(sizes))
-    return replace(own[0], columns={**own[0].columns, "observed": observed, "low": low, "high": high})

@@ -26,7 +26,9 @@ def banded(
     calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
     """
     specs = plugins.curves(tables.layout.task)
-    wanted = [name for name in curves if name in specs and specs[name].ceiling is not None]
+    wanted = [
+        name for name in curves if name in specs and specs[name].ceiling is not None and not specs[name].needs
+    ]
     if len(tables) < FEWEST_GROUPS or not wanted:
         return curves
     points: dict[str, list[FloatArray]] = {name: [] for name in wanted}

@@ -9,14 +9,16 @@ half of them.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.statistics.grouped import FloatArray
 
 RESAMPLES = 2000
-SEED = 1
 
 
-def tied_with_best(losses: FloatArray, without: FloatArray, level: float = 0.95) -> FloatArray:
+def tied_with_best(
+    losses: FloatArray, without: FloatArray, level: float = 0.95, seed: int = 0
+) -> npt.NDArray[np.bool_]:
     """Whether each method is not distinguishable from the best.
 
     Parameters
@@ -26,6 +28,8 @@ def tied_with_best(losses: FloatArray, without: FloatArray, level: float = 0.95)
     without : array, shape (sets, methods)
         The same without each set of groups, the sets being those of all methods.
     level : float
+    seed : int
+        Of the resamples.
 
     Returns
     -------
@@ -43,7 +47,7 @@ def tied_with_best(losses: FloatArray, without: FloatArray, level: float = 0.95)
     moves = (without.mean(axis=0) - without) * (sets - 1) / sets
     pairs = moves[:, one] - moves[:, other]
     error = np.sqrt(np.square(pairs).sum(axis=0) * sets / (sets - 1))
-    critical = critical_value(pairs, level)
+    critical = critical_value(pairs, level, seed)
     gap = losses[one] - losses[other]
     with np.errstate(divide="ignore", invalid="ignore"):
         studentised = np.where(gap == 0, 0.0, gap / error)
@@ -53,7 +57,7 @@ def tied_with_best(losses: FloatArray, without: FloatArray, level: float = 0.95)
     return ~beaten
 
 
-def critical_value(pairs: FloatArray, level: float) -> float:
+def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
     """The point that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
 
     ``pairs`` are the contributions of the sets to every difference, shape (sets, pairs); they sum to zero.
@@ -62,7 +66,7 @@ def critical_value(pairs: FloatArray, level: float) -> float:
     if not moving.shape[1]:
         return np.inf
     sets = len(moving)
-    weights = np.random.default_rng(SEED).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES).astype(float)
+    weights = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES).astype(float)
     mean = weights @ moving / sets
     spread = np.maximum(weights @ np.square(moving) / sets - mean**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):

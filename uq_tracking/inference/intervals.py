@@ -26,7 +26,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inference import read
-from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind, mean_root
+from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind, weighted_absolute
 from uq_tracking.inference.leave_out import (
     FEWEST_GROUPS,
     SETS,
@@ -37,6 +37,7 @@ from uq_tracking.inference.leave_out import (
 )
 from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
 from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
+from uq_tracking.inference.noise import without as without_each
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
 """Scores that are the share of samples of which something holds."""
+FULL_BIN = 50
+"""Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
 
@@ -90,7 +93,7 @@ def interval_table(
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
     if len(tables) < FEWEST_GROUPS:
         return Intervals({}, dict.fromkeys((metric.key for metric in chosen), too_few(len(tables))), {})
-    known = SCORES[tables.layout.task]
+    known = SCORES.get(tables.layout.task, {})
     plain = [metric for metric in chosen if metric.key not in known]
     left = leave_out(tables, settings, plain)
     together = _Together(read.of_groups(tables), settings)
@@ -164,9 +167,39 @@ class _Together:
 
     def gap_limits(self, score: GapScore, level: float, exact: float | None) -> Range:
         """Limits of a score of gaps."""
-        if score.kind not in self.made:
-            self.made[score.kind] = group_moves(self.statistics, score.kind, self.settings)
-        return gap_limits(score, *self.made[score.kind], level, exact)
+        kind = score.kind
+        if (
+            kind == "variance" and score.score is weighted_absolute
+        ):  # in the target's unit, which groups move too
+            return gap_limits(
+                replace(score, kind="confidence"),
+                *_squared_gaps(self.statistics, self.settings),
+                level,
+                exact,
+            )
+        if score.norm == "largest" and kind == "confidence":
+            _require_full_bins(self.statistics, self.settings)
+        if kind not in self.made:
+            self.made[kind] = group_moves(self.statistics, kind, self.settings)
+        return gap_limits(score, *self.made[kind], level, exact)
+
+
+def _require_full_bins(statistics: Any, settings: Settings) -> None:
+    """Undefined where a bin holds samples, but too few to know its gap."""
+    count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
+    held = count.sum(axis=0)
+    thin = held[(held > 0) & ((held < FULL_BIN) | ((count > 0.5).sum(axis=0) < FEWEST_GROUPS))]
+    if len(thin):
+        raise Undefined(
+            f"{len(thin)} bins hold few samples (one of them {thin.min():.0f}), where the largest gap may lie; "
+            "lower n_bins"
+        )
+
+
+def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Mean squared error less mean variance of each bin without each group, and the bins' shares of the samples."""
+    count, variance, square = read.variance_sums(statistics, settings.n_bins)
+    return without_each(square - variance) / without_each(count), count.sum(axis=0) / statistics.n
 
 
 def gap_limits(
@@ -186,7 +219,7 @@ def gap_limits(
         The score itself, around which the limits of a largest gap lie; by default that of the gaps.
     """
     if score.kind == "variance":
-        without = np.expm1(without / 2 if score.score is mean_root else without)
+        without = np.expm1(without / 2)
     if score.norm == "largest":
         return _largest_limits(without, level, exact)
     each = score.weights(weights, without.shape[1])

@@ -257,7 +257,7 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
     if kind == "variance":
         if statistics.n < settings.n_bins:
             raise Undefined("too few samples for the bins")
-        variance, square = read.variance_sums(statistics, settings.n_bins)
+        _, variance, square = read.variance_sums(statistics, settings.n_bins)
         return _log_ratio_without(square, variance), variance.sum(axis=0) / statistics.n
     count, confidence, correct = read.confidence_sums(
         statistics, settings.n_bins, equal=kind == "confidence_equal"

@@ -41,8 +41,7 @@ class OfGroups:
 
 def of_groups(tables: GroupTables) -> OfGroups:
     """Statistics that know nothing but the groups'."""
-    table = next(iter(tables.orders.values()))
-    return OfGroups(tables, round(float(np.sum(table.sums["count"]))))
+    return OfGroups(tables, round(float(np.sum(tables.sums["n"]))))
 
 
 def group_sizes(statistics: Any) -> FloatArray:
@@ -101,16 +100,16 @@ def binned(table: GroupCells, groups: int, edges: FloatArray, names: tuple[str, 
     return [np.diff(sums_below(table, name, groups, edges), axis=1) for name in names]
 
 
-def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """Sums of s^2 and of e^2 of each group in the equal-count bins of ENCE, each of shape (groups, bins)."""
+def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, sums of s^2 and of e^2 of each group in the equal-count bins of ENCE, each of shape (groups, bins)."""
     groups = statistics.groups
-    variance, square = binned(
+    count, variance, square = binned(
         groups.orders["std"],
         len(groups),
         equal_edges(statistics.n, n_bins).astype(float),
-        ("std2", "sq_error"),
+        ("count", "std2", "sq_error"),
     )
-    return variance, square
+    return count, variance, square
 
 
 def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:

@@ -8,11 +8,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 from uq_tracking import plugins
-from uq_tracking.bootstrap import with_intervals
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
@@ -75,7 +75,7 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
     tables = None if report.statistics is None else report.statistics.groups
     if tables is None or old is None or not old.intervals:
         return report
-    made = with_intervals(report, tables, settings, chosen, **_of_intervals(old))
+    made = with_intervals(report, tables, settings, chosen, _level_of(old))
     as_before = {
         key: interval
         for key, interval in old.intervals.items()
@@ -84,10 +84,9 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
     return replace(made, intervals={**made.intervals, **as_before})
 
 
-def _of_intervals(old: Report | None) -> dict[str, Any]:
-    """How the intervals of a report were made."""
-    about = {} if old is None else old.provenance.get("intervals")
-    return {name: about[name] for name in ("level", "n_boot", "seed") if about and name in about}
+def _level_of(old: Report) -> float:
+    """Confidence level of a report's intervals."""
+    return float((old.provenance.get("intervals") or {}).get("level", 0.95))
 
 
 def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
@@ -106,7 +105,7 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
         metrics=None if whole_suite else named,
         statistics=kind if kind in ("exact", "sketch") else "auto",
         intervals=True if old is not None and old.intervals else None,
-        **_of_intervals(old),
+        level=0.95 if old is None else _level_of(old),
     )
     return plan.report(predictions)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from uq_tracking.bootstrap import RESAMPLES, with_intervals
 from uq_tracking.errors import (
     EmptyInputError,
     IncompatibleStatisticsError,
@@ -21,6 +20,7 @@ from uq_tracking.evaluation.on_demand import Extras
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.evaluation.strata import by_group
+from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import Case
 from uq_tracking.inputs.fingerprint import Fingerprint
@@ -268,7 +268,6 @@ class BatchAccumulator(Streaming):
         recalibration: str | Iterable[str] | None = None,
         intervals: bool | None = None,
         level: float = 0.95,
-        n_boot: int = RESAMPLES,
         seed: int = 0,
     ) -> Report:
         """The report of everything counted so far; counting can go on.
@@ -279,7 +278,7 @@ class BatchAccumulator(Streaming):
             "drop" accepts bad values that a device counted; they are left out of the statistics either way.
         calibration, recalibration
             As for `evaluate`; of a regression with ``statistics="exact"`` only.
-        intervals, level, n_boot, seed
+        intervals, level, seed
             As for `evaluate`: intervals are made where batches came with ``groups``, unless this is False.
 
         Raises
@@ -299,7 +298,6 @@ class BatchAccumulator(Streaming):
             recalibration=recalibration,
             intervals=intervals,
             level=level,
-            n_boot=n_boot,
             seed=seed,
         )
         return self.report(plan, on_invalid)
@@ -319,8 +317,8 @@ class BatchAccumulator(Streaming):
         digest = self._fingerprint.digest
         report = score(statistics, settings, self._metrics, digest=digest, about=about)
         if tables is not None and plan.intervals is not False:
-            drawn = {"level": plan.level, "n_boot": plan.n_boot, "seed": plan.seed}
-            report = with_intervals(report, tables.pooled_to(MOST_GROUPS), settings, self._metrics, **drawn)
+            tables = tables.pooled_to(MOST_GROUPS)
+            report = with_intervals(report, tables, settings, self._metrics, plan.level)
         strata = self.stratum_statistics
         if strata:
             made = Extras()

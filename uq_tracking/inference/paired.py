@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uq_tracking.bootstrap.resampling import (
-    DEFINED_SHARE,
-    FEWEST_GROUPS,
-    RESAMPLES,
-    FloatArray,
-    Range,
-    Resamples,
-    check_level,
-    deviation_range,
-    resample,
-    too_few,
-)
 from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, check_level, leave_out, too_few
+from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -58,8 +48,6 @@ def paired_differences(
     settings: Settings | None = None,
     metrics: Iterable[Metric] | None = None,
     level: float = 0.95,
-    n_boot: int = RESAMPLES,
-    seed: int = 0,
 ) -> dict[str, PairedDifference]:
     """Differences of two methods scored on the same groups: what is hard for both cancels.
 
@@ -71,13 +59,13 @@ def paired_differences(
         By default those of ``one`` if it is a report.
     metrics : iterable of Metric, optional
         By default all that both define.
-    level, n_boot, seed
-        As for ``intervals``.
+    level : float
+        Confidence level.
 
     Returns
     -------
     dict of PairedDifference
-        By key; metrics that are undefined for one of the two, or in many resamples, are not there.
+        By key; metrics that are undefined for one of the two, or without some of the groups, are not there.
 
     Raises
     ------
@@ -94,7 +82,7 @@ def paired_differences(
     >>> paired_differences(good, poor)["rmse"].distinguishable
     True
     """
-    check_level(level, n_boot)
+    check_level(level)
     (mine, my_scores), (theirs, their_scores) = _side(one), _side(other)
     tables = _same_groups(mine, theirs)
     settings = settings or _settings_of(one)
@@ -104,11 +92,11 @@ def paired_differences(
     if not their_scores or metrics is not None:
         their_scores = _exact(theirs, settings, chosen)
     chosen = [metric for metric in chosen if metric.key in my_scores and metric.key in their_scores]
-    draws = [resample(part, settings, chosen, n_boot, seed) for part in tables]
+    left = [leave_out(part, settings, chosen) for part in tables]
     found = {}
     for metric in chosen:
         try:
-            found[metric.key] = _paired(metric, my_scores[metric.key], their_scores[metric.key], draws, level)
+            found[metric.key] = _paired(metric, my_scores[metric.key], their_scores[metric.key], left, level)
         except Undefined:
             continue
     return found
@@ -158,29 +146,17 @@ def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, Group
 
 
 def _paired(
-    metric: Metric, mine: float, theirs: float, draws: Sequence[Resamples], level: float
+    metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
 ) -> PairedDifference:
     """The difference of losses; turned back into scores for a metric that is better when higher."""
-    turn = metric.loss
-    value = turn(mine) - turn(theirs)
+    value = metric.loss(mine) - metric.loss(theirs)
     first, second = (
-        _losses(metric, drawn, exact) for drawn, exact in zip(draws, (mine, theirs), strict=True)
+        [metric.loss(score) for score in part.estimates(metric.key, exact).tolist()]
+        for part, exact in zip(left, (mine, theirs), strict=True)
     )
-    gaps = first - second
-    gaps = gaps[np.isfinite(gaps)]
-    if len(gaps) < DEFINED_SHARE * len(first):
-        raise Undefined(f"{metric.key} is undefined in more than a tenth of the resamples")
-    low, high = deviation_range(gaps - value, level, draws[0].n_groups)
-    losses = (min(value + low, value), max(value + high, value))
+    low, high = Influence.left_out(np.subtract(first, second)).limits(value, level)
+    losses = (min(low, value), max(high, value))
     apart = not losses[0] <= 0 <= losses[1]
     if metric.direction == "higher":
         return PairedDifference(-value, (-losses[1], -losses[0]), losses, apart)
     return PairedDifference(value, losses, losses, apart)
-
-
-def _losses(metric: Metric, drawn: Resamples, exact: float) -> FloatArray:
-    """Losses of the resamples, moved by the offset of the coarse score."""
-    if metric.key not in drawn.coarse:
-        raise Undefined(f"{metric.key} is undefined for the groups' statistics")
-    moved = drawn.scores[metric.key] - drawn.coarse[metric.key] + exact
-    return np.asarray([metric.loss(value) for value in moved.tolist()])
