@@ -17,7 +17,7 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
 from uq_tracking.metrics.classification import equal_width_bins
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import HIGH, LOW, is_distribution
+from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
@@ -114,7 +114,7 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
 
 def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group inside the central interval of each level, shape (groups, levels)."""
-    if is_distribution(statistics):
+    if statistics.groups.layout is DISTRIBUTION:
         return _expected_below(statistics, (1 + levels) / 2) - _expected_below(statistics, (1 - levels) / 2)
     half = family.central(levels)
     return _below(statistics, half, "right") - _below(statistics, -half, "left")
@@ -122,7 +122,7 @@ def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray
 
 def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group below the quantile of each level, shape (groups, levels)."""
-    if is_distribution(statistics):
+    if statistics.groups.layout is DISTRIBUTION:
         return _expected_below(statistics, levels)
     return _below(statistics, family.quantile(levels), "right")
 
