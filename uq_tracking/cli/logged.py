@@ -109,6 +109,7 @@ def pool(
 ) -> None:
     """Score the samples of several runs (seeds, folds, shards) as one set."""
     from uq_tracking.rescoring import pool as pool_runs
+    from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_run
 
     with shown_errors():
@@ -116,7 +117,7 @@ def pool(
             report = pool_runs(uris, where=where, split=split)
         say(report)
         if log is not None:
-            log_run(report, run=log, method=method, split=split, strict=True)
+            log_run(report, run=log, method=method, split=split, strict=True, deadline=PATIENCE)
             say(f"logged to {log}")
 
 

@@ -53,6 +53,7 @@ def log(
     """Score a file of predictions and log it as a run: mean and std, or labels and class probabilities."""
     from uq_tracking.files.classes import holds_classes, read_class_predictions
     from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_regression
     from uq_tracking.tracking.log import log_classification
 
@@ -74,7 +75,16 @@ def log(
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         with messages.status(f"scoring and logging to {to}"):
-            report = verb(data, run=to, method=method, split=split, figures=figures, strict=True, **scoring)
+            report = verb(
+                data,
+                run=to,
+                method=method,
+                split=split,
+                figures=figures,
+                strict=True,
+                deadline=PATIENCE,
+                **scoring,
+            )
         say(report)
         say(f"logged to {to}")
 

@@ -20,6 +20,8 @@ from uq_tracking.errors import SettingsError, TrackerUnreachableError
 T = TypeVar("T")
 
 DEADLINE = 10.0
+PATIENCE = 300.0
+"""Seconds that a command waits, which a person has started and no training waits for."""
 CONNECT_SECONDS = 2.0
 VARIABLE = "UQ_TRACKING_DEADLINE"
 RESERVE = 0.2
