@@ -183,6 +183,11 @@ class TestWhat:
         assert report.provenance["statistics"] == "sketch"
 
 
+def test_a_method_that_is_no_plain_text_is_shown_as_one(in_folder, tmp_path):
+    uq.log(TRUTH, MEAN, STD, method="a\x1b[31m\ud800", tags={"n": "\ud800"}, run=f"dir:{tmp_path}/r", **QUICK)
+    assert only_run(tmp_path / "r").tags["uq.method"] == "a\\x1b[31m\\ud800"
+
+
 class TestWrongArguments:
     """They raise, and before any tracker is asked."""
 
@@ -193,6 +198,15 @@ class TestWrongArguments:
             (([1.0], [np.nan], [1.0]), {}, InputError, "y_pred"),
             ((TRUTH, MEAN, STD), {"split": "a/b"}, SettingsError, "split is 'a/b'"),
             ((TRUTH, MEAN, STD), {"step": 1.5}, SettingsError, "step is 1.5"),
+            ((TRUTH, MEAN, STD), {"step": True}, SettingsError, "step is True"),
+            ((TRUTH, MEAN, STD), {"split": 5}, SettingsError, "split is 5"),
+            ((TRUTH, MEAN, STD), {"method": 5}, SettingsError, "method is 5"),
+            ((TRUTH, MEAN, STD), {"method": "x" * 5000}, SettingsError, "method has 5000 characters"),
+            ((TRUTH, MEAN, STD), {"tags": 5}, SettingsError, "tags is a int"),
+            ((TRUTH, MEAN, STD), {"figures": "no"}, SettingsError, "figures is 'no'"),
+            ((TRUTH, MEAN, STD), {"predictions": "no"}, SettingsError, "predictions is 'no'"),
+            ((TRUTH, MEAN, STD), {"deadline": -1}, SettingsError, "deadline is -1"),
+            ((TRUTH, MEAN, STD), {"alhpa": 0.9}, SettingsError, "did you mean alpha"),
             ((TRUTH, MEAN, STD), {"maps": 3}, SettingsError, "height, width"),
             ((TRUTH, MEAN, STD), {"run": "nonsense"}, SettingsError, "run='nonsense' is no run of"),
             ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "builtins.object"),

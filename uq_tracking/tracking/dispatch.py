@@ -28,6 +28,8 @@ def checked_step(step: Any) -> int | None:
     if step is None:
         return None
     try:
+        if isinstance(step, bool):
+            raise TypeError("a truth value is no step")
         return operator.index(step)
     except TypeError:
         raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None

@@ -15,9 +15,10 @@ from uq_tracking.streams.accumulator import BatchAccumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
+from uq_tracking.tracking.arguments import checked_about
 from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.tracking.deadline import checked_deadline
-from uq_tracking.tracking.dispatch import checked_step, send
+from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
@@ -145,13 +146,7 @@ def log(
         outputs=outputs,
         images=images,
         maps=maps,
-        about={
-            "step": step,
-            "method": method,
-            "tags": tags or {},
-            "figures": figures,
-            "keep_predictions": predictions,
-        },
+        about=checked_about(step, method, tags, figures, predictions),
         split=split,
         destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )
@@ -222,13 +217,7 @@ def log_classification(
         outputs=outputs,
         images=images,
         maps=maps,
-        about={
-            "step": step,
-            "method": method,
-            "tags": tags or {},
-            "figures": figures,
-            "keep_predictions": predictions,
-        },
+        about=checked_about(step, method, tags, figures, predictions),
         split=split,
         destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )
@@ -249,7 +238,6 @@ def _log(
     """Score and send what a verb was given."""
     run, to, strict, every_rank, deadline = destination
     check_split(split)
-    about["step"] = checked_step(about["step"])
     name, tags = about["method"] or "uq", about["tags"]
     content: list[Content]
     if outputs is not None:

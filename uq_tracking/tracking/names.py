@@ -59,7 +59,7 @@ def check_split(split: str | None) -> str | None:
     SettingsError
         It has other characters than letters, digits, ``_``, ``-``, ``.`` and blanks, or is too long.
     """
-    if split is None or (_SPLIT.fullmatch(split) and split.strip(". ") == split):
+    if split is None or (isinstance(split, str) and _SPLIT.fullmatch(split) and split.strip(". ") == split):
         return split
     raise SettingsError(
         f"split is {split!r}; trackers take up to 60 letters, digits, '_', '-', '.' and blanks, for example 'test'"

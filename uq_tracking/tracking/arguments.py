@@ -1,0 +1,42 @@
+"""What a verb that logs is told besides arrays, checked before anything is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import SettingsError
+from uq_tracking.tracking.dispatch import checked_step
+from uq_tracking.tracking.redaction import printable
+
+LONGEST_METHOD = 250
+"""Characters that every tracker takes in a name."""
+
+
+def checked_about(step: Any, method: Any, tags: Any, figures: Any, keep_predictions: Any) -> dict[str, Any]:
+    """The same, in the form that trackers take: texts without control characters and lone surrogates.
+
+    Raises
+    ------
+    SettingsError
+        One has another type or is out of range.
+    """
+    if method is not None and not isinstance(method, str):
+        raise SettingsError(f"method is {method!r}; pass the name of the uncertainty method as text")
+    if method is not None and len(method) > LONGEST_METHOD:
+        raise SettingsError(f"method has {len(method)} characters; a name has at most {LONGEST_METHOD}")
+    if tags is not None and not isinstance(tags, Mapping):
+        raise SettingsError(f"tags is a {type(tags).__name__}; pass a mapping of names to texts")
+    if not isinstance(figures, bool | np.bool_):
+        raise SettingsError(f"figures is {figures!r}; pass True or False")
+    if not isinstance(keep_predictions, bool | np.bool_) and keep_predictions != "auto":
+        raise SettingsError(f"predictions is {keep_predictions!r}; pass 'auto', True or False")
+    return {
+        "step": checked_step(step),
+        "method": None if method is None else printable(method),
+        "tags": {printable(str(name)): printable(str(value)) for name, value in (tags or {}).items()},
+        "figures": bool(figures),
+        "keep_predictions": keep_predictions,
+    }
