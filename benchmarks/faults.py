@@ -98,9 +98,13 @@ def all_rows(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Row]:
         KILLED.extend(kept)
     with WandbServer() as server:
         store = matrix.wandb_store(server, folder / "wandb")
-        yield from job(store, "503 to everything", faulty(server, ""), faulty(server, None))
+        yield from job(store, "503 to everything", faulty(server, ""), faulty(server, None), well_from="end")
         yield from job(
-            store, "storage refuses, the API answers", faulty(server, "/storage"), faulty(server, None)
+            store,
+            "storage refuses, the API answers",
+            faulty(server, "/storage"),
+            faulty(server, None),
+            well_from="end",
         )
 
 
