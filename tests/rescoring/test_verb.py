@@ -99,7 +99,7 @@ class TestWhatIsDone:
             assert outcome.source == "predictions"
             report = place.run().scored()
             assert report.scores == uq.evaluate(predictions(std_floor=floor)).scores
-            assert report.settings["std_floor"] == report.statistics.std_floor == floor
+            assert report.settings["std_floor"] == report.statistics.facts["std_floor"] == floor
 
     def test_a_floor_below_that_of_the_stored_predictions_is_refused(self, place):
         place.log(predictions(std_floor=0.5))

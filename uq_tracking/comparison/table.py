@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uq_tracking.comparison.bounds import Bound
 from uq_tracking.comparison.metrics import ACCURACY, family
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.inference.ends import below_oracle
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Cell, Mark, Row, Table, metric_column
 
@@ -24,8 +25,11 @@ DISAGREES = 0.5
 def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
     """Mean over the runs of the value turned so that lower is better; of distances where there is a target.
 
-    Two runs that miss a target on either side are not as good as two that meet it.
+    Two runs that miss a target on either side are not as good as two that meet it. A score better than its oracle's
+    is no merit and does not rank (`inference.ends`).
     """
+    if any(below_oracle(run.report.scores, metric.key) for run in runs):
+        return None
     losses = [metric.loss(value) for value in _values(runs, metric.key)]
     return statistics.fmean(losses) if losses else None
 

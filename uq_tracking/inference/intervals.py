@@ -229,7 +229,8 @@ def gap_limits(
     gap = score.counted(centre)
     estimate = float(share @ (np.square(gap) - np.square(moves).sum(axis=0)))
     squares = Influence.left_out(np.square(score.counted(without)) @ share)
-    low, high = (math.sqrt(max(end, 0.0)) for end in squares.limits(estimate, level))
+    low = math.sqrt(max(squares.limits(estimate, level)[0], 0.0))
+    high = math.sqrt(squares.limits(max(estimate, 0.0), level)[1])
     if score.kind in GRIDS:
         reach = float(special.stdtrit(squares.freedom, (1 + level) / 2))
         high = math.sqrt(max(estimate, 0.0)) + reach * float(np.linalg.norm(moves * np.sqrt(share), 2))

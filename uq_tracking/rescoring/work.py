@@ -64,7 +64,9 @@ class Work:
         logged = stored_report(run)
         shown = logged if request.prefix is None else stored_report(written)
         source = self._source(run, logged)
-        if logged is not None and self.common is None and request.predictions is None and not self.force:
+        is_own = self.common is None and request.predictions is None
+        # a floor is applied to the source, whose digest binds it to the report already
+        if logged is not None and is_own and not self.force and not request.changes_floor(logged):
             before = Settings.from_dict(logged.settings)
             check_scores(logged, lambda: scored(source, before, request, logged), source.name)
         report = new_report(run, source, request, logged, is_other=self.common is not None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from uq_tracking import plugins
 from uq_tracking.formatting import format_number
+from uq_tracking.inference.ends import end_notes
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
 
@@ -42,6 +43,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
             *report.verdict.caveats,
+            *end_notes(report.scores),
             *(
                 f"{key}: undefined, {why}"
                 for key, why in report.undefined.items()
