@@ -4,8 +4,8 @@ The forecasts are recalibrated by the rising step function that fits the outcome
 
 .. math:: S = \underbrace{S - S_{rc}}_{MCB} - \underbrace{(S_{mg} - S_{rc})}_{DSC} + \underbrace{S_{mg}}_{UNC}
 
-with the score of the recalibrated forecasts and that of the best constant; miscalibration and discrimination are never
-below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins have to be chosen, and none can be chosen well.
+with the score of the recalibrated forecasts and that of the best constant; miscalibration and discrimination are
+never below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins have to be chosen.
 
 * A regression: the forecast is the variance, the outcome the squared error, the score
   :math:`(\log s^2 + e^2 / s^2) / 2`, which is the Gaussian log score less a constant.
