@@ -98,9 +98,13 @@ def all_rows(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Row]:
         KILLED.extend(kept)
     with WandbServer() as server:
         store = matrix.wandb_store(server, folder / "wandb")
-        yield from job(store, "503 to everything", faulty(server, ""), faulty(server, None))
+        yield from job(store, "503 to everything", faulty(server, ""), faulty(server, None), well_from="end")
         yield from job(
-            store, "storage refuses, the API answers", faulty(server, "/storage"), faulty(server, None)
+            store,
+            "storage refuses, the API answers",
+            faulty(server, "/storage"),
+            faulty(server, None),
+            well_from="end",
         )
 
 
@@ -150,7 +154,7 @@ real processes. Each job logs {steps} steps and a final report with `deadline={d
 and ends before step 6, or after the job where the table says so. Then `uq-tracking sync` runs, and the run is
 compared with an undisturbed one: every value of every score at every step, every tag, every stored file byte for byte.
 
-| tracker | fault | raised | slowest call, s | slowest call after it, s | all calls, s | kept | left at the end | end of program, s | after `sync` |
+| tracker | fault | raised | slowest call, s | slowest step after it, s | all calls, s | kept | left at the end | end of program, s | after `sync` |
 |---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501  (a table's head is one line)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from uq_tracking.errors import FileFormatError
 from uq_tracking_wandb.records import read_records
 
 
@@ -74,19 +76,25 @@ class Fragment:
 def read_fragment(path: Path, *, history: bool = True) -> Fragment:
     """Read a ``.wandb`` file, for a listing without its ``history``; FileFormatError when it is damaged."""
     fragment = Fragment(path.parent / "files")
-    for record in read_records(path):
-        kind = record.WhichOneof("record_type")
-        reader = _READERS.get(kind)
-        if reader is not None and (history or kind != "history"):
-            reader(fragment, getattr(record, kind))
+    try:
+        for record in read_records(path):
+            kind = record.WhichOneof("record_type")
+            reader = _READERS.get(kind)
+            if reader is not None and (history or kind != "history"):
+                reader(fragment, getattr(record, kind))
+    except (FileFormatError, OSError):
+        raise
+    except Exception as error:  # protobuf and json raise what they like for what they did not write
+        raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
     return fragment
 
 
 def started(path: Path) -> float:
     """When the run of a ``.wandb`` file was started, in seconds since 1970; 0 when that is not written yet."""
-    for record in read_records(path):
-        if record.WhichOneof("record_type") == "run":
-            return float(record.run.start_time.ToNanoseconds() / 1e9)
+    with suppress(FileFormatError):  # reading the rest of it says what is wrong
+        for record in read_records(path):
+            if record.WhichOneof("record_type") == "run":
+                return float(record.run.start_time.ToNanoseconds() / 1e9)
     return 0.0
 
 

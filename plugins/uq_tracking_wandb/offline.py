@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackingWarning
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+from uq_tracking.tracking.redaction import printable
 from uq_tracking_wandb.address import OFFLINE, run_folder
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
 from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started
@@ -44,7 +46,10 @@ class OfflineStore(RunStore):
                 f"{OFFLINE}: offline runs cannot be filtered; sync them, or choose by tag in Python"
             )
         for run_id, paths in self._paths().items():
-            yield self._stored(run_id, _read(paths))
+            try:
+                yield self._stored(run_id, _read(paths))
+            except FileFormatError as error:  # one damaged run hides none of the others
+                warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=2)
 
     def files(self, run_id: str) -> list[str]:
         """Names of the files of the run's artifact, its images and the tables of its curves."""

@@ -51,7 +51,10 @@ def read_records(path: Path) -> Iterator[Any]:
 
     for data in _payloads(path):
         record = protocol.Record()
-        record.ParseFromString(data)
+        try:
+            record.ParseFromString(data)
+        except Exception as error:  # protobuf's class for it differs by release
+            raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
         yield record
 
 
@@ -87,6 +90,10 @@ def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
             continue
         if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
             raise FileFormatError(f"{path}: wrong checksum before byte {file.tell()}; the file is damaged")
+        if kind not in set(Chunk):
+            raise FileFormatError(
+                f"{path}: unknown chunk {kind} before byte {file.tell()}; the file is damaged"
+            )
         yield Chunk(kind), data
 
 

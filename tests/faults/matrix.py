@@ -50,9 +50,8 @@ class Row:
 
     @property
     def later(self) -> float:
-        """Seconds of the slowest call after the one that found the fault."""
-        worst = self.seconds.index(self.first, 2)
-        return max(self.seconds[worst + 1 : STEPS], default=0.0)
+        """Seconds of the slowest step after the one that found the fault, while it lasted."""
+        return max(self.seconds[3:6])
 
 
 @dataclass

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import wandb
 
 from tests.plugins.wandb.helpers import expected_losses, fragment_of, losses, train
+from tests.plugins.wandb.writer import framed, write_run
 from tests.wandb_server import WandbServer
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError
@@ -177,6 +179,18 @@ def test_a_later_batch_keeps_the_other_files(wandb_offline: Path, tmp_path: Path
             run.log_file(tmp_path / name, f"uq/{name}")
     found = fragment_of(wandb_offline, sdk_run.id)
     assert [sorted(artifact.files) for artifact in found.artifacts] == [["uq/a"], ["uq/a", "uq/b"]]
+
+
+@pytest.mark.parametrize("content", [b"no such file", framed([b"\xff" * 20])])
+def test_a_damaged_file_hides_no_other_run(wandb_offline: Path, content: bytes) -> None:
+    write_run(wandb_offline, "good", "good", 1_700_000_000)
+    path = write_run(wandb_offline, "bad", "bad", 1_700_000_001)
+    (path if path.is_file() else next(path.rglob("*.wandb"))).write_bytes(content)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        names = [run.name for run in OfflineStore(wandb_offline).runs()]
+    assert names == ["good"]
+    assert "run left out" in str(caught[0].message)
 
 
 def test_filters_are_refused(wandb_offline: Path) -> None:
