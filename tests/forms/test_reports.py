@@ -312,3 +312,19 @@ def test_splitting_draws_anywhere_changes_nothing(members, cut, seed):
     for how in ("exact", "sketch"):
         merged = statistics_of(data.part(keep), how) + statistics_of(data.part(~keep), how)
         assert_same(score(merged), score(statistics_of(data, how)), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("how", ["exact", "sketch"])
+def test_the_verdict_does_not_punish_few_draws(grouped, how):
+    rng, n = np.random.default_rng(0), 3000
+    scale = rng.gamma(4, 0.25, n)
+    y, draws = scale * rng.normal(size=n), scale * rng.normal(size=(5, n))
+    groups = np.arange(n) // 100 if grouped else None
+    fine = uq.evaluate(uq.Predictions.from_samples(y, draws, groups=groups), statistics=how)
+    assert fine.scores["z_std"] > 1.3  # the std of five draws is noisy
+    assert fine.verdict.calibration == "consistent with calibrated"
+    assert any("5 draws is noisy" in caveat for caveat in fine.verdict.caveats)
+    assert_allclose(fine.verdict.scale.value, 1, atol=0.05)
+    narrow = uq.evaluate(uq.Predictions.from_samples(y, draws / 2, groups=groups), statistics=how)
+    assert narrow.verdict.calibration == "overconfident"
