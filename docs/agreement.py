@@ -29,6 +29,7 @@ from oracles.regression import LITERAL
 
 Array = Any
 LEVELS = np.arange(1, 100) / 100
+QUANTILE_LEVELS = [0.05, 0.5, 0.95]
 ROOT3 = math.sqrt(3)
 
 PRIORS = {
@@ -153,6 +154,17 @@ PEERS: dict[str, dict[str, Callable[[Array, Array, Array], float]]] = {
     "z_mean": {"scipy": lambda y, mu, s: stats.tmean((y - mu) / s)},
     "z_std": {"scipy": lambda y, mu, s: stats.tstd((y - mu) / s, ddof=0)},
 }
+PEERS |= {
+    "crps_ensemble": {
+        "scoringrules": lambda y, mu, s: scoringrules.crps_ensemble(
+            y, draws_of(mu, s).T, estimator="nrg"
+        ).mean(),
+        "properscoring": lambda y, mu, s: properscoring.crps_ensemble(y, draws_of(mu, s).T).mean(),
+    },
+    "wis": {"scoringrules": lambda y, mu, s: bracher(y, mu, s)},
+    "interval_coverage": {"scipy": coverage(0.9)},
+    "interval_width": {"scipy": lambda y, mu, s: np.mean(np.diff(stats.norm.interval(0.9, mu, s), axis=0))},
+}
 PEERS |= {f"{key}_gaussian": PEERS[key] for key in ("nll", "crps")}
 QUADRATURE = {
     f"{kind}_score{prior}": by_quadrature(kind, prior)
@@ -197,7 +209,34 @@ def _scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
     """Every score, those of the Gaussian prior beside another family too."""
     priors = [key for key in plugins.metrics("regression") if key.endswith("_gaussian")]
     beside = uq.evaluate(y, mu, s, family="laplace", metrics=priors).scores
-    return {**uq.evaluate(y, mu, s).scores, **beside}
+    return {**uq.evaluate(y, mu, s).scores, **beside, **_form_scores(y, mu, s)}
+
+
+def draws_of(mu: Array, s: Array) -> Array:
+    """Twelve draws, shape (12, N)."""
+    return mu + s * np.random.default_rng(3).normal(size=(12, len(mu)))
+
+
+def quantiles_of(mu: Array, s: Array) -> Array:
+    """Quantiles at .05, .5 and .95, shape (3, N)."""
+    return mu + s * stats.norm.ppf(np.array(QUANTILE_LEVELS))[:, None]
+
+
+def _form_scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
+    """Scores of draws and of quantiles only."""
+    draws = uq.evaluate(uq.Predictions.from_samples(y, draws_of(mu, s))).scores
+    given = uq.Predictions.from_quantiles(y, quantiles_of(mu, s), QUANTILE_LEVELS, axis=0)
+    found = uq.evaluate(given).scores
+    return {"crps_ensemble": draws["crps_ensemble"]} | {
+        key: found[key] for key in ("wis", "interval_coverage", "interval_width")
+    }
+
+
+def bracher(y: Array, mu: Array, s: Array) -> float:
+    """Weighted interval score of one interval and the median."""
+    low, median, high = quantiles_of(mu, s)
+    score = scoringrules.interval_score(y, low, high, 0.1)
+    return float(np.mean((np.abs(y - median) / 2 + 0.05 * score) / 1.5))
 
 
 def regression_rows() -> list[tuple[str, str, float]]:

@@ -206,7 +206,8 @@ def test_parquet_column_of_lists_as_samples(tmp_path):
     samples = np.random.default_rng(0).normal(size=(6, 4))
     table = pd.DataFrame({"target": np.zeros(6), "samples": list(samples)})
     table.to_parquet(tmp_path / "p.parquet")
-    assert_allclose(read_predictions(tmp_path / "p.parquet").std, samples.std(axis=1), rtol=1e-13)
+    expected = np.sqrt(1.25 * samples.var(axis=1, ddof=1))
+    assert_allclose(read_predictions(tmp_path / "p.parquet").std, expected, rtol=1e-13)
 
 
 def test_categories_of_parquet_as_labels(tmp_path):
@@ -372,7 +373,8 @@ def test_interval_needs_its_level(tmp_path):
 def test_samples_along_the_first_or_last_axis(tmp_path, axis):
     samples = np.random.default_rng(0).normal(size=(5, 2))
     data = read_predictions(_npz(tmp_path, target=ONE, samples=np.moveaxis(samples, 0, axis)))
-    assert_allclose(data.std, samples.std(axis=0), rtol=1e-14)
+    assert_allclose(data.std, np.sqrt(1.2 * samples.var(axis=0, ddof=1)), rtol=1e-14)
+    assert data.scored.form == "draws"
     assert_array_equal(data.samples, samples)
 
 
@@ -446,7 +448,7 @@ def test_options_reach_the_predictions(tmp_path):
 
 
 def test_own_file_brings_everything_back(tmp_path):
-    saved = Predictions.from_samples([1, NAN, 3], np.arange(6.0).reshape(2, 3), groups=[1, 2, 2], unit="K")
+    saved = Predictions.from_ensemble([1, NAN, 3], np.arange(6.0).reshape(2, 3), groups=[1, 2, 2], unit="K")
     data = read_predictions(saved.save(tmp_path / "p.npz"))
     assert data.digest() == saved.digest()
     assert data.counts == saved.counts
@@ -508,7 +510,7 @@ def test_ensembles_in_many_files(tmp_path):
     for k in range(3):
         np.savez(tmp_path / f"{k}.npz", target=np.ones((2, 4)), samples=samples[k])
     data = read_predictions(str(tmp_path / "*.npz"))
-    assert_allclose(data.std, samples.std(axis=1), rtol=1e-13)
+    assert_allclose(data.std, np.sqrt(1.2 * samples.var(axis=1, ddof=1)), rtol=1e-13)
     np.savez(tmp_path / "3.npz", target=np.ones((2, 4)), samples=samples[0, :4])
     with pytest.raises(FileFormatError, match="ensembles of different size"):
         read_predictions(str(tmp_path / "*.npz"))

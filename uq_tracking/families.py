@@ -271,6 +271,13 @@ class ShapedSettings(Settings):
         return {field.name: getattr(self, field.name) for field in fields(Settings)}
 
 
+def shaped(settings: Settings, shape: Standard) -> Settings:
+    """Settings under a distribution that has no name."""
+    return ShapedSettings(
+        **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
+    )
+
+
 def family_of(settings: Settings) -> Standard:
     """The family that the settings name or hold."""
     if isinstance(settings, ShapedSettings):

@@ -36,6 +36,7 @@ BUILT_IN = (
     "uq_tracking.metrics.ranking",
     "uq_tracking.metrics.spread",
     "uq_tracking.metrics.classification",
+    "uq_tracking.metrics.forms",
     "uq_tracking.metrics.reference",
     "uq_tracking.curves.regression",
     "uq_tracking.curves.classification",

@@ -23,13 +23,13 @@ def ensemble(members=6, n=300, seed=0):
 def test_all_subsets_are_scored_where_there_are_few():
     y, draws, noise = ensemble(4)
     report = uq.evaluate(
-        Predictions.from_samples(y, draws, noise), curves="by_members", curve_metrics=["nll", "rmse"]
+        Predictions.from_ensemble(y, draws, noise), curves="by_members", curve_metrics=["nll", "rmse"]
     )
     curve = report.curves["by_members_nll"].columns
     assert_allclose(curve["members"], [1, 2, 4], rtol=0)
     assert_allclose(curve["subsets"], [4, 6, 1], rtol=0)
     pairs = [
-        uq.evaluate(Predictions.from_samples(y, draws[list(pair)], noise[list(pair)])).scores["nll"]
+        uq.evaluate(Predictions.from_ensemble(y, draws[list(pair)], noise[list(pair)])).scores["nll"]
         for pair in itertools.combinations(range(4), 2)
     ]
     assert_allclose(curve["mean"][1], np.mean(pairs), rtol=1e-12)
@@ -41,7 +41,7 @@ def test_all_subsets_are_scored_where_there_are_few():
 def test_the_error_of_the_mean_falls_as_members_join():
     """Members with independent errors: MSE = .25 + .16 / M."""
     y, draws, _ = ensemble(16, 20_000)
-    report = uq.evaluate(Predictions.from_samples(y, draws), curves="by_members", curve_metrics=["rmse"])
+    report = uq.evaluate(Predictions.from_ensemble(y, draws), curves="by_members", curve_metrics=["rmse"])
     curve = report.curves["by_members_rmse"].columns
     assert_allclose(curve["members"], [2, 4, 8, 16], rtol=0)
     assert_allclose(curve["mean"] ** 2, 0.25 + 0.16 / curve["members"], rtol=0.03)
@@ -52,7 +52,7 @@ def test_missing_targets_and_the_seed():
     y[:50] = np.nan
     options = {"curves": "by_members", "curve_metrics": "crps"}
     one, same, other = (
-        uq.evaluate(Predictions.from_samples(y, draws), seed=seed, **options)
+        uq.evaluate(Predictions.from_ensemble(y, draws), seed=seed, **options)
         .curves["by_members_crps"]
         .columns["mean"]
         for seed in (0, 0, 1)
@@ -72,7 +72,7 @@ def test_subsets_differ_and_are_bounded():
 
 
 def test_without_members_it_is_refused():
-    with pytest.raises(SettingsError, match="from_samples"):
+    with pytest.raises(SettingsError, match="from_ensemble"):
         uq.evaluate([0.0, 1.0], [0.0, 1.0], [1.0, 1.0], curves="by_members")
     with pytest.raises(SettingsError, match="no curve of a regression is called members"):
         uq.evaluate([0.0], [0.0], [1.0], curves=["members"])

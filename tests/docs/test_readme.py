@@ -78,5 +78,7 @@ def test_every_picture_and_page_exists():
 def test_the_number_of_scores_is_true():
     from uq_tracking.metrics.registry import select
 
-    ours = [m for m in select("regression") if m.function.__module__.startswith("uq_tracking.")]
+    ours = [
+        m for m in select("regression") if m.when is None and m.function.__module__.startswith("uq_tracking.")
+    ]
     assert f"{len(ours)} scores" in README

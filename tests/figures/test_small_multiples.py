@@ -19,7 +19,7 @@ def report():
     rng = np.random.default_rng(0)
     y, std = rng.uniform(0.5, 3, 400), rng.gamma(3, 0.3, 400)
     draws = y + std * rng.normal(size=(8, 400))
-    data = uq.Predictions.from_samples(
+    data = uq.Predictions.from_ensemble(
         y, draws, by=np.asarray(["a very long name of a room", "b"])[np.arange(400) % 2]
     )
     curves = ["scale_sweep", "by_members", "stability"]

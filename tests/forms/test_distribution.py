@@ -80,9 +80,12 @@ def test_the_closed_forms_are_those_of_scoringrules():
 
 
 def test_the_crps_exists_where_the_variance_does_not():
-    found = score_distribution(np.array([0.5]), stats.cauchy()).columns
-    assert_allclose(found["crps"], 0.5178, atol=5e-5)
-    assert not np.isfinite(found["std"][0])
+    scored = score_distribution(np.array([0.5]), stats.cauchy(0.1, 2))
+    found = scored.columns
+    assert_allclose(score_distribution(np.array([0.5]), stats.cauchy()).columns["crps"], 0.5178, atol=5e-5)
+    assert scored.facts == {"spread": "interquartile"}
+    assert_allclose(found["mean"], 0.1, rtol=1e-12)
+    assert_allclose(found["std"], 4 / (2 * stats.norm.ppf(0.75)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dist", [stats.poisson(2.5), stats.nbinom(4, 0.4), stats.binom(12, 0.3)])

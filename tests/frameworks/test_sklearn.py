@@ -94,7 +94,7 @@ def test_members_that_know_their_own_std_add_it():
 def test_an_ensemble_is_the_mixture_that_predictions_from_samples_are():
     bagging = BaggingRegressor(BayesianRidge(), 6, random_state=0).fit(X, Y)
     means, stds = zip(*(member.predict(NEW, return_std=True) for member in bagging.estimators_), strict=True)
-    mixture = uq.Predictions.from_samples(TRUTH, means, stds)
+    mixture = uq.Predictions.from_ensemble(TRUTH, means, stds)
     assert_allclose(predict(bagging, NEW), [mixture.mean, mixture.std], rtol=1e-9)
 
 

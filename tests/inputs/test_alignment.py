@@ -82,14 +82,14 @@ def test_columns_of_other_names_are_accepted_and_shuffled_ones_refused():
 def test_members_of_an_ensemble_must_align_with_the_truth():
     truth = _grid(np.ones((2, 2)), [10, 20])
     members = xr.concat([truth, truth + 1], dim="member")
-    assert Predictions.from_samples(truth, members).n == 4
-    assert Predictions.from_samples(truth, [truth, truth + 1]).n == 4
-    with pytest.raises(AlignmentError, match="y_true and samples"):
-        Predictions.from_samples(truth, members.isel(y=[1, 0]))
-    with pytest.raises(AlignmentError, match=r"samples\[0\] and samples\[1\]"):
-        Predictions.from_samples(truth, [truth, truth.isel(y=[1, 0])])
+    assert Predictions.from_ensemble(truth, members).n == 4
+    assert Predictions.from_ensemble(truth, [truth, truth + 1]).n == 4
+    with pytest.raises(AlignmentError, match="y_true and means"):
+        Predictions.from_ensemble(truth, members.isel(y=[1, 0]))
+    with pytest.raises(AlignmentError, match=r"means\[0\] and means\[1\]"):
+        Predictions.from_ensemble(truth, [truth, truth.isel(y=[1, 0])])
     moved = members.transpose("y", "x", "member")
-    assert Predictions.from_samples(truth, moved, axis=-1).n == 4
+    assert Predictions.from_ensemble(truth, moved, axis=-1).n == 4
 
 
 def test_alignment_error_is_an_input_error():

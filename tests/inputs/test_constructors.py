@@ -38,7 +38,7 @@ def _ensemble(members=5, shape=(3, 4), dtype=np.float64, seed=0):
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_draws(ddof):
     truth, samples, _ = _ensemble()
-    data = Predictions.from_samples(truth, samples, ddof=ddof)
+    data = Predictions.from_ensemble(truth, samples, ddof=ddof)
     assert_allclose(data.mean, samples.mean(axis=0), rtol=1e-14)
     assert_allclose(data.std, samples.std(axis=0, ddof=ddof), rtol=1e-14)
     assert data.aleatoric is None
@@ -49,7 +49,7 @@ def test_draws(ddof):
 
 def test_mixture_of_members_with_their_own_std():
     truth, means, stds = _ensemble()
-    data = Predictions.from_samples(truth, means, stds)
+    data = Predictions.from_ensemble(truth, means, stds)
     assert_allclose(data.mean, means.mean(axis=0), rtol=1e-14)
     assert_allclose(data.aleatoric**2, (stds**2).mean(axis=0), rtol=1e-13)
     assert_allclose(data.epistemic**2, means.var(axis=0), rtol=1e-13)
@@ -59,7 +59,7 @@ def test_mixture_of_members_with_their_own_std():
 
 def test_moments_are_those_of_the_mixture_by_quadrature():
     means, stds = np.array([[-1.0], [2.0], [0.5]]), np.array([[0.5], [1.0], [2.0]])
-    data = Predictions.from_samples([0.0], means, stds)
+    data = Predictions.from_ensemble([0.0], means, stds)
     grid = np.linspace(-20, 22, 200_001)
     density = stats.norm.pdf(grid, means, stds).mean(axis=0)
     mean = trapezoid(grid * density, grid)
@@ -71,8 +71,8 @@ def test_moments_are_those_of_the_mixture_by_quadrature():
 def test_members_along_any_axis(axis):
     truth, means, stds = _ensemble()
     moved = [np.ascontiguousarray(np.moveaxis(array, 0, axis)) for array in (means, stds)]
-    data = Predictions.from_samples(truth, *moved, axis=axis)
-    expected = Predictions.from_samples(truth, means, stds)
+    data = Predictions.from_ensemble(truth, *moved, axis=axis)
+    expected = Predictions.from_ensemble(truth, means, stds)
     assert data.digest() == expected.digest()
     assert_array_equal(data.samples, means)
 
@@ -80,7 +80,7 @@ def test_members_along_any_axis(axis):
 def test_list_of_tensors_as_members():
     truth, means, _ = _ensemble(dtype=np.float32)
     members = [torch.tensor(member, requires_grad=True) for member in means]
-    data = Predictions.from_samples(torch.tensor(truth), members)
+    data = Predictions.from_ensemble(torch.tensor(truth), members)
     assert data.std.dtype == np.float32
     assert_allclose(data.std, means.astype(np.float64).std(axis=0), rtol=1e-6)
 
@@ -88,56 +88,58 @@ def test_list_of_tensors_as_members():
 def test_float32_moments_are_computed_in_float64():
     """Large common offset: a float32 computation of the variance would lose every digit."""
     samples = (10_000 + np.arange(8.0).reshape(8, 1) / 1024 * np.ones(3)).astype(np.float32)
-    data = Predictions.from_samples(np.zeros(3, np.float32), samples)
+    data = Predictions.from_ensemble(np.zeros(3, np.float32), samples)
     assert_allclose(data.std, samples.astype(np.float64).std(axis=0), rtol=1e-6)
 
 
 def test_many_members_and_samples_cross_block_borders():
     truth, means, stds = _ensemble(members=3, shape=(400_001,), dtype=np.float32)
-    data = Predictions.from_samples(truth, means, stds)
+    data = Predictions.from_ensemble(truth, means, stds)
     expected = np.sqrt((stds.astype(np.float64) ** 2).mean(axis=0) + means.astype(np.float64).var(axis=0))
     assert_allclose(data.std, expected, rtol=1e-6)
 
 
 def test_single_member_without_std_is_refused_saying_why():
-    with pytest.raises(SettingsError, match=r"a single member \(M = 1\), so its spread is zero.*member_std"):
-        Predictions.from_samples([1.0, 2.0], [[1.0, 2.0]])
+    with pytest.raises(
+        SettingsError, match=r"a single member \(M = 1\), so its spread is zero.*their own stds"
+    ):
+        Predictions.from_ensemble([1.0, 2.0], [[1.0, 2.0]])
 
 
 def test_single_member_with_std_is_that_member():
-    data = Predictions.from_samples([1.0], [[2.0]], [[0.5]])
+    data = Predictions.from_ensemble([1.0], [[2.0]], [[0.5]])
     assert (data.mean[0], data.std[0], data.epistemic[0]) == (2.0, 0.5, 0.0)
 
 
 def test_no_members():
-    with pytest.raises(EmptyInputError, match="samples has no members"):
-        Predictions.from_samples([1.0, 2.0], np.zeros((0, 2)))
+    with pytest.raises(EmptyInputError, match="means has no members"):
+        Predictions.from_ensemble([1.0, 2.0], np.zeros((0, 2)))
 
 
 @pytest.mark.parametrize("ddof", [-1, 5])
 def test_ddof_out_of_range(ddof):
     truth, samples, _ = _ensemble()
     with pytest.raises(SettingsError, match=rf"ddof={ddof} with 5 samples"):
-        Predictions.from_samples(truth, samples, ddof=ddof)
+        Predictions.from_ensemble(truth, samples, ddof=ddof)
 
 
 def test_wrong_member_axis_says_so():
     truth, samples, _ = _ensemble()
-    with pytest.raises(ShapeError, match=r"samples has shape \(3, 4, 5\), and y_true has \(3, 4\).*axis=-1"):
-        Predictions.from_samples(truth, np.moveaxis(samples, 0, -1))
+    with pytest.raises(ShapeError, match=r"means has shape \(3, 4, 5\), and y_true has \(3, 4\).*axis=-1"):
+        Predictions.from_ensemble(truth, np.moveaxis(samples, 0, -1))
     with pytest.raises(ShapeError, match=r"no axis 3 of members"):
-        Predictions.from_samples(truth, samples, axis=3)
+        Predictions.from_ensemble(truth, samples, axis=3)
 
 
 def test_single_number_as_truth_is_refused():
     with pytest.raises(ShapeError, match="y_true is a single number"):
-        Predictions.from_samples(1.0, [1.0, 2.0])
+        Predictions.from_ensemble(1.0, [1.0, 2.0])
 
 
 def test_member_std_of_another_shape_is_refused():
     truth, means, stds = _ensemble()
-    with pytest.raises(ShapeError, match=r"samples has shape \(5, 3, 4\) and member_std \(4, 3, 4\)"):
-        Predictions.from_samples(truth, means, stds[1:])
+    with pytest.raises(ShapeError, match=r"means has shape \(5, 3, 4\) and stds \(4, 3, 4\)"):
+        Predictions.from_ensemble(truth, means, stds[1:])
 
 
 @pytest.mark.parametrize("bad", [NAN, INF])
@@ -145,53 +147,51 @@ def test_bad_sample_is_named(bad):
     truth, samples, _ = _ensemble()
     samples[3, 1, 2] = bad
     with pytest.raises(
-        InvalidValueError, match=r"the mean of samples has 1 non-finite value \(first at index \(1, 2\)\)"
+        InvalidValueError, match=r"the mean of the members has 1 non-finite value \(first at index \(1, 2\)\)"
     ):
-        Predictions.from_samples(truth, samples)
-    assert Predictions.from_samples(truth, samples, on_invalid="drop").counts["n_invalid"] == 1
+        Predictions.from_ensemble(truth, samples)
+    assert Predictions.from_ensemble(truth, samples, on_invalid="drop").counts["n_invalid"] == 1
 
 
 def test_negative_member_std_is_not_squared_away():
     truth, means, stds = _ensemble()
     stds[0, 0, 1] = -0.5
-    with pytest.raises(
-        InvalidValueError, match=r"the std of samples and member_std has 1 .*\(0, 1\).*negative member_std"
-    ):
-        Predictions.from_samples(truth, means, stds)
+    with pytest.raises(InvalidValueError, match=r"the std of the members has 1 .*\(0, 1\).*negative std"):
+        Predictions.from_ensemble(truth, means, stds)
 
 
 def test_sample_masked_in_one_member_is_left_out():
     truth, means, _ = _ensemble()
     masked = np.ma.MaskedArray(means, np.zeros(means.shape, bool))
     masked[2, 1, 1] = np.ma.masked
-    data = Predictions.from_samples(truth, masked)
+    data = Predictions.from_ensemble(truth, masked)
     assert data.counts["n_masked"] == 1
     assert not data.valid[1, 1]
-    moved = Predictions.from_samples(truth, np.ma.MaskedArray(np.moveaxis(masked, 0, -1)), axis=-1)
+    moved = Predictions.from_ensemble(truth, np.ma.MaskedArray(np.moveaxis(masked, 0, -1)), axis=-1)
     assert_array_equal(moved.valid, data.valid)
 
 
 def test_samples_may_be_bad_where_truth_is_missing():
-    data = Predictions.from_samples([1.0, NAN], [[1.0, NAN], [2.0, NAN]])
+    data = Predictions.from_ensemble([1.0, NAN], [[1.0, NAN], [2.0, NAN]])
     assert_array_equal(data.flat()[1], [1.5])
     assert_array_equal(data.flat_samples(), [[1.0], [2.0]])
 
 
 def test_flat_samples():
     truth, samples, _ = _ensemble()
-    assert_array_equal(Predictions.from_samples(truth, samples).flat_samples(), samples.reshape(5, -1))
+    assert_array_equal(Predictions.from_ensemble(truth, samples).flat_samples(), samples.reshape(5, -1))
     assert Predictions(truth, truth, truth**2).flat_samples() is None
 
 
 def test_options_reach_every_constructor():
     truth, samples, _ = _ensemble()
-    data = Predictions.from_samples(
+    data = Predictions.from_ensemble(
         truth, samples, mask=truth > 1, std_floor=100.0, groups=[1, 2, 3], by=["a", "b", "b"], unit="K"
     )
     assert (data.std_floor, data.unit, data.n) == (100.0, "K", np.count_nonzero(truth <= 1))
     assert_array_equal(data.flat()[2], np.full(data.n, 100.0))
     with pytest.raises(TypeError, match="floor"):
-        Predictions.from_samples(truth, samples, floor=1.0)
+        Predictions.from_ensemble(truth, samples, floor=1.0)
 
 
 # --- variances ----------------------------------------------------------------------------------------------
@@ -313,5 +313,5 @@ def test_evidential_shapes():
 def test_arguments_are_named_in_type_errors():
     with pytest.raises(InputTypeError, match="log_variance has dtype"):
         Predictions.from_log_variance([1.0], [1.0], ["a"])
-    with pytest.raises(InputTypeError, match="member_std has dtype"):
-        Predictions.from_samples([1.0], [[1.0]], [["a"]])
+    with pytest.raises(InputTypeError, match="stds has dtype"):
+        Predictions.from_ensemble([1.0], [[1.0]], [["a"]])

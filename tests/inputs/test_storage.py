@@ -31,7 +31,7 @@ def _rich(dtype=np.float32):
     truth = rng.normal(size=(3, 4)).astype(dtype)
     truth[0, 0] = NAN
     members = rng.normal(size=(5, 3, 4)).astype(dtype)
-    return Predictions.from_samples(
+    return Predictions.from_ensemble(
         truth,
         members,
         members**2,

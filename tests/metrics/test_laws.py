@@ -15,7 +15,7 @@ from uq_tracking.metrics.registry import compute, every_metric
 from uq_tracking.settings import Settings
 from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
-REGRESSION = [m for m in plugins.metrics("regression").values() if not m.needs]
+REGRESSION = [m for m in plugins.metrics("regression").values() if not m.needs and m.when is None]
 KEYS = [m.key for m in REGRESSION]
 GRID_METRICS = {
     "ause_rmse",

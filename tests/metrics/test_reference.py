@@ -21,7 +21,7 @@ from uq_tracking.metrics.registry import MetricInputs, select
 from uq_tracking.settings import Settings
 from uq_tracking.testing.statistics import exact_statistics
 
-ENSEMBLE = ["crps_ensemble", "crps_ensemble_fair"]
+ENSEMBLE = ["crps_ensemble", "crps"]
 
 
 def ensemble(members=7, shape=(40, 5), seed=0, dtype=np.float64):
@@ -40,7 +40,7 @@ class TestEnsembleCrps:
             found["crps_ensemble"], scoringrules.crps_ensemble(y, last, estimator="nrg").mean(), rtol=1e-12
         )
         fair = scoringrules.crps_ensemble(y, last, estimator="fair").mean()
-        assert_allclose(found["crps_ensemble_fair"], fair, rtol=1e-12)
+        assert_allclose(found["crps"], fair, rtol=1e-12)
 
     def test_is_the_integral_of_the_squared_gap_of_distributions(self):
         y, draws = ensemble(4, (1,), seed=3)
@@ -61,9 +61,9 @@ class TestEnsembleCrps:
             uq.evaluate(Predictions.from_samples(y, draws[:m]), metrics=ENSEMBLE).scores for m in (4, 64)
         )
         # of N(0, 1) at N(0, 1): 1 / sqrt(pi); the plain estimator adds E|x - x'| / (2 M)
-        assert_allclose(few["crps_ensemble_fair"], 1 / np.sqrt(np.pi), atol=0.02)
-        assert_allclose(many["crps_ensemble_fair"], 1 / np.sqrt(np.pi), atol=0.02)
-        assert_allclose(few["crps_ensemble"] - few["crps_ensemble_fair"], 2 / np.sqrt(np.pi) / 8, rtol=0.03)
+        assert_allclose(few["crps"], 1 / np.sqrt(np.pi), atol=0.02)
+        assert_allclose(many["crps"], 1 / np.sqrt(np.pi), atol=0.02)
+        assert_allclose(few["crps_ensemble"] - few["crps"], 2 / np.sqrt(np.pi) / 8, rtol=0.03)
 
     def test_masked_and_missing_samples_do_not_count(self):
         y, draws = ensemble()
@@ -88,10 +88,11 @@ class TestEnsembleCrps:
 
     def test_members_with_a_std_are_no_raw_samples(self):
         y, draws = ensemble()
-        report = uq.evaluate(Predictions.from_samples(y, draws, np.ones_like(draws)))
-        assert not set(ENSEMBLE) & set(report.scores)
-        asked = uq.evaluate(Predictions.from_samples(y, draws, np.ones_like(draws)), metrics=ENSEMBLE)
-        assert "raw samples" in asked.undefined["crps_ensemble"]
+        data = Predictions.from_ensemble(y, draws, np.ones_like(draws))
+        report = uq.evaluate(data)
+        assert "crps_ensemble" not in {**report.scores, **report.undefined}
+        asked = uq.evaluate(data, metrics=ENSEMBLE)
+        assert "takes draws" in asked.undefined["crps_ensemble"]
 
 
 class TestKl:
@@ -167,19 +168,19 @@ class TestAdversarialGroups:
 
 
 def test_what_a_metric_lacks_is_its_reason():
-    report = uq.evaluate([0.0, 1.0], [0.0, 0.0], [1.0, 1.0], metrics=["kl_to_reference", "crps_ensemble"])
+    report = uq.evaluate([0.0, 1.0], [0.0, 0.0], [1.0, 1.0], metrics=["kl_to_reference"])
     assert "(reference=)" in report.undefined["kl_to_reference"]
-    assert "from_samples" in report.undefined["crps_ensemble"]
 
 
 def test_metrics_with_needs_have_no_interval_and_no_score_after_recalibration():
-    y, draws = ensemble(shape=(400,))
-    data = Predictions.from_samples(y, draws, groups=np.arange(400) // 40)
-    report = uq.evaluate(data, calibration=True)
-    assert "crps_ensemble" in report.scores
-    assert "crps_ensemble" not in report.intervals
+    rng = np.random.default_rng(0)
+    y, mean, std = rng.normal(size=400), np.zeros(400), rng.gamma(4, 0.25, 400)
+    data = Predictions(y, mean, std, groups=np.arange(400) // 40)
+    report = uq.evaluate(data, calibration=True, reference=(mean, std))
+    assert "kl_to_reference" in report.scores
+    assert "kl_to_reference" not in report.intervals
     after = report.recalibration["methods"]["std_scaling"]
-    assert "crps_ensemble" not in {**after["scores"], **after["undefined"]}
+    assert "kl_to_reference" not in {**after["scores"], **after["undefined"]}
 
 
 def test_bounds_hold_the_examples():

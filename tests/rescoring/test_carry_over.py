@@ -18,34 +18,26 @@ def ensemble(n=200, members=6):
     return uq.Predictions.from_samples(target, target + rng.normal(size=(members, n)))
 
 
-def sample_keys():
-    from uq_tracking import plugins
-
-    return [key for key, metric in plugins.metrics().items() if "samples" in metric.needs]
-
-
-def test_scores_that_need_samples_are_kept_or_computed_again(dir_place):
-    logged = dir_place.log(ensemble(), metrics=["rmse", *sample_keys()])
-    assert set(sample_keys()) <= logged.scores.keys() | logged.undefined.keys()
-    (outcome,) = uq.rescore(dir_place.uri).done
+@pytest.mark.parametrize("predictions", [True, False])
+def test_scores_of_draws_are_computed_again_from_the_statistics(dir_place, predictions):
+    logged = dir_place.log(ensemble(), metrics=["rmse", "crps", "crps_ensemble"], predictions=predictions)
+    (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).done
     assert outcome.source == "exact statistics"
     report = dir_place.run().report()
-    for key in sample_keys():
-        assert report.scores.get(key) == logged.scores.get(key)
-    (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).done
-    assert outcome.source == "predictions"
-    for key in sample_keys():
-        assert dir_place.run().report().scores.get(key) == pytest.approx(logged.scores.get(key), rel=1e-12)
+    for key in ("crps", "crps_ensemble"):
+        assert report.scores[key] == pytest.approx(logged.scores[key], rel=1e-12)
 
 
-def test_without_predictions_they_are_kept_and_marked(dir_place):
-    logged = dir_place.log(ensemble(), metrics=["rmse", *sample_keys()], predictions=False)
+def test_scores_that_need_more_than_statistics_are_kept_and_marked(dir_place):
+    target, mean, std = arrays(200)
+    data = uq.Predictions(target, mean, std)
+    metrics = ["rmse", "kl_to_reference"]
+    logged = dir_place.log(data, metrics=metrics, reference=(mean, 2 * std), predictions=False)
     (outcome,) = uq.rescore(dir_place.uri, alpha=0.9).done
     assert "kept as they were" in outcome.reason
     report = dir_place.run().report()
-    for key in logged.scores.keys() & set(sample_keys()):
-        assert report.scores[key] == logged.scores[key]
-        assert "alpha 0.95" in report.provenance["kept"][key]
+    assert report.scores["kl_to_reference"] == logged.scores["kl_to_reference"]
+    assert "alpha 0.95" in report.provenance["kept"]["kl_to_reference"]
 
 
 def test_a_metric_that_is_no_longer_installed_keeps_its_value():

@@ -7,7 +7,7 @@ from typing import Any
 
 from uq_tracking.comparison.runs import ScoredRun
 
-SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
+SETTINGS = ("alpha", "n_bins", "distribution", "levels", "family", "dof", "std_floor", "unit")
 NAMED = 4
 """Runs that a warning names of each kind."""
 SAME = 1e-6

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 RUN_NAME = "uq comparison"
 TITLE = "Uncertainty methods compared"
-SETTINGS = ("alpha", "n_bins", "family", "std_floor")
+SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
 SHADES = 10

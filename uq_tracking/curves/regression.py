@@ -15,6 +15,7 @@ from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.regression import joint_within
 from uq_tracking.statistics.statistics import Statistics
 
@@ -141,7 +142,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the standard deviation that is claimed, in bins of equal count."""
-    require_variance(settings)
+    require_variance(statistics, settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     return {
         "rmv": np.sqrt(bins.mean_variance),
@@ -222,8 +223,11 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
 def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
     edges = np.linspace(0, 1, PIT_BINS + 1)
-    quantiles = family_of(settings).quantile(edges[1:-1])
-    inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n
+    if is_distribution(statistics):
+        inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.n
+    else:
+        quantiles = family_of(settings).quantile(edges[1:-1])
+        inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     return {
         "center": (edges[1:] + edges[:-1]) / 2,

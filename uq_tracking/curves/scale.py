@@ -6,10 +6,12 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray
-from uq_tracking.families import GAUSSIAN, family_of
+from uq_tracking.families import GAUSSIAN, family_of, shaped
+from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import is_distribution, plain
 from uq_tracking.statistics.scaling import coarsened, scaled
 from uq_tracking.statistics.statistics import Statistics
 
@@ -42,6 +44,11 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     ----------
     .. [1] MeRCI, 2018, fig. 2.
     """
+    if is_distribution(
+        statistics
+    ):  # stretched about its mean, its PIT and scores are not known: priors are left
+        statistics = plain(statistics)
+        settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
     metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):

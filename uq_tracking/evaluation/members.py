@@ -15,6 +15,7 @@ from uq_tracking.evaluation.spread import Repeats
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, build_statistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Task
 
 SUBSETS = 10
@@ -60,7 +61,7 @@ def by_members(
     known = task.members(data)
     if known is None:
         raise SettingsError(
-            "by_members needs the members of an ensemble; make the predictions with Predictions.from_samples, or "
+            "by_members needs the members of an ensemble; make the predictions with Predictions.from_ensemble, or "
             "pass members_axis= to a classification"
         )
     members, fewest = known
@@ -69,12 +70,14 @@ def by_members(
     for size in member_counts(members, first=fewest):
         with np.errstate(all="ignore"):
             scores[float(size)] = [
-                compute(
-                    build_statistics(task.layout, task.member_subset(data, chosen), how), settings, metrics
-                )[0]
+                compute(_statistics_of(task, task.member_subset(data, chosen), how), settings, metrics)[0]
                 for chosen in subsets_of(members, size, subsets, rng)
             ]
     return Repeats(scores).curves("by_members", "members", "Members", metrics)
+
+
+def _statistics_of(task: Task, data: Any, how: How) -> Statistics:
+    return build_statistics(task.layout_of(data), data, how)
 
 
 def member_counts(members: int, first: int) -> list[int]:

@@ -116,16 +116,20 @@ def extra_curves(
     data = inputs.predictions
     made, metrics = Extras(), find(wanted.metrics, task.name)
     if data.by is not None:
-        made.add(by_group(strata_of(task.layout, data, how), settings, metrics))
+        made.add(by_group(strata_of(task.layout_of(data), data, how), settings, metrics))
     if wanted.by_target is not None:
-        made.add(by_target(*target_strata(task.layout, data, wanted.by_target, how), settings, metrics))
+        made.add(
+            by_target(*target_strata(task.layout_of(data), data, wanted.by_target, how), settings, metrics)
+        )
     if "by_members" in wanted.curves:
         made.add(by_members(task, data, settings, metrics, seed=inputs.seed, how=how))
     if "scale_sweep" in wanted.curves:
         _sweep(made, statistics, settings)
     if "stability" in wanted.curves:
         whole = compute(statistics, settings, metrics)[0]
-        found = stability(task.layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed)
+        found = stability(
+            task.layout_of(data), data, settings, metrics, whole, groups=tables, seed=inputs.seed
+        )
         made.add(found.curves)
         made.verdicts.update(found.verdicts)
     declared = plugins.curves(task.name)

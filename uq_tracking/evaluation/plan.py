@@ -93,12 +93,17 @@ class Plan:
         task, settings = self.task, self.settings
         if settings.unit is None and getattr(data, "unit", None) is not None:
             settings = replace(settings, unit=data.unit)
+        if data.facts.get("distribution") and settings.family != "gaussian":
+            raise SettingsError(
+                f"family={settings.family!r} declares the distribution of a mean and a std; these predictions are "
+                f"{data.facts['distribution']}, which are scored as what they are; leave family out"
+            )
         inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
         chosen = select(task.name, self.metrics, given=inputs.given)
         digest = begin(data.digest)
-        statistics = build_statistics(task.layout, data, self.statistics)
+        statistics = build_statistics(task.layout_of(data), data, self.statistics)
         report = score(statistics, settings, chosen, digest=digest(), extra=inputs, about=data.about)
-        tables = build_groups(task.layout, data, self.intervals)
+        tables = build_groups(task.layout_of(data), data, self.intervals)
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, self.level)
         made = extra_curves(

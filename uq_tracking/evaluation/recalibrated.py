@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,20 +15,25 @@ from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.families import ShapedSettings, Standard
+from uq_tracking.families import shaped
 from uq_tracking.inference.noise import noise_floors
+from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.distribution import is_distribution, plain
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
 from uq_tracking.tasks.task import Fit
 
 SCHEMA = 1
 
+STRETCHED = (
+    "a new standard deviation does not tell what becomes of the distribution; see the scores of mean and std"
+)
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
 BY_GROUPS = "fitted on half of the groups, scored on the others"
@@ -78,8 +83,9 @@ def add_recalibration(
     statistics = report.statistics
     if statistics is None:
         raise RecalibrationError("the report holds no statistics; read it with Report.from_npz")
-    samples = task_of(report).samples(statistics, data)
-    bench = _Bench(report, samples, tuple(metrics), settings, seed)
+    before = replace(report, statistics=plain(statistics))
+    samples = task_of(report).samples(plain(statistics), data)
+    bench = _Bench(before, samples, tuple(metrics), settings, seed, is_distribution(statistics))
     how, outcomes = bench.plan(calibration, recalibration, data)
     entries: dict[str, Any] = {}
     curves: dict[str, Curve] = {}
@@ -108,6 +114,8 @@ class _Bench:
     metrics: tuple[Metric, ...]
     settings: Settings
     seed: int
+    of_form: bool = False
+    """Whether the predictions were a distribution of another form than mean and std."""
 
     def plan(
         self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
@@ -135,7 +143,9 @@ class _Bench:
     def _after(self, samples: Samples, fitted: Recalibration) -> Report:
         """The report of samples after a recalibration."""
         shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
-        settings = self.settings if shape is None else _shaped(self.settings, shape)
+        if shape is None and self.of_form:
+            shape = Undetermined(STRETCHED)
+        settings = self.settings if shape is None else shaped(self.settings, shape)
         return score(self._statistics(samples, fitted), settings, self.metrics)
 
     def _statistics(self, samples: Samples, fitted: Recalibration) -> Statistics:
@@ -238,18 +248,11 @@ def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
     return methods
 
 
-def _shaped(settings: Settings, shape: Standard) -> Settings:
-    """Settings under the recalibrated distribution, which has a shape of its own."""
-    return ShapedSettings(
-        **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
-    )
-
-
 def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """One method of ``Report.recalibration``, as plain values; ``settings`` are those of the report before."""
     after = outcome.after
     shape = outcome.fitted.shape if isinstance(outcome.fitted, RegressionRecalibration) else None
-    settings = settings if shape is None else _shaped(settings, shape)
+    settings = settings if shape is None else shaped(settings, shape)
     entry: dict[str, Any] = {
         "how": how,
         "scalars": outcome.fitted.scalars(),

@@ -76,6 +76,9 @@ def heading(report: Report, name: str) -> str:
 
 def family_text(report: Report) -> str:
     """Name the predicted distribution, unless it is the Gaussian."""
+    form = report.settings.get("distribution")
+    if form:
+        return f"Scored as {form}"
     family = str(report.settings.get("family", "gaussian"))
     if family == "gaussian":
         return ""

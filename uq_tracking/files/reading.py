@@ -142,8 +142,10 @@ def build(values: dict[str, Any], options: Options) -> Predictions:
 def _construct(values: dict[str, Any], options: Options) -> Predictions:
     target, mean = values["target"], values.get("mean")
     if "samples" in values:
-        noise = values.get("member_std")
-        return Predictions.from_samples(target, values["samples"], noise, axis=values["axis"], **options)
+        noise, axis = values.get("member_std"), values["axis"]
+        if noise is None:
+            return Predictions.from_samples(target, values["samples"], axis=axis, **options)
+        return Predictions.from_ensemble(target, values["samples"], noise, axis=axis, **options)
     if "low" in values:
         return Predictions.from_interval(target, values["low"], values["high"], values["level"], **options)
     if "variance" in values:

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from uq_tracking.families import Standard, family_of
 from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
 from uq_tracking.metrics.classification import equal_width_bins
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
+from uq_tracking.statistics.regression import joint_counts
 
 ZERO_GAP = 1e-300
 
@@ -111,13 +114,49 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
 
 def covered(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group inside the central interval of each level, shape (groups, levels)."""
+    if statistics.groups.layout is DISTRIBUTION:
+        return _expected_below(statistics, (1 + levels) / 2) - _expected_below(statistics, (1 - levels) / 2)
     half = family.central(levels)
     return _below(statistics, half, "right") - _below(statistics, -half, "left")
 
 
 def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> FloatArray:
     """Samples of each group below the quantile of each level, shape (groups, levels)."""
+    if statistics.groups.layout is DISTRIBUTION:
+        return _expected_below(statistics, levels)
     return _below(statistics, family.quantile(levels), "right")
+
+
+def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
+    """Samples of each group whose PIT is expected at or below each level, as ``distribution.expected_below``."""
+    groups, score = statistics.groups, special.ndtri(levels)
+
+    def sums(order: str, *names: str) -> list[FloatArray]:
+        table = groups.orders[order]
+        at = whole(table, order, groups.bits).position(score)
+        return [sums_below(table, name, len(groups), at) for name in names]
+
+    points, rate, start = sums(LOW, "point", "rate", "rate_low")
+    risen, end = sums(HIGH, "rate", "rate_high")
+    return np.asarray(points + levels * (rate - risen) - (start - end))
+
+
+def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Squared errors and variances of samples, and how many have them: of a sketch those of the cells of a grid."""
+    if statistics.kind == "exact":
+        rows = statistics.rows()
+        return np.square(rows["error"].astype(np.float64)), np.square(rows["std"].astype(np.float64)), None
+    joint = joint_counts(statistics)
+    std_low, std_high, error_low, error_high = joint.edges()
+    error, std = (error_low + error_high) / 2, (std_low + std_high) / 2
+    return np.square(error), np.square(std), joint.count.astype(np.float64)
+
+
+def group_squares(statistics: Any) -> tuple[FloatArray, FloatArray]:
+    """Sums of squared errors and of variances of each group."""
+    table, size = statistics.groups.orders["std"], len(statistics.groups)
+    error, variance = (added(table.row, table.sums[name], size) for name in ("sq_error", "std2"))
+    return error, variance
 
 
 def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:

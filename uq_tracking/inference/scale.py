@@ -13,6 +13,7 @@ from uq_tracking.families import Standard
 from uq_tracking.inference import read
 from uq_tracking.inference.limits import Influence, poisson_limits
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.grouped import Block, FloatArray
 
 FEW_ERRORS = 30
@@ -33,12 +34,16 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     """Root of the mean squared standardised error.
 
     Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts are z.
+    Of distributions of another form (draws, quantiles ...) it is the ratio of the sums of squared errors and of
+    variances.
     Under families without a fourth moment z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         raise Undefined(
             f"{statistics.counts['n_zero_std']} standard deviations are 0, so errors have no scale"
         )
+    if is_distribution(statistics):
+        return _ratio_of_sums(statistics, level)
     if read.group_count(statistics) is not None:
         if not family.has_variance:
             raise Undefined("the family has no variance, and of groups nothing else is known")
@@ -48,6 +53,28 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     if mean <= 0 or not math.isfinite(influence.fourth):
         raise Undefined("every error is 0" if mean <= 0 else "standardised errors overflow 64-bit numbers")
     return _root(mean, influence, level)
+
+
+def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
+    """Root of the sum of squared errors over the sum of variances.
+
+    Stds that are noisy themselves, such as those of a few draws, inflate z but not this ratio.
+    """
+    if statistics.facts.get("spread"):
+        raise Undefined("a predicted distribution has no variance")
+    if read.group_count(statistics) is not None:
+        square, variance = read.group_squares(statistics)
+        ratio = float(square.sum() / variance.sum())
+        left = (square.sum() - square) / np.maximum(variance.sum() - variance, read.ZERO_GAP)
+        influence = Influence.left_out(left)
+    else:
+        square, variance, count = read.squares(statistics)
+        total = float(statistics.orders["std"].sum("std2"))
+        ratio = float(statistics.orders["abs_error"].sum("sq_error")) / total
+        influence = Influence.of((square - ratio * variance) / total, count)
+    if ratio <= 0:
+        raise Undefined("every error is 0")
+    return _root(ratio, influence, level)
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:

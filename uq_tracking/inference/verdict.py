@@ -54,6 +54,8 @@ Calibration = Literal[
 ]
 Ranking = Literal["useful", "no better than constant", "worse than constant", "not enough data"]
 
+ENOUGH_DRAWS = 50
+"""Draws from which on the noise of their std inflates the spread of z by less than 3 %."""
 TEST_LEVEL = 0.975
 """Of the tests of scale and of shape, which are two."""
 LEVEL = 0.95
@@ -190,7 +192,19 @@ class _Tests:
         return None
 
     def caveats(self) -> list[str]:
-        """What the number of units alone says."""
+        """What the number of units alone says, and the number of draws."""
+        return [*self._of_units(), *self._of_draws()]
+
+    def _of_draws(self) -> list[str]:
+        size = self.statistics.moments.get("size")
+        if self.statistics.facts.get("distribution") != "draws" or size is None or size.low >= ENOUGH_DRAWS:
+            return []
+        return [
+            f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std; coverage, crps and the "
+            "scale above do not depend on the number of draws."
+        ]
+
+    def _of_units(self) -> list[str]:
         groups = read.group_count(self.statistics)
         if groups is None:
             return ["Samples are taken as independent; where they are not (pixels, time steps), give groups."]

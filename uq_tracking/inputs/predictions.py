@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,8 +14,9 @@ from uq_tracking.inputs import storage
 from uq_tracking.inputs.assemble import assemble, read_only
 from uq_tracking.inputs.base import Case, PredictionsBase, Rows
 from uq_tracking.inputs.constructors import Constructors, Options, read_equal
-from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats
 from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import BLOCK, Wording, blocks
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Predictions(Constructors, PredictionsBase):
         Truth. A non-finite value means "no ground truth here": left out and counted in ``n_missing``.
     y_pred : array of the same shape, in the target's unit
         Predictive mean.
-    y_std : array of the same shape, in the target's unit
+    y_std : array of the same shape, in the target's unit, or one number for all samples
         Predictive standard deviation, >= 0. Zeros are counted in ``n_zero_std``.
     mask : bool array of the same shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
@@ -101,6 +103,8 @@ class Predictions(Constructors, PredictionsBase):
     """(M, ...) draws from the predictive distribution; the members' means when ``member_std`` is there."""
     member_std: FloatArray | None
     """(M, ...) standard deviations of the members."""
+    scored: Scored | None
+    """What a distribution of another form says of each sample, such as its PIT and CRPS."""
     std_floor: float | None
     """The floor that was applied."""
     unit: str | None
@@ -119,6 +123,9 @@ class Predictions(Constructors, PredictionsBase):
         by: Any = None,
         unit: str | None = None,
     ) -> None:
+        if isinstance(y_std, Real) and not isinstance(y_std, bool):
+            like = read_floats(y_pred, "y_pred").values
+            y_std = np.full(like.shape, y_std, dtype=like.dtype)
         sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
         options = Options(
             mask=mask, on_invalid=on_invalid, std_floor=std_floor, groups=groups, by=by, unit=unit
@@ -132,21 +139,30 @@ class Predictions(Constructors, PredictionsBase):
 
     @property
     def facts(self) -> dict[str, Any]:  # noqa: D102
-        return {"std_floor": self.std_floor}
+        return {"std_floor": self.std_floor, **({} if self.scored is None else self.scored.settings)}
 
     @property
     def about(self) -> dict[str, Any]:  # noqa: D102
-        return {"std_floor": self.std_floor}
+        return self.facts
 
     @property
     def nbytes(self) -> int:  # noqa: D102
-        return sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
+        columns = {} if self.scored is None else self.scored.columns
+        values = (*vars(self).values(), *columns.values())
+        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
     def __repr__(self) -> str:
         return f"Predictions(n={self.n}, shape={self.shape}, dtype={self.std.dtype}{self._left_out()})"
 
     def rows(self) -> Rows:  # noqa: D102
-        return dict(zip(("target", "mean", "std"), self.flat(), strict=True))
+        rows = dict(zip(("target", "mean", "std"), self.flat(), strict=True))
+        if self.scored is not None:
+            rows |= {
+                name: self.select(column)
+                for name, column in self.scored.columns.items()
+                if name not in ("mean", "std")
+            }
+        return rows
 
     def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:  # noqa: D102
         rows = dict(self.rows())
@@ -225,7 +241,9 @@ class Predictions(Constructors, PredictionsBase):
         zeros = self.counts["n_zero_std"] if std is None else new.counts["n_zero_std"]
         changes = {"counts": {**self.counts, "n_zero_std": zeros}}
         kept = vars(self) if mean is None and std is None else {}
-        parts = {name: kept.get(name) for name in ("aleatoric", "epistemic", "samples", "member_std")}
+        parts = {
+            name: kept.get(name) for name in ("aleatoric", "epistemic", "samples", "member_std", "scored")
+        }
         return new._fill({**vars(new), **parts, **changes})
 
     def target_digest(self) -> str:
@@ -238,8 +256,12 @@ class Predictions(Constructors, PredictionsBase):
         return storage.digest([self.target], self.valid)
 
     def digest(self) -> str:
-        """Sixteen hexadecimal digits of targets, means and stds, made like `target_digest`."""
-        return storage.digest([self.target, self.mean, self.std], self.valid)
+        """Sixteen hexadecimal digits of targets, means, stds and PIT values, made like `target_digest`."""
+        return storage.digest([self.target, self.mean, self.std, *self._pit], self.valid)
+
+    @property
+    def _pit(self) -> list[FloatArray]:
+        return [] if self.scored is None else [self.scored.columns[name] for name in ("pit_low", "pit_high")]
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file that `load` reads back with equal values, dtypes and shapes; no pickles in it."""

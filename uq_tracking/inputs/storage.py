@@ -12,6 +12,7 @@ import numpy as np
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
+from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
 from uq_tracking.npz import read_arrays, write_arrays
 
@@ -19,6 +20,8 @@ FORMAT = "uq_tracking.predictions"
 VERSION = 1
 ABOUT = "about"
 """Entry of the npz file that holds format, version, counts and settings as JSON."""
+SCORED = "scored/"
+"""Beginning of the entries that hold the columns of a distribution of another form."""
 REQUIRED = ("target", "mean", "std")
 OPTIONAL = ("valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
 SETTINGS = ("counts", "std_floor", "unit")
@@ -30,6 +33,10 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
         name: values[name] for name in (*REQUIRED, *OPTIONAL) if values[name] is not None
     }
     about = {"format": FORMAT, "version": VERSION, **{name: values[name] for name in SETTINGS}}
+    scored: Scored | None = values["scored"]
+    if scored is not None:
+        about["scored"] = {"form": scored.form, "facts": dict(scored.facts)}
+        entries |= {SCORED + name: column for name, column in scored.columns.items()}
     write_arrays(path, {**entries, ABOUT: np.asarray(json.dumps(about))})
 
 
@@ -47,6 +54,9 @@ def read(path: Path) -> dict[str, Any]:
     about = _read_about(path, arrays)
     values: dict[str, Any] = {name: arrays.get(name) for name in (*REQUIRED, *OPTIONAL)}
     values.update({name: about.get(name) for name in SETTINGS})
+    columns = {name.removeprefix(SCORED): array for name, array in arrays.items() if name.startswith(SCORED)}
+    kind = about.get("scored")
+    values["scored"] = None if kind is None else Scored(kind["form"], columns, kind["facts"])
     _check(path, values)
     return values
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
+from uq_tracking.metrics.forms import central_share, form_score, largest_pit_gap
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.statistics import Statistics
 
@@ -25,6 +27,8 @@ PIT_STRIDE = 32
 
 def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples inside the central interval of each level, its ends included."""
+    if is_distribution(statistics):
+        return central_share(statistics, levels)
     half = family_of(settings).central(levels)
     groups = statistics.orders["z"]
     return (groups.position(half) - groups.position(-half, side="left")) / statistics.n
@@ -32,6 +36,8 @@ def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) 
 
 def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples with ``F(y) <= p`` for each level p."""
+    if is_distribution(statistics):
+        return expected_below(statistics, levels) / statistics.n
     return statistics.orders["z"].position(family_of(settings).quantile(levels)) / statistics.n
 
 
@@ -44,6 +50,8 @@ def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
     >>> [example_score("coverage_50"), example_score("coverage_90"), example_score("coverage_95")]
     [0.416667, 1.0, 1.0]
     """
+    if statistics.facts.get("distribution") in ("quantiles", "interval"):
+        return form_score(statistics, f"inside_{round(100 * level)}")
     return float(coverage_at(statistics, settings, np.asarray([level]))[0])
 
 
@@ -80,6 +88,8 @@ def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("interval_width_95")
     1.37197
     """
+    if is_distribution(statistics):
+        return form_score(statistics, "interval_width_95")
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
@@ -271,6 +281,8 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("pit_ks")
     0.191462
     """
+    if is_distribution(statistics):
+        return largest_pit_gap(statistics)
     cdf, n = family_of(settings).cdf, statistics.n
     return max(
         statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False)
@@ -348,7 +360,7 @@ def ence(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ence")
     0.216953
     """
-    require_variance(settings)
+    require_variance(statistics, settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
@@ -378,7 +390,7 @@ def uce(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("uce")
     0.0575
     """
-    require_variance(settings)
+    require_variance(statistics, settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
     return float(np.dot(bins.count, gap) / statistics.n)
@@ -424,6 +436,8 @@ def z_std(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("z_std")
     0.962968
     """
-    require_variance(settings)
+    require_variance(statistics, settings)
     require_density(statistics)
+    if statistics.facts.get("distribution") == "draws" and statistics.moments["size"].low <= 3:
+        raise Undefined("the std of three draws or fewer varies so much that z has no variance; see crps")
     return math.sqrt(statistics.moments["z"].variance())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, update_wrapper
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -33,7 +33,6 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
 
 NEEDS = {
     "predictions": "the predictions themselves, not their statistics alone",
-    "samples": "raw samples of the predictive distribution (Predictions.from_samples without member_std)",
     "reference": "a distribution to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
@@ -65,8 +64,6 @@ class MetricInputs:
         """Names of the inputs that are present, as in ``Metric.needs``."""
         there = {
             "predictions": self.predictions is not None,
-            "samples": getattr(self.predictions, "samples", None) is not None
-            and self.predictions.member_std is None,
             "reference": self.reference is not None,
             "seed": True,
         }
@@ -93,7 +90,7 @@ class Metric:
     family : {"accuracy", "scoring", "calibration", "ranking", "spread"}
         What it judges; reports and comparisons are ordered by family.
     needs : tuple of str
-        Input besides the statistics: ``predictions``, ``samples``, ``reference``, ``seed``; empty for most. A
+        Input besides the statistics: ``predictions``, ``reference``, ``seed``; empty for most. A
         function that needs any gets `MetricInputs` in place of the statistics.
     default : bool
         Whether it is computed without being asked for.
@@ -103,6 +100,9 @@ class Metric:
         Whether it is among the few that are shown first.
     floor : bool
         Whether finite data push it above zero even where the forecast is perfectly calibrated.
+    when : callable, optional
+        ``when(statistics, settings)`` tells whether it is computed without being asked for; elsewhere it would only
+        repeat another, or belongs to another form of predictions.
     """
 
     key: str
@@ -119,6 +119,7 @@ class Metric:
     bounds: tuple[float, float] = (-math.inf, math.inf)
     headline: bool = False
     floor: bool = False
+    when: Callable[[Any, Settings], bool] | None = None
 
     @property
     def family_place(self) -> int:
@@ -156,13 +157,14 @@ def metric(
     default: bool = True,
     headline: bool = False,
     floor: bool = False,
+    when: Callable[[Any, Settings], bool] | None = None,
     arguments: dict[str, Any] | None = None,
 ) -> Callable[[F], F]:
     """Declare that the function below computes a metric; the function itself is unchanged.
 
     Parameters
     ----------
-    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor
+    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor, when
         As for `Metric`.
     arguments : dict, optional
         Further arguments of the function, where one function makes several metrics.
@@ -178,7 +180,7 @@ def metric(
         bound = update_wrapper(partial(function, **arguments), function) if arguments else function
         declared = Metric(
             key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
-            floor,
+            floor, when,
         )  # fmt: skip
         return plugins.declare("uq_metrics", declared, function)
 
@@ -206,7 +208,7 @@ def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
 def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
     """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
     if keys is not None:
-        return find(keys, task)
+        return [replace(each, when=None) for each in find(keys, task)]
     have = set(given)
     return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
 
@@ -221,6 +223,8 @@ def compute(
     scores: dict[str, float] = {}
     undefined: dict[str, str] = {}
     for each in metrics:
+        if each.when is not None and not each.when(statistics, settings):
+            continue
         try:
             value = float(each.function(input_for(each.needs, statistics, inputs), settings))
         except Undefined as reason:

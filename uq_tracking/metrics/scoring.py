@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
+from uq_tracking.metrics.forms import form_score
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.statistics import Statistics
 
@@ -46,29 +48,27 @@ class FamilySums:
     """Of |z|."""
 
 
-def family_behind(settings: Settings, suffix: str) -> Standard:
-    """The declared family, or with a suffix the prior it names."""
-    declared = family_of(settings)
+def family_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
+    """The declared family, or with a suffix the prior it names, which shares the standard deviation."""
     if not suffix:
-        return declared
-    if not declared.has_variance:
-        raise Undefined(
-            f"a Student t with dof={settings.dof:g} has no standard deviation that another distribution could share"
-        )
+        return family_of(settings)
+    require_variance(statistics, settings)
     return PRIORS[suffix]
 
 
-def require_variance(settings: Settings) -> None:
-    """Raise ``Undefined`` where the declared family has no variance, so that predictions hold scales."""
+def require_variance(statistics: Statistics, settings: Settings) -> None:
+    """Raise ``Undefined`` where the predicted distribution has no variance, so that predictions hold scales."""
     if not family_of(settings).has_variance:
         raise Undefined(
             f"a Student t with dof={settings.dof:g} has no variance; its predictions hold a scale"
         )
+    if statistics.facts.get("spread"):
+        raise Undefined("a predicted distribution has no variance; its scale is the interquartile range")
 
 
 def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
     """``family_behind`` where it has a density: not for a table of shares, nor with a standard deviation of 0."""
-    family = family_behind(settings, suffix)
+    family = family_behind(statistics, settings, suffix)
     if math.isnan(family.pdf_square_integral):
         raise Undefined(
             "the recalibrated distribution is a table of shares, which has no density; crps scores it"
@@ -171,6 +171,11 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
     return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), ties=False)) / statistics.n
 
 
+def _beside_another(statistics: Statistics, settings: Settings) -> bool:
+    """Whether a Gaussian prior is another distribution than the predicted one."""
+    return is_distribution(statistics) or family_of(settings) is not GAUSSIAN
+
+
 Score = Callable[[Statistics, Settings, str], float]
 
 
@@ -198,7 +203,7 @@ def proper_score(
                 summary=f"{summary} under {name} distribution",
                 formula=formula,
                 source=source,
-                default=suffix != "_gaussian",
+                when=_beside_another if suffix == "_gaussian" else None,
                 bounds=(least, math.inf),
                 headline=headline and not suffix,
                 arguments={"suffix": suffix},
@@ -226,6 +231,8 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     >>> [example_score("nll" + family) for family in ("", "_laplace", "_uniform")]
     [0.222825, 0.475533, 0.0789789]
     """
+    if is_distribution(statistics) and not suffix:
+        return form_score(statistics, "nll")
     family = density_behind(statistics, settings, suffix)
     standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
     return standardised + statistics.sums["log_std"] / statistics.n
@@ -250,7 +257,9 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
     >>> [example_score("crps" + family) for family in ("", "_laplace", "_uniform")]
     [0.214086, 0.224836, 0.207686]
     """
-    family = family_behind(settings, suffix)
+    if is_distribution(statistics) and not suffix:
+        return form_score(statistics, "crps")
+    family = family_behind(statistics, settings, suffix)
     if not family.has_crps:
         raise Undefined(f"the CRPS of a Student t with dof={settings.dof:g} is infinite")
     return family_sums(statistics, family).crps / statistics.n
@@ -273,6 +282,8 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     >>> [example_score("quadratic_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.961267, 0.348853, 1.06649]
     """
+    if is_distribution(statistics) and not suffix:
+        return form_score(statistics, "quadratic_score")
     family = density_behind(statistics, settings, suffix)
     square = family.pdf_square_integral * statistics.orders["z"].sum("inv_std")
     return (2 * family_sums(statistics, family).density - square) / statistics.n
@@ -296,6 +307,8 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     >>> [example_score("spherical_score" + family) for family in ("", "_laplace", "_uniform")]
     [0.931098, 0.685576, 0.994778]
     """
+    if is_distribution(statistics) and not suffix:
+        return form_score(statistics, "spherical_score")
     family = density_behind(statistics, settings, suffix)
     return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
@@ -319,6 +332,8 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("interval_score")
     0.948169
     """
+    if is_distribution(statistics):
+        return form_score(statistics, "interval_score")
     half = family_of(settings).central(LEVELS)
     n, groups = statistics.n, statistics.orders["z"]
     std_sum, error_sum = groups.sum("std"), groups.sum("error")
@@ -348,6 +363,8 @@ def pinball(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("pinball")
     0.108107
     """
+    if is_distribution(statistics):
+        return form_score(statistics, "pinball")
     quantile = family_of(settings).quantile(LEVELS)
     n, groups = statistics.n, statistics.orders["z"]
     position = groups.position(quantile)

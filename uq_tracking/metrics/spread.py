@@ -29,7 +29,7 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("sharpness")
     0.380789
     """
-    require_variance(settings)
+    require_variance(statistics, settings)
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
     return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
@@ -54,7 +54,7 @@ def mean_std(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mean_std")
     0.35
     """
-    require_variance(settings)
+    require_variance(statistics, settings)
     return statistics.moments["std"].mean
 
 

@@ -13,7 +13,7 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.metrics.registry import Metric, MetricInputs
+from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
@@ -44,7 +44,7 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
     keys = {key for key, metric in known.items() if metric.default or key in had}
     asked = set(request.metrics) - had.keys()
     return [
-        metric
+        replace(metric, when=None) if key in request.metrics else metric
         for key, metric in known.items()
         if key in asked or ((key in keys or key in request.metrics) and given >= set(metric.needs))
     ]
@@ -92,11 +92,17 @@ def _level_of(old: Report) -> float:
 def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
     task = task_of(predictions)
     kind = None if old is None else old.provenance.get("statistics")
-    chosen = wanted(task.name, request, old, MetricInputs(None, predictions).given)
+    given = MetricInputs(None, predictions).given
+    chosen = wanted(task.name, request, old, given)
+    known = set() if old is None else {*old.scores, *old.undefined}
+    named = [metric.key for metric in chosen if metric.when is None or metric.key in known]
+    whole_suite = {metric.key for metric in chosen} == {
+        metric.key for metric in select(task.name, given=given)
+    }
     plan = Plan.of(
         task,
         settings,
-        metrics=[metric.key for metric in chosen],
+        metrics=None if whole_suite else named,
         statistics=kind if kind in ("exact", "sketch") else "auto",
         intervals=True if old is not None and old.intervals else None,
         level=0.95 if old is None else _level_of(old),

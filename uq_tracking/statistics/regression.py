@@ -43,7 +43,7 @@ class RegressionLayout(Layout):
     sums: ClassVar[tuple[str, ...]] = ("log_std",)
     moments: ClassVar[tuple[str, ...]] = ("target", "std", "error", "z")
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
-    counts = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
+    counts: ClassVar[tuple[str, ...]] = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 

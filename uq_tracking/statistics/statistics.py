@@ -221,6 +221,11 @@ def by_label(tables: GroupTables | None) -> dict[Label, Statistics]:
 def merge(one: Statistics, other: Statistics) -> Statistics:
     """Statistics of both sets of samples; IncompatibleStatisticsError names what differs."""
     if one.layout is not other.layout:
+        if one.task == other.task:
+            forms = [statistics.facts.get("distribution") or "mean and std" for statistics in (one, other)]
+            raise IncompatibleStatisticsError(
+                f"distribution differs ({' and '.join(forms)}); evaluate both alike"
+            )
         raise IncompatibleStatisticsError(
             f"statistics of a {one.task} and of a {other.task} cannot be merged"
         )

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.inputs.forms.scored import SCORES
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.statistics.classification import CLASSIFICATION
+from uq_tracking.statistics.distribution import DISTRIBUTION, layout_for
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
@@ -29,14 +31,36 @@ def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics
     task = str(arrays.get("task"))
     if task not in LAYOUTS:
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
+    layout = _layout(task, arrays)
     for name, values in arrays.items():
-        if values.dtype.kind not in "biufU" or (values.dtype.kind == "f" and np.isnan(values).any()):
+        if values.dtype.kind not in "biufU" or (_has_nan(values) and not _may_be_nan(name, layout)):
             raise FileFormatError(f"the column {name} does not hold plain numbers or text, or a NaN")
     try:
         with np.errstate(invalid="raise"):
-            return Statistics.from_arrays(LAYOUTS[task], arrays)
+            return Statistics.from_arrays(layout, arrays)
     except ArithmeticError as error:  # a negative std, say
         raise FileFormatError(f"the columns hold values that cannot be ({error})") from error
+
+
+def _has_nan(values: npt.NDArray[Any]) -> bool:
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
+
+
+def _may_be_nan(name: str, layout: Layout) -> bool:
+    """Whether an array holds sums of scores, NaN where the form of a distribution does not determine them."""
+    if layout is not DISTRIBUTION:
+        return False
+    return name == "sums" or any(name.endswith(f"sum/{score}") for score in SCORES)
+
+
+def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
+    """What statistics consist of: those of a regression by the distribution that was scored."""
+    if task != REGRESSION.task:
+        return LAYOUTS[task]
+    try:
+        return layout_for(json.loads(str(arrays["facts"])))
+    except (KeyError, ValueError, AttributeError) as error:
+        raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:

@@ -95,7 +95,7 @@ class BatchAccumulator(Streaming):
 
     def _open(self, facts: Mapping[str, Any]) -> Collector:
         """The collector, and the tallies of labels; IncompatibleStatisticsError where earlier batches differ."""
-        layout, bits = self.kind.layout, self.settings["bits"]
+        layout, bits = self.kind.layout_for(facts), self.settings["bits"]
         if self._collector is None:
             exact = self.settings["statistics"] == "exact"
             self._collector = RowCollector(layout, facts) if exact else SketchCollector(layout, facts, bits)
@@ -103,11 +103,11 @@ class BatchAccumulator(Streaming):
                 "groups": GroupTally(layout, facts, GROUP_BITS, GROUP_TABLE_BITS),
                 "by": GroupTally(layout, facts, STRATUM_BITS, STRATUM_TABLE_BITS),
             }
-        for name, value in facts.items():
-            known = self._collector.facts[name]
+        for name in {**facts, **self._collector.facts}:
+            value, known = facts.get(name), self._collector.facts.get(name)
             if known != value:
                 raise IncompatibleStatisticsError(
-                    f"{layout.alike[name]} differs ({known} before, {value} in this "
+                    f"{layout.alike.get(name, name)} differs ({known} before, {value} in this "
                     "batch); every batch needs the same"
                 )
         return self._collector
@@ -392,7 +392,9 @@ class BatchAccumulator(Streaming):
             for name in LABELS:
                 stored = under(arrays, name)
                 if stored:
-                    self._tallies[name].absorb(GroupTables.from_arrays(self.kind.layout, stored))
+                    self._tallies[name].absorb(
+                        GroupTables.from_arrays(self.kind.layout_for(state["facts"]), stored)
+                    )
 
 
 class Accumulator(BatchAccumulator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from uq_tracking.recalibration.base import Recalibration, Recalibrator, Regressi
 from uq_tracking.recalibration.fitting import fit, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
+from uq_tracking.statistics.distribution import layout_for
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
@@ -49,6 +50,12 @@ class Regression(Task):
         "1e5 samples on); standard deviations closer than a bucket count as tied",
     }
 
+    def layout_of(self, data: Any) -> Layout:  # noqa: D102
+        return layout_for(data.facts)
+
+    def layout_for(self, facts: Mapping[str, Any]) -> Layout:  # noqa: D102
+        return layout_for(facts)
+
     def split(  # noqa: D102
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
@@ -70,10 +77,13 @@ class Regression(Task):
     def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:  # noqa: D102
         if data.samples is None:
             raise SettingsError("these predictions have no members")
-        noise = None if data.member_std is None else data.member_std[list(chosen)]
-        mask = None if data.valid is None else ~data.valid
+        options: Any = {"mask": None if data.valid is None else ~data.valid, "std_floor": data.std_floor}
         samples = data.samples[list(chosen)]
-        return Predictions.from_samples(data.target, samples, noise, mask=mask, std_floor=data.std_floor)
+        if data.scored is not None and data.scored.form == "draws":
+            return Predictions.from_samples(data.target, samples, **options)
+        noise = None if data.member_std is None else data.member_std[list(chosen)]
+        combine: Literal["gaussian", "mixture"] = "gaussian" if data.scored is None else "mixture"
+        return Predictions.from_ensemble(data.target, samples, noise, combine=combine, **options)
 
     def targets(self, statistics: Statistics) -> dict[str, float]:  # noqa: D102
         moments = statistics.moments["target"]

@@ -103,6 +103,14 @@ class Task(ABC):
             kind = self.predictions.__name__
             raise SettingsError(f"{', '.join(given)}: give these to {kind}, which holds the input already")
 
+    def layout_of(self, data: Any) -> Layout:
+        """What the statistics of these predictions consist of."""
+        return self.layout
+
+    def layout_for(self, facts: Mapping[str, Any]) -> Layout:
+        """What statistics with these facts consist of."""
+        return self.layout
+
     @abstractmethod
     def split(
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import uq_tracking as uq
-from uq_tracking.metrics.registry import find
 
 TARGET = np.array([2.1, 3.4, 1.9, 5.0, 4.2, 2.8, 3.9, 1.2, 4.8, 3.1, 2.6, 4.4])
 MEAN = np.array([2.0, 3.0, 2.1, 4.2, 4.5, 2.6, 3.3, 1.3, 4.6, 3.7, 2.7, 4.9])
 STD = np.array([0.2, 0.4, 0.3, 0.6, 0.5, 0.2, 0.4, 0.1, 0.3, 0.5, 0.2, 0.5])
 
 SAMPLES = MEAN + STD * np.array([-1.2, -0.4, 0.1, 0.5, 1.3])[:, None]
+LEVELS = [0.025, 0.5, 0.975]
+QUANTILES = MEAN + STD * np.array([-1.1, 0.1, 1.3])[:, None]
 REFERENCE = (MEAN + 0.1, 0.9 * STD)
 
 LABELS = np.array([0, 1, 2, 1, 0, 2, 2, 1, 0, 0, 1, 2])
@@ -27,9 +28,22 @@ PROBS = np.array(
 CLASS_REFERENCE = 0.8 * PROBS + 0.2 / 3
 
 
+def _quantiles() -> uq.Predictions:
+    return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
+
+
+FORMS = {
+    "crps_ensemble": lambda: uq.Predictions.from_samples(TARGET, SAMPLES),
+    "wis": _quantiles,
+    "interval_coverage": _quantiles,
+    "interval_width": _quantiles,
+}
+"""Predictions that metrics of one form only are shown on."""
+
+
 def _regression(key: str) -> uq.Report:
-    if "samples" in find([key])[0].needs:
-        return uq.evaluate(uq.Predictions.from_samples(TARGET, SAMPLES), metrics=[key])
+    if key in FORMS:
+        return uq.evaluate(FORMS[key](), metrics=[key])
     return uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
 
 

@@ -112,6 +112,8 @@ def curve_name(
 
 def _definition(setting: str, settings: Mapping[str, Any]) -> str:
     """Suffix that says what a setting is where it is not the default one."""
+    if setting == "family" and settings.get("distribution"):
+        return f".{settings['distribution']}"
     default = getattr(Settings(), setting)
     value = settings.get(setting, default)
     if value == default:

@@ -62,7 +62,12 @@ def score_distribution(target: FloatArray, dist: Any, *, quantiles: bool = False
         made = _columns(y, law, dist)
         if quantiles and law.quantile is not None:
             made |= _quantile_columns(y, law)
-    return Scored("distribution", made)
+        scored = Scored("distribution", made)
+        moments = np.isfinite(made["mean"]) & np.isfinite(made["std"])
+        if law.quantile is not None and not moments[np.isfinite(y)].all():
+            quarter, median, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
+            scored = scored.finite_moments(median, (quarter, rest))
+    return scored
 
 
 def _spread_out(values: FloatArray | None, shape: tuple[int, ...], dist: Any) -> FloatArray:

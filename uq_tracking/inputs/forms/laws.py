@@ -63,7 +63,7 @@ def read_law(dist: Any) -> Law:
 def _scipy_of(dist: Any) -> Any:
     """The frozen scipy distribution that an object is, or wraps as those of NGBoost do."""
     for candidate in (dist, getattr(dist, "dist", None)):
-        if all(hasattr(candidate, name) for name in ("dist", "kwds", "ppf", "cdf", "sf", "support")):
+        if type(candidate).__module__.startswith("scipy.stats") and hasattr(candidate, "ppf"):
             return candidate
     return None
 

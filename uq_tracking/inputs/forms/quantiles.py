@@ -28,7 +28,7 @@ def score_quantiles(
     ----------
     target : array, any shape
     quantiles : array, shape (K, ...)
-        At the levels, which ascend. Where they cross they are sorted, and counted in ``n_crossed``.
+        At the levels, which ascend. Where they cross they are sorted, and marked in the column ``crossed``.
     levels : array, shape (K,)
         Between 0 and 1.
     y_pred : array of the target's shape, optional
@@ -52,15 +52,11 @@ def score_quantiles(
         return quantile_columns(y, q, levels)
 
     made = in_blocks(columns, target, quantiles, cost=6 * len(levels))
-    crossed = made.pop("crossed")
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
-    return Scored(
-        form,
-        made,
-        {"levels": [float(level) for level in levels]},
-        {"n_crossed": int(np.count_nonzero((crossed > 0) & np.isfinite(target)))},
-    )
+    if form == "interval":
+        del made["crps"]  # a trapezoid over two levels says next to nothing of it
+    return Scored(form, made, {"levels": [float(level) for level in levels]})
 
 
 def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArray) -> Columns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,10 @@ EVERY_LEVEL = np.arange(1, 200) / 200
 """Quantile levels that these two need together."""
 
 
+QUARTILES_PER_STD = 1.3489795003921634
+"""Interquartile range of the standard normal distribution."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
     """A predictive distribution at the truth.
@@ -49,17 +53,33 @@ class Scored:
     columns : dict of arrays, each of the target's shape
         ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval that the probability integral
         transform is spread over (equal where the distribution is continuous); ``size``, the number of draws or
-        levels; and any of `SCORES`.
+        levels; ``crossed``, above 0 where quantiles were; and any of `SCORES`.
     facts : dict
-        What has to agree for statistics to be merged, beside the form: ``levels`` of quantiles.
-    counts : dict of int
-        ``n_crossed``.
+        What has to agree for statistics to be merged, beside the form: ``levels`` of quantiles, and
+        ``spread="interquartile"`` where location and scale stand for a mean and a std that do not exist.
     """
 
     form: str
     columns: Mapping[str, FloatArray]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def with_columns(self, **columns: FloatArray) -> Scored:
+        """The same with some columns replaced."""
+        return replace(self, columns={**self.columns, **columns})
+
+    def finite_moments(self, median: FloatArray, quartiles: tuple[FloatArray, FloatArray]) -> Scored:
+        """The same with location and scale by quantiles, for distributions that have no variance."""
+        scale = (quartiles[1] - quartiles[0]) / QUARTILES_PER_STD
+        return replace(
+            self,
+            columns={**self.columns, "mean": median, "std": scale},
+            facts={**self.facts, "spread": "interquartile"},
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a report says of it."""
+        return {"distribution": self.form, **self.facts}
 
 
 def in_blocks(

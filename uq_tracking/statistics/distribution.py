@@ -1,0 +1,186 @@
+"""The statistics of a regression whose predictions are a distribution of another form than mean and std.
+
+Beside the orders of every regression there are two by the probability integral transform u of the truth. It is
+spread evenly over an interval ``[low, high]``, or is a point, so that the number of samples with ``u <= p`` is
+expected to be the sum of
+
+- 1 over points with ``u <= p``,
+- ``(p - low) / (high - low)`` over intervals with ``low <= p``, less
+- ``(p - high) / (high - low)`` over intervals with ``high <= p``.
+
+That takes no more than sums over the samples in the order of ``low`` and in that of ``high``. Both are ordered by the
+normal score ``Phi^-1``, whose buckets are fine in both tails. Proper scores are plain sums, NaN where the form does
+not determine them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.inputs.forms.scored import SCORES
+from uq_tracking.statistics.exact import SortedRows
+from uq_tracking.statistics.grouped import FloatArray, Groups
+from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.statistics import Statistics
+
+POINT = 1e-9
+"""Intervals narrower than this are points: their position is known better than that."""
+
+LOW, HIGH = "normal_low", "normal_high"
+
+
+class DistributionLayout(RegressionLayout):
+    """Orders of a regression, and of the ends of the interval of each probability integral transform.
+
+    Rows are those of a regression, and ``pit_low``, ``pit_high``, ``size`` (draws, members or levels), ``crossed``,
+    and any of the scores.
+    """
+
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **REGRESSION.orders,
+        LOW: ("point", "rate", "rate_low"),
+        HIGH: ("rate", "rate_high"),
+    }
+    sums: ClassVar[tuple[str, ...]] = (*REGRESSION.sums, *SCORES, "impossible")
+    moments: ClassVar[tuple[str, ...]] = (*REGRESSION.moments, "size")
+    counts: ClassVar[tuple[str, ...]] = (*REGRESSION.counts, "n_crossed")
+    counted: ClassVar[tuple[str, ...]] = (*REGRESSION.counted, "n_crossed")
+    alike: ClassVar[Mapping[str, str]] = {
+        **REGRESSION.alike,
+        "distribution": "distribution",
+        "levels": "levels",
+        "spread": "the scale (standard deviation or interquartile range)",
+    }
+
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+        made = super().columns(rows)
+        made |= pit_columns(rows["pit_low"], rows["pit_high"])
+        n = len(rows["std"])
+        made |= _score_columns(rows, n)
+        made["size"] = np.asarray(rows.get("size", np.ones(n)), dtype=np.float64)
+        made["n_crossed"] = np.asarray(rows.get("crossed", np.zeros(n))) > 0
+        return made
+
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+        made = super().sort(rows, facts, known)
+        columns = pit_columns(rows["pit_low"], rows["pit_high"])
+        columns |= {"pit_low": rows["pit_low"], "pit_high": rows["pit_high"]}
+        orders = {
+            LOW: _sorted(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
+            HIGH: _sorted(HIGH, columns, ("rate", "rate_high")),
+        }
+        counts, n = dict(made.counts), len(rows["std"])
+        if known is None:
+            sums = {name: float(column.sum()) for name, column in _score_columns(rows, n).items()}
+            size = Moments.of(np.asarray(rows.get("size", np.ones(n)), dtype=np.float64))
+            counts["n_crossed"] = int(np.count_nonzero(rows.get("crossed", np.zeros(n))))
+        else:
+            sums = {name: known.sums[name] for name in (*SCORES, "impossible")}
+            size = known.moments["size"]
+        return replace(
+            made,
+            orders={**made.orders, **orders},
+            sums={**made.sums, **sums},
+            moments={**made.moments, "size": size},
+            counts=counts,
+        )
+
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+        low = orders[LOW]
+        if not isinstance(low, SortedRows):
+            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
+        return {
+            **super().rows_of(orders),
+            "pit_low": low.columns["pit_low"],
+            "pit_high": low.columns["pit_high"],
+        }
+
+
+DISTRIBUTION = DistributionLayout()
+
+
+def layout_for(facts: Mapping[str, Any]) -> Layout:
+    """The layout of regression statistics with these facts."""
+    return DISTRIBUTION if facts.get("distribution") else REGRESSION
+
+
+def is_distribution(statistics: Statistics) -> bool:
+    """Whether statistics are those of a distribution of another form than mean and std."""
+    return statistics.layout is DISTRIBUTION
+
+
+def plain(statistics: Statistics) -> Statistics:
+    """What statistics of a distribution know of mean and std alone, as those of a regression by mean and std."""
+    if not is_distribution(statistics):
+        return statistics
+    return replace(
+        statistics,
+        layout=REGRESSION,
+        orders={name: statistics.orders[name] for name in REGRESSION.orders},
+        sums={name: statistics.sums[name] for name in REGRESSION.sums},
+        moments={name: statistics.moments[name] for name in REGRESSION.moments},
+        counts={name: statistics.counts[name] for name in REGRESSION.counts},
+        facts={name: statistics.facts.get(name) for name in REGRESSION.alike},
+        groups=None,
+    )
+
+
+def pit_columns(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[str, FloatArray]:
+    """The two orders' values and payloads from the ends of each interval."""
+    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    width = high - low
+    point = width <= POINT
+    middle = np.where(point, 0.5 * (low + high), low)
+    with np.errstate(divide="ignore"):
+        rate = np.where(point, 0.0, 1 / np.where(point, 1.0, width))
+    return {
+        LOW: np.asarray(special.ndtri(middle)),
+        HIGH: np.asarray(special.ndtri(high)),
+        "point": point.astype(np.float64),
+        "rate": rate,
+        "rate_low": rate * low,
+        "rate_high": rate * high,
+    }
+
+
+def _score_columns(rows: Rows, n: int) -> dict[str, FloatArray]:
+    """What is summed, NaN where the form does not determine it; ``impossible`` marks truths of density 0."""
+    made = {name: np.asarray(rows.get(name, np.full(n, np.nan)), dtype=np.float64) for name in SCORES}
+    made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
+    return made
+
+
+def _sorted(by: str, columns: Mapping[str, npt.NDArray[Any]], names: tuple[str, ...]) -> SortedRows:
+    order = np.argsort(columns[by], kind="stable")
+    return SortedRows(by, {name: columns[name][order] for name in (by, *names)})
+
+
+def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: bool = True) -> FloatArray:
+    """Expected number of samples whose probability integral transform is at most (or below) each level.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Of a distribution.
+    levels : array, between 0 and 1
+    closed : bool
+        Whether a point at a level itself counts.
+    """
+    p = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    low, high = statistics.orders[LOW], statistics.orders[HIGH]
+    score = np.asarray(special.ndtri(p))
+    begun = low.position(score, side="right" if closed else "left")
+    ended = high.position(score)
+    points = low.cumulative("point", begun)
+    rising = p * low.cumulative("rate", begun) - low.cumulative("rate_low", begun)
+    risen = p * high.cumulative("rate", ended) - high.cumulative("rate_high", ended)
+    return np.asarray(np.clip(points + rising - risen, 0, statistics.n))
