@@ -49,7 +49,11 @@ def test_the_python_blocks_run_in_order(ran):
 def test_the_first_block_prints_what_it_says(ran):
     promised = re.search(r"# (0\.\d+):", blocks("python")[0])
     assert promised is not None
-    assert float(ran[1].splitlines()[0]) == pytest.approx(float(promised[1]), abs=0.005)
+    verdict, coverage = ran[1].splitlines()[:2]
+    assert float(coverage) == pytest.approx(float(promised[1]), abs=0.005)
+    said = re.search(r"# (Overconfident.*)\n# (.*)", blocks("python")[0])
+    assert said is not None
+    assert verdict == f"{said[1]} {said[2]}"
 
 
 def test_the_shell_blocks_name_targets_and_extras_that_exist():
