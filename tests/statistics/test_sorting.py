@@ -72,10 +72,10 @@ def test_every_way_sorts_the_same_samples(way, law, monkeypatch):
     orders = other_orders(by_std)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std.values, np.sort(std))
-    np.testing.assert_array_equal(orders.orders["abs_error"].values, np.sort(np.abs(error)))
-    np.testing.assert_array_equal(orders.orders["z"].values, np.sort(z))
+    np.testing.assert_array_equal(orders.by_abs_error.values, np.sort(np.abs(error)))
+    np.testing.assert_array_equal(orders.by_z.values, np.sort(z))
     assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
-    assert _rows(orders.orders["z"].columns["z"], orders.orders["z"].columns["std"]) == _rows(z, std)
+    assert _rows(orders.by_z.columns["z"], orders.by_z.columns["std"]) == _rows(z, std)
     if law == "constant":
         assert orders.rank_correlation is None
     else:
@@ -92,7 +92,7 @@ def test_zero_stds_are_not_packed(monkeypatch):
     monkeypatch.setattr(sorting, "PACK_ABOVE", 1)
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
-    by_z = other_orders(sort_by_std(std, error)).orders["z"]
+    by_z = other_orders(sort_by_std(std, error)).by_z
     assert np.count_nonzero(np.isinf(by_z.values)) == 5
     assert "error" in by_z.columns
 
