@@ -227,7 +227,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
                 f"distribution differs ({' and '.join(forms)}); evaluate both alike"
             )
         raise IncompatibleStatisticsError(
-            f"statistics of a {one.task} and of a {other.task} cannot be merged"
+            f"statistics of a {one.task} and of a {other.task} cannot be pooled"
         )
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
