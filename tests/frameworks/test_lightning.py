@@ -317,7 +317,7 @@ def test_batches_of_pictures_are_drawn(tmp_path):
     [
         (
             lambda *_: None,
-            "validation_step returned NoneType, which lacks target, mean and std under 'target', 'mean'",
+            "validation_step returned NoneType, which lacks 'target', 'mean', 'std'",
         ),
         (lambda o, *_: o["mean"], "validation_step returned Tensor"),
         (lambda o, *_: {"loss": o["mean"]}, r"returned a dict of \['loss'\].*; return a dict with them"),
@@ -411,7 +411,7 @@ def test_a_tracker_that_fails_costs_a_warning(mlflow_uri, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keys": "mean"}, "keys is 'mean'; name three entries"),
+        ({"keys": "mean"}, "keys is 'mean'; name 3 entries"),
         ({"splits": {"fit": "val"}}, "its keys are the stages 'validate' and 'test'"),
         ({"splits": {"test": "a/b"}}, "split is 'a/b'"),
         ({"step": "batch"}, "step is 'batch'; choose 'epoch' or 'global_step'"),

@@ -65,7 +65,7 @@ DAMAGES = [
     ("uq/statistics.npz", pickled, "cannot be read as an npz"),
     ("uq/statistics.npz", pickled_inside, "cannot be read as an npz"),
     ("uq/statistics.npz", empty, "cannot be read as an npz"),
-    ("uq/statistics.npz", foreign, "not regression statistics"),
+    ("uq/statistics.npz", foreign, "these arrays are not statistics"),
     ("uq/statistics.npz", unpacks_to_too_much, "more than the limit of 1,000,000"),
 ]
 

@@ -19,7 +19,7 @@ def test_it_stands_among_the_metrics_of_its_family_and_is_computed_by_default():
     keys = list(plugins.metrics())
     assert plugins.metrics()["tail_ratio"].function.__module__ == "uq_tracking_example_metric"
     assert keys.index("z_std") < keys.index("tail_ratio") < keys.index("ause_rmse")
-    report = scored(groups=np.repeat(np.arange(10), 50))
+    report = scored(n=4000, groups=np.repeat(np.arange(20), 200))
     low, high = report.intervals["tail_ratio"]
     assert low <= report.scores["tail_ratio"] <= high
 
