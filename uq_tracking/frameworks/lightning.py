@@ -25,7 +25,8 @@ from uq_tracking.errors import (
 from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import BatchAccumulator, accumulator_of
+from uq_tracking.streams.accumulator import accumulator_of
+from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name

@@ -11,7 +11,8 @@ from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import Accumulator, BatchAccumulator
+from uq_tracking.streams.accumulator import Accumulator
+from uq_tracking.streams.batches import BatchAccumulator
 
 Progress = Callable[[int], object]
 A = TypeVar("A", bound=BatchAccumulator)

@@ -17,7 +17,8 @@ from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
-from uq_tracking.streams.accumulator import BatchAccumulator, accumulator_of
+from uq_tracking.streams.accumulator import accumulator_of
+from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.streams.map_samples import case_number
 from uq_tracking.tasks import Task, task_of
 

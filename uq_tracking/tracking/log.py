@@ -11,7 +11,7 @@ from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import BatchAccumulator
+from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
