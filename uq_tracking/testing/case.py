@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+from uq_tracking.tracking.health import forget_health
 
 TagFilter = Callable[[str, str], str]
 
@@ -38,6 +39,11 @@ class BackendCase:
     """Base of the suite's classes: what a backend's tests provide."""
 
     capabilities: Capabilities = Capabilities()
+
+    @pytest.fixture(autouse=True)
+    def _every_tracker_is_well(self) -> None:
+        """An outage that one test made is not the next one's."""
+        forget_health()
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> RunStore:
