@@ -117,7 +117,17 @@ class Report:
             recalibration=None,
             statistics=None,
             intervals={},
+            judgement=None,
         )
+
+    def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
+        """The same report that says which method and split it is of, as its figures do."""
+        given = {"method": method, "split": split}
+        known = {name: label for name, label in given.items() if label is not None}
+        if not known:
+            return self
+        judged = self.__dict__.get("_judged", self.judgement)  # made once, however it is labelled
+        return replace(self, provenance={**self.provenance, **known}, judgement=judged)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""

@@ -58,7 +58,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
         raise Undefined("no proper score is defined at every scale")
     columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
     main = "crps" if "crps" in kept else kept[0]
-    labels = ("Factor on every standard deviation", "Score")
+    labels = ("Factor on every std", "Score")
     steps = np.arange(len(FACTORS))
     return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
 

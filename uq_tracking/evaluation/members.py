@@ -73,7 +73,7 @@ def by_members(
                 compute(_statistics_of(task, task.member_subset(data, chosen), how), settings, metrics)[0]
                 for chosen in subsets_of(members, size, subsets, rng)
             ]
-    return Repeats(scores).curves("by_members", "members", "Members", metrics)
+    return Repeats(scores).curves("by_members", "members", "Members", metrics, settings.unit)
 
 
 def _statistics_of(task: Task, data: Any, how: How) -> Statistics:

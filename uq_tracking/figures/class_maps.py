@@ -140,7 +140,9 @@ def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
 
 def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "lower"]) -> Figure:
     width, height = layout.size
-    figure = new_figure((width + 0.5, height) if _legend_beside(layout) else (width, height + 0.6))
+    figure = new_figure(
+        (width + 0.5, height) if _legend_beside(layout) else (width, height + 0.6), "constrained"
+    )
     cells = figure.add_gridspec(layout.rows, layout.columns)
     shown: list[tuple[Axes, AxesImage]] = []
     for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):

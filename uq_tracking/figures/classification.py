@@ -9,15 +9,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.figures import style
-from uq_tracking.figures.comparison import STYLES, WIDE
+from uq_tracking.figures.comparison import STYLES, WIDE, panel_title
+from uq_tracking.figures.header import report_header
 from uq_tracking.figures.ranking import sparsified
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
     columns,
-    heading,
+    curve_axes,
+    curve_of,
+    floor_text,
     report_figure,
     score_text,
+    undefined_figure,
 )
 from uq_tracking.figures.style import (
     legend,
@@ -26,13 +30,12 @@ from uq_tracking.figures.style import (
     plain_texts,
     points,
     reference,
-    set_titles,
     style_axes,
-    undefined_figure,
 )
 from uq_tracking.figures.text import counted
 
 if TYPE_CHECKING:
+    from uq_tracking.curves import Curve
     from uq_tracking.report import Report
 
 CORRECT = "#8FB8D8"
@@ -66,15 +69,16 @@ def class_reliability(report: Report) -> Figure:
     bins = columns(report, "reliability", NAMES, score="ece")
     figure = new_figure()
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
-    _accuracies(upper, bins)
-    _counts(lower, bins)
-    scores = [score_text(report, "ece", "ECE"), score_text(report, "mce", "MCE")]
-    set_titles(upper, heading(report, "Reliability"), scores)
+    curve = curve_of(report, "reliability")
+    _accuracies(upper, bins, curve)
+    _counts(lower, bins, curve)
+    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece"), score_text(report, "mce", "MCE")]
+    report_header(figure, report, "Reliability", scores, "calibration")
     return figure
 
 
-def _accuracies(ax: Axes, bins: Columns) -> None:
-    style_axes(ax, "", "accuracy")
+def _accuracies(ax: Axes, bins: Columns, curve: Curve) -> None:
+    style_axes(ax, "", curve.y_label)
     ax.tick_params(labelbottom=False)
     left, width = bins["low"], bins["high"] - bins["low"]
     accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
@@ -101,9 +105,9 @@ def _accuracies(ax: Axes, bins: Columns) -> None:
     legend(ax, loc="upper left", handles=handles)
 
 
-def _counts(ax: Axes, bins: Columns) -> None:
+def _counts(ax: Axes, bins: Columns, curve: Curve) -> None:
     count = bins["count"]
-    style_axes(ax, "confidence: top probability", "samples")
+    style_axes(ax, curve.x_label, "Samples")
     ax.grid(False)
     width = bins["high"] - bins["low"]
     ax.bar(
@@ -151,10 +155,8 @@ def class_sparsification(report: Report) -> Figure:
     .. [1] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
        2020, section 4.3.
     """
-    figure = sparsified(report, "Brier", "ause_brier", label="by entropy")
     scores = [score_text(report, "ause_brier", "AUSE"), score_text(report, "brier", "Brier score")]
-    set_titles(figure.axes[0], heading(report, "Sparsification"), scores)
-    return figure
+    return sparsified(report, "sparsification_brier", "ause_brier", scores, label="by entropy")
 
 
 @report_figure("Risk and coverage")
@@ -176,7 +178,7 @@ def risk_coverage(report: Report) -> Figure:
     """
     curve = columns(report, "risk_coverage", ("coverage", "risk"), score="aurc")
     figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "coverage: share decided, most confident first", "risk: error rate")
+    ax = curve_axes(figure.add_subplot(), curve_of(report, "risk_coverage"))
     x, risk = curve["coverage"], curve["risk"]
     ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
     line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
@@ -185,7 +187,7 @@ def risk_coverage(report: Report) -> Figure:
     ax.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
     legend(ax, loc="best")
     scores = [score_text(report, "aurc", "AURC"), score_text(report, "accuracy", "accuracy")]
-    set_titles(ax, heading(report, "Risk and coverage"), scores)
+    report_header(figure, report, "Risk and coverage", scores, "ranking")
     return figure
 
 
@@ -202,18 +204,20 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
     matplotlib.figure.Figure
     """
     after = before.after() if after is None else after
-    name = heading(before, "Before and after temperature scaling")
+    name = "Before and after temperature scaling"
     try:
         tables = [columns(report, "reliability", NAMES, score="ece") for report in (before, after)]
     except NothingToDrawError as nothing:
-        return undefined_figure(name, str(nothing), WIDE)
-    figure = new_figure(WIDE)
+        return undefined_figure(before, name, str(nothing), WIDE)
+    figure, curve = new_figure(WIDE), curve_of(before, "reliability")
     for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), STYLES, strict=True):
-        _accuracies(ax, bins)
+        _accuracies(ax, bins, curve)
         ax.tick_params(labelbottom=True)
-        ax.set(xlabel="confidence: top probability", xticks=[0, 0.25, 0.5, 0.75, 1.0])
+        ax.set_xlabel(curve.x_label, fontsize=style.SMALL)
+        ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
         ax.set_box_aspect(1)
-        scores = f"{score_text(report, 'ece', 'ECE')}, {score_text(report, 'nll', 'NLL')}"
-        ax.set_title(f"{look['label']}: {scores}", fontsize=style.TEXT, color="black", fontweight="normal")
-    figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
+        panel_title(
+            ax, str(look["label"]), [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]
+        )
+    report_header(figure, before, name, judged="calibration", when="Before: ")
     return plain_texts(figure)

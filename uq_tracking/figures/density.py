@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, columns, heading, report_figure, score_text, unit_of
-from uq_tracking.figures.style import legend, line, new_figure, set_titles, style_axes
-from uq_tracking.figures.text import counted, readable, with_unit
+from uq_tracking.figures.header import report_header
+from uq_tracking.figures.source import Columns, columns, curve_axes, curve_of, report_figure, score_text
+from uq_tracking.figures.style import legend, line, new_figure
+from uq_tracking.figures.text import counted, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -39,7 +40,7 @@ class _Side:
     zero: tuple[float, float] | None
 
 
-@report_figure("Error vs std")
+@report_figure("Error against uncertainty")
 def error_vs_std(report: Report) -> Figure:
     """Draw how the absolute errors spread at each predicted standard deviation.
 
@@ -57,10 +58,10 @@ def error_vs_std(report: Report) -> Figure:
     matplotlib.figure.Figure
     """
     cells = columns(report, "error_vs_std", ("std_low", "std_high", "error_low", "error_high", "count"))
-    figure, unit = new_figure(), unit_of(report)
+    figure = new_figure()
     x = _side(cells["std_low"], cells["std_high"])
     y = _side(cells["error_low"], cells["error_high"], _lowest(cells))
-    ax = style_axes(figure.add_subplot(), with_unit("predicted std", unit), with_unit("absolute error", unit))
+    ax = curve_axes(figure.add_subplot(), curve_of(report, "error_vs_std"))
     style.log_axes(ax, x.limits, y.limits)
     _mark_zero(ax, x, y)
     drawn_cells = _draw_cells(ax, x, y, cells["count"])
@@ -68,7 +69,7 @@ def error_vs_std(report: Report) -> Figure:
     legend(ax, loc=_emptier_corner(x, y, cells["count"]))
     _colour_bar(figure, ax, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
-    set_titles(ax, heading(report, "Error vs std"), scores)
+    report_header(figure, report, "Error against uncertainty", scores, "ranking")
     return figure
 
 

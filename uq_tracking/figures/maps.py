@@ -24,7 +24,8 @@ from uq_tracking.figures.panels import (
     title_over,
 )
 from uq_tracking.figures.style import new_figure, plain_texts
-from uq_tracking.figures.text import readable, with_unit
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import axis_label
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -135,7 +136,7 @@ def _draw(
 ) -> Figure:
     height, width = panels[-1].values.shape
     layout = layout_for(height / width, with_image=len(panels) == 5)
-    figure = new_figure(layout.size)
+    figure = new_figure(layout.size, "constrained")
     cells = figure.add_gridspec(layout.rows, layout.columns)
     limits = _limits(panels)
     drawn: dict[str, list[tuple[Axes, AxesImage]]] = {"image": [], "value": [], "error": []}
@@ -143,6 +144,6 @@ def _draw(
         ax = figure.add_subplot(cells[row, column])
         drawn[panel.scale].append((ax, show(ax, panel, limits[panel.scale], origin, layout.font)))
     for scale, label in (("value", "value"), ("error", "error")):
-        colour_bar(figure, drawn[scale], with_unit(label, unit), layout)
+        colour_bar(figure, drawn[scale], axis_label(label, "target", unit), layout)
     title_over(figure, title)
     return figure

@@ -17,8 +17,9 @@ from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
+from uq_tracking.figures.header import Line, put_header
 from uq_tracking.figures.text import readable
-from uq_tracking.formatting import one_line, shorten
+from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
 Masked = Any
@@ -206,6 +207,4 @@ def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "m
 def title_over(figure: Figure, title: str | None) -> None:
     """Put a bold title over all panels, cut to the figure's width."""
     if title:
-        letters = round(style.TITLE_WIDTH * 0.88 * figure.get_figwidth() / style.SIZE[0])
-        text = shorten(one_line(title), letters)
-        figure.suptitle(text, fontsize=style.TITLE, fontweight="bold", color="black")
+        put_header(figure, [Line(one_line(title), style.TITLE, weight="bold")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import band, columns, heading, report_figure, score_text
-from uq_tracking.figures.style import legend, line, new_figure, points, set_titles, style_axes
+from uq_tracking.figures.header import report_header
+from uq_tracking.figures.source import band, columns, curve_axes, curve_of, report_figure, score_text
+from uq_tracking.figures.style import legend, line, new_figure, points
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -38,29 +40,49 @@ def sparsification(report: Report) -> Figure:
     ----------
     .. [1] Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", 2018.
     """
-    figure = sparsified(report, "RMSE", "ause_rmse")
     scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
-    set_titles(figure.axes[0], heading(report, "Sparsification"), scores)
-    return figure
+    return sparsified(report, "sparsification_rmse", "ause_rmse", scores)
 
 
-def sparsified(report: Report, error: str, score: str, *, label: str = "by uncertainty") -> Figure:
-    """Draw the curve ``sparsification_<error>`` with its oracle and the area between them, without a title."""
+@report_figure("Sparsification, MAE")
+def sparsification_mae(report: Report) -> Figure:
+    """Draw the same of the MAE, which single large errors move less.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``sparsification_mae``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Xiong et al., "Evaluating Metrics for Uncertainty in Deep Regression", 2024, fig. 5.
+    """
+    scores = [score_text(report, "ause_mae", "AUSE")]
+    return sparsified(report, "sparsification_mae", "ause_mae", scores)
+
+
+def sparsified(
+    report: Report, name: str, score: str, scores: Sequence[str], *, label: str = "by uncertainty"
+) -> Figure:
+    """Draw a sparsification curve with its oracle and the area between them."""
     keys = ("model", "oracle", "random")
-    curve = columns(report, f"sparsification_{error.lower()}", ("fraction", *keys), score=score)
+    curve = columns(report, name, ("fraction", *keys), score=score)
     figure = new_figure()
-    ax = style_axes(
-        figure.add_subplot(), "fraction of most uncertain removed", f"{error} of the rest / {error} of all"
-    )
+    ax = curve_axes(figure.add_subplot(), curve_of(report, name))
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
     area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
     ax.fill_between(x, curve["oracle"], curve["model"], **area)
-    band(ax, report, f"sparsification_{error.lower()}", x)
+    band(ax, report, name, x)
     points(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
     points(ax, x, curve["model"], label=label)
     points(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
     ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
-    legend(ax, loc="best")
+    legend(ax, loc="lower left")
+    report_header(figure, report, curve_of(report, name).title, scores, "ranking")
     return figure
 
 
@@ -87,7 +109,7 @@ def n_merci_by_alpha(report: Report) -> Figure:
     """
     curve = columns(report, "n_merci_by_alpha", ("alpha", "n_merci"), score="n_merci")
     figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "share \N{GREEK SMALL LETTER ALPHA} of errors to cover", "n-MeRCI")
+    ax = curve_axes(figure.add_subplot(), curve_of(report, "n_merci_by_alpha"))
     x, y = curve["alpha"], curve["n_merci"]
     left, right = min(0.5, float(x.min())), max(1.0, float(x.max()))
     low, high = _n_merci_limits(x, y)
@@ -98,7 +120,7 @@ def n_merci_by_alpha(report: Report) -> Figure:
     points(ax, x[pole:], y[pole:], label="model")
     ax.set(xlim=(left, right), ylim=(low, high))
     legend(ax, loc="best")
-    set_titles(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
+    report_header(figure, report, "n-MeRCI", [score_text(report, "n_merci", "n-MeRCI")], "ranking")
     return figure
 
 

@@ -95,7 +95,7 @@ class Work:
         shown = None if self.force or not _is_whole(written, shown) else shown
         curves = changed_curves(report, shown)
         return Content(
-            report,
+            report.labelled(method=written.method, split=written.split),
             split=written.split,
             curves=curves,
             figures=self._figures(written, report, shown, curves),

@@ -246,9 +246,7 @@ def _log(
         asked = {**given, "calibration": plan.calibration, "reference": plan.reference}
         parts = task.split(arrays, outputs, asked)
         content = [
-            replace(
-                _scored(replace(plan, **own), part, maps, images), split=output_split(split, output), **about
-            )
+            _labelled(_scored(replace(plan, **own), part, maps, images), output_split(split, output), about)
             for output, (part, own) in parts.items()
         ]
         send(
@@ -263,13 +261,19 @@ def _log(
     read = _reader(task, arrays, options, maps, images, about["keep_predictions"])
     targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
     return send(
-        replace(read(), split=split, **about),
+        _labelled(read(), split, about),
         targets,
         to,
         strict=strict,
         every_rank=every_rank,
         deadline=deadline,
     )
+
+
+def _labelled(content: Content, split: str | None, about: dict[str, Any]) -> Content:
+    """The content with its method and split, which its report states too."""
+    report = content.report.labelled(method=about["method"], split=split)
+    return replace(content, report=report, split=split, **about)
 
 
 def _reader(
