@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def _grid(
     name: str,
     all_panels: list[tuple[str, str]],
     draw: DrawPanel,
-    note: str = "",
+    notes: Sequence[str] = (),
     height: float = HEIGHT,
 ) -> Figure:
     """A figure of small panels, each drawn by ``draw(ax, report, curve, key)``."""
@@ -62,12 +62,8 @@ def _grid(
     for place, (curve, key) in enumerate(panels, start=1):
         draw(figure.add_subplot(high, wide, place), report, curve, key)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr, call-arg]
-    left_out = (
-        f", {len(all_panels) - MOST_PANELS} more metrics are not drawn"
-        if len(all_panels) > MOST_PANELS
-        else ""
-    )
-    report_header(figure, report, name, [f"{note}{left_out}".removeprefix(", ")])
+    more = len(all_panels) - len(panels)
+    report_header(figure, report, name, [*notes, *([f"{more} more metrics are not drawn"] if more else [])])
     return figure
 
 
@@ -182,12 +178,13 @@ def by_group(report: Report) -> Figure:
     return _grid(report, "By group", panels, _group_panel, _tiny_note(report, panels, "groups"), height)
 
 
-def _tiny_note(report: Report, panels: list[tuple[str, str]], what: str) -> str:
-    """What the dashed line and pale parts are."""
+def _tiny_note(report: Report, panels: list[tuple[str, str]], what: str) -> list[str]:
+    """What the dashed line, grey and pale parts are."""
     counts = [columns(report, curve, ("count",))["count"] for curve, _ in panels]
+    notes = ["dashed: all samples"]
+    notes += ["grey: where the samples are"] if what == "intervals" else []
     pale = any((count < TINY).any() for count in counts)
-    grey = "; grey: where the samples are" if what == "intervals" else ""
-    return f"Dashed: all samples{grey}" + (f"; pale: {what} of fewer than {TINY} samples" if pale else "")
+    return notes + ([f"pale: {what} of fewer than {TINY} samples"] if pale else [])
 
 
 def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:

@@ -54,6 +54,18 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
     return float(font.get_width_height()[0]) / 64
 
 
+def wrapped(text: str, size: float, width: float) -> list[str]:
+    """Break a sentence into lines of at most so many points."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, size) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def cut(text: str, size: float, width: float, weight: str = "normal") -> str:
     """Cut a line of text to so many points, with an ellipsis in the place of what is left out."""
     letters = len(text)

@@ -19,7 +19,7 @@ from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
-from uq_tracking.streams.map_samples import case_number
+from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import Task, task_of
 
 SPLIT_EVERY = 8
@@ -234,5 +234,5 @@ def _keep(
             data = task.read(*(found[name] for name in names), **given, **mask)
         except EmptyInputError:
             continue  # a picture without any ground truth
-        image = None if images is None else np.asarray(images[case_number(place, shape)])
+        image = case_image(images, place, shape)
         counted.keep(number, data.case((), image).copy())

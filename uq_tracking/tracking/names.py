@@ -12,6 +12,7 @@
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
 ``uq/predictions.npz``      target, mean, std
+``uq/maps.npz``             the cases that are drawn, and the limits of their colours
 ==========================  =====================================================================
 
 A curve whose definition depends on a setting that is not the default one says so: ``uq_curve/reliability.bins20``,
@@ -47,6 +48,7 @@ REPORT_FILE = "report.json"
 STATISTICS_FILE = "statistics.npz"
 RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
+MAPS_FILE = "maps.npz"
 
 _SPLIT = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
