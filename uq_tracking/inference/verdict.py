@@ -248,7 +248,8 @@ class _Tests:
         moves, weights = group_moves(self.statistics, "quantiles", self.settings)
         observed = read.below_quantiles(self.statistics, read.family(self.settings), LEVELS).sum(axis=0)
         gap = float(np.abs(observed / self.statistics.n - LEVELS).max())
-        return floor_of(np.sort(largest(multivariate_t(left_out_moves(moves)), weights)), gap).p
+        noise = multivariate_t(left_out_moves(moves), read.group_freedom(self.statistics))
+        return floor_of(np.sort(largest(noise, weights)), gap).p
 
     def _floor_of_ece(self) -> NoiseFloor | None:
         from uq_tracking.inference.noise import noise_floors
