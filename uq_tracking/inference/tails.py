@@ -20,7 +20,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import DISTRIBUTION
 from uq_tracking.statistics.grouped import Groups
 
-SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian"})
+SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian", "ause_rmse", "aurg_rmse"})
 """Scores that average squared errors; so does ``nll`` of Gaussian forecasts."""
 SHARE = 0.04
 """Share of the samples that count as the tail."""
