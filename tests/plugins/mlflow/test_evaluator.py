@@ -224,7 +224,7 @@ def test_asked_for_without_a_configuration_it_cannot_evaluate(experiment):
 
 
 def test_every_option_of_evaluate_can_be_configured():
-    elsewhere = {"reference"}  # arrays
+    elsewhere = {"reference", "y_true", "samples", "quantiles", "interval"}  # arrays and other forms
     known = {*OPTIONS, *LABELS.values()}
     assert set(EvaluateOptions.__annotations__) - elsewhere <= known
 
