@@ -45,7 +45,9 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)
-        return Chosen(choose_cases(shape, list(like.cases)), like.notes, like.limits)
+        return Chosen(
+            choose_cases(shape, list(like.cases)), limits=like.limits
+        )  # the notes are about that run
     return Chosen(choose_cases(shape, maps))
 
 
