@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from uq_tracking import plugins
+from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from uq_tracking.curves.spec import CurveSpec
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
 Task: TypeAlias = str
 TASKS: tuple[Task, ...] = ("regression", "classification")
+
+
+OVERVIEW = "overview"
+"""The figures that matter most, on one sheet."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,18 @@ class FigureSpec:
     task: Task = "regression"
     default: bool = True
 
-    def draw(self, report: Any) -> Figure:
-        """Draw the figure of a report."""
-        figure: Figure = _drawing(self.function)(report)
+    def draw(self, report: Any, ax: Axes | None = None) -> Figure:
+        """Draw the figure of a report, on given axes if it takes any.
+
+        Raises
+        ------
+        SettingsError
+            The figure has axes of its own, several or in a way that a plugin chose.
+        """
+        function = _drawing(self.function)
+        if ax is not None and "ax" not in signature(function).parameters:
+            raise SettingsError(f"the figure {self.name!r} lays out its axes itself; leave ax out")
+        figure: Figure = function(report) if ax is None else function(report, ax=ax)
         return figure
 
     def has_curves(self, names: Collection[str]) -> bool:
@@ -109,6 +125,10 @@ def uq_figures() -> list[FigureSpec]:
             "uq_tracking.figures.classification.class_before_after",
             ("reliability", "reliability_recalibrated"),
             "classification",
+        ),
+        *(
+            FigureSpec(OVERVIEW, "uq_tracking.figures.overview.overview", task=task, default=False)
+            for task in TASKS
         ),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),

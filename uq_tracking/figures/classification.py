@@ -18,9 +18,11 @@ from uq_tracking.figures.source import (
     columns,
     curve_axes,
     curve_of,
+    finish,
     floor_text,
     report_figure,
     score_text,
+    start,
     undefined_figure,
 )
 from uq_tracking.figures.style import (
@@ -45,7 +47,7 @@ NAMES = ("low", "high", "confidence", "accuracy", "count")
 
 
 @report_figure("Reliability")
-def class_reliability(report: Report) -> Figure:
+def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
     The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
@@ -55,6 +57,8 @@ def class_reliability(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``reliability``: columns ``low``, ``high``, ``confidence``, ``accuracy``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on, without the numbers of samples; by default those of a new figure.
 
     Returns
     -------
@@ -66,15 +70,23 @@ def class_reliability(report: Report) -> Figure:
     .. [2] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
        2020, fig. 9.
     """
-    bins = columns(report, "reliability", NAMES, score="ece")
-    figure = new_figure()
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
-    curve = curve_of(report, "reliability")
+    bins, curve = columns(report, "reliability", NAMES, score="ece"), curve_of(report, "reliability")
+    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece"), score_text(report, "mce", "MCE")]
+    if ax is not None:
+        _accuracies(ax, bins, curve)
+        _along(ax, curve, style.TEXT)
+        return finish(ax, ax, report, "Reliability", scores, "calibration")
+    upper, lower = new_figure().subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
     _accuracies(upper, bins, curve)
     _counts(lower, bins, curve)
-    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece"), score_text(report, "mce", "MCE")]
-    report_header(figure, report, "Reliability", scores, "calibration")
-    return figure
+    return finish(upper, None, report, "Reliability", scores, "calibration")
+
+
+def _along(ax: Axes, curve: Curve, size: float) -> None:
+    """Label the confidence below a panel that has no counts below it."""
+    ax.tick_params(labelbottom=True)
+    ax.set_xlabel(curve.x_label, fontsize=size)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
 
 
 def _accuracies(ax: Axes, bins: Columns, curve: Curve) -> None:
@@ -136,7 +148,7 @@ def short_count(value: float) -> str:
 
 
 @report_figure("Sparsification")
-def class_sparsification(report: Report) -> Figure:
+def class_sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the Brier score that is left when the samples of highest entropy are removed, over that of all.
 
     The oracle removes the samples of largest Brier score; the shaded area to it is AUSE.
@@ -145,6 +157,8 @@ def class_sparsification(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``sparsification_brier``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -156,17 +170,19 @@ def class_sparsification(report: Report) -> Figure:
        2020, section 4.3.
     """
     scores = [score_text(report, "ause_brier", "AUSE"), score_text(report, "brier", "Brier score")]
-    return sparsified(report, "sparsification_brier", "ause_brier", scores, label="by entropy")
+    return sparsified(report, "sparsification_brier", "ause_brier", scores, label="by entropy", ax=ax)
 
 
 @report_figure("Risk and coverage")
-def risk_coverage(report: Report) -> Figure:
+def risk_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the error rate of the samples decided, when only the most confident share is decided.
 
     Parameters
     ----------
     report : Report
         With the curve ``risk_coverage``: columns ``coverage``, ``risk``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -177,18 +193,17 @@ def risk_coverage(report: Report) -> Figure:
     .. [1] Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", 2017.
     """
     curve = columns(report, "risk_coverage", ("coverage", "risk"), score="aurc")
-    figure = new_figure()
-    ax = curve_axes(figure.add_subplot(), curve_of(report, "risk_coverage"))
+    on = start(ax)
+    curve_axes(on, curve_of(report, "risk_coverage"))
     x, risk = curve["coverage"], curve["risk"]
-    ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
-    line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
-    points(ax, x, risk, label="by confidence")
+    on.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
+    line(on, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
+    points(on, x, risk, label="by confidence")
     top = float(risk.max())
-    ax.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
-    legend(ax, loc="best")
+    on.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
+    legend(on, loc="best")
     scores = [score_text(report, "aurc", "AURC"), score_text(report, "accuracy", "accuracy")]
-    report_header(figure, report, "Risk and coverage", scores, "ranking")
-    return figure
+    return finish(on, ax, report, "Risk and coverage", scores, "ranking")
 
 
 def class_before_after(before: Report, after: Report | None = None) -> Figure:
@@ -212,9 +227,7 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
     figure, curve = new_figure(WIDE), curve_of(before, "reliability")
     for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), STYLES, strict=True):
         _accuracies(ax, bins, curve)
-        ax.tick_params(labelbottom=True)
-        ax.set_xlabel(curve.x_label, fontsize=style.SMALL)
-        ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
+        _along(ax, curve, style.SMALL)
         ax.set_box_aspect(1)
         panel_title(
             ax, str(look["label"]), [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]

@@ -11,18 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.header import report_header
 from uq_tracking.figures.source import (
     Columns,
     columns,
     coverage_text,
     curve_axes,
     curve_of,
+    finish,
     floor_text,
     report_figure,
     score_text,
+    start,
 )
-from uq_tracking.figures.style import legend, line, new_figure, points, reference
+from uq_tracking.figures.style import legend, line, points, reference
 from uq_tracking.figures.text import counted
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ THINNEST = 0.012
 
 
 @report_figure("Reliability")
-def reliability(report: Report) -> Figure:
+def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the RMSE of each bin against the standard deviation it claims (RMV).
 
     Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The
@@ -51,6 +52,8 @@ def reliability(report: Report) -> Figure:
     report : Report
         With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``, and where
         there are any ``low`` and ``high`` (interval), ``chance_low`` and ``chance_high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -61,19 +64,18 @@ def reliability(report: Report) -> Figure:
     .. [1] Levi et al., "Evaluating and Calibrating Uncertainty Prediction in Regression Tasks", 2019, fig. 2.
     """
     bins = reliability_columns(report)
-    figure = new_figure()
-    ax = reliability_axes(figure.add_subplot(), report, [bins])
-    _density_bars(ax, bins)
-    _chance(ax, bins, "rmv")
-    _intervals(ax, bins)
+    on = start(ax)
+    reliability_axes(on, report, [bins])
+    _density_bars(on, bins)
+    _chance(on, bins, "rmv")
+    _intervals(on, bins)
     line(
-        ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
+        on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
         label=_count_text(bins),
     )  # fmt: skip
-    legend(ax, loc="lower right")
+    legend(on, loc="lower right")
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
-    report_header(figure, report, "Reliability", scores, "calibration")
-    return figure
+    return finish(on, ax, report, "Reliability", scores, "calibration")
 
 
 def reliability_columns(report: Report) -> Columns:
@@ -154,7 +156,7 @@ def _count_text(bins: Columns) -> str:
 
 
 @report_figure("Calibration")
-def calibration(report: Report) -> Figure:
+def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the share expected.
 
     A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
@@ -166,6 +168,8 @@ def calibration(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``calibration``: columns ``expected``, ``observed``, ``low``, ``high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -176,15 +180,14 @@ def calibration(report: Report) -> Figure:
     .. [1] Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", 2018.
     """
     curve = calibration_columns(report)
-    figure = new_figure()
-    ax = calibration_axes(figure.add_subplot(), report)
-    _deviation(ax, curve["expected"], curve["observed"], split=0.5)
-    _band(ax, curve, "expected")
-    points(ax, curve["expected"], curve["observed"])
+    on = start(ax)
+    calibration_axes(on, report)
+    _deviation(on, curve["expected"], curve["observed"], split=0.5)
+    _band(on, curve, "expected")
+    points(on, curve["expected"], curve["observed"])
     area = score_text(report, "miscalibration_area", "miscalibration area")
     scores = [coverage_text(report), area, floor_text(report, "miscalibration_area")]
-    report_header(figure, report, "Calibration", scores, "calibration")
-    return figure
+    return finish(on, ax, report, "Calibration", scores, "calibration")
 
 
 def calibration_columns(report: Report) -> Columns:
@@ -228,7 +231,7 @@ def _deviation(ax: Axes, expected: FloatArray, observed: FloatArray, *, split: f
 
 
 @report_figure("Coverage")
-def coverage(report: Report) -> Figure:
+def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the share of targets inside the central intervals against the share they promise.
 
     Below the diagonal the intervals cover too little (overconfident), above it too much (underconfident).
@@ -237,6 +240,8 @@ def coverage(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``coverage``: columns ``nominal``, ``observed``, ``low``, ``high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -248,22 +253,21 @@ def coverage(report: Report) -> Figure:
        2020, section 3.
     """
     curve = columns(report, "coverage", ("nominal", "observed"), score="auce")
-    figure = new_figure()
-    ax = curve_axes(figure.add_subplot(), curve_of(report, "coverage"))
-    _unit_square(ax)
-    _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
-    _band(ax, curve, "nominal")
-    points(ax, curve["nominal"], curve["observed"])
+    on = start(ax)
+    curve_axes(on, curve_of(report, "coverage"))
+    _unit_square(on)
+    _deviation(on, curve["nominal"], curve["observed"], split=0.0)
+    _band(on, curve, "nominal")
+    points(on, curve["nominal"], curve["observed"])
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
-    _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
-    _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
+    _side(on, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
+    _side(on, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
     scores = [coverage_text(report), score_text(report, "auce", "AUCE"), floor_text(report, "auce")]
-    report_header(figure, report, "Coverage", scores, "calibration")
-    return figure
+    return finish(on, ax, report, "Coverage", scores, "calibration")
 
 
 @report_figure("PIT histogram")
-def pit_histogram(report: Report) -> Figure:
+def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
     The pale band between the grey lines holds 95 % of the bars of a calibrated model with this number of samples.
@@ -272,6 +276,8 @@ def pit_histogram(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -282,16 +288,16 @@ def pit_histogram(report: Report) -> Figure:
     .. [1] Gneiting, Balabdaoui and Raftery, "Probabilistic forecasts, calibration and sharpness", 2007.
     """
     bars = columns(report, "pit_histogram", ("center", "density", "count"), score="pit_ks")
-    figure = new_figure()
-    ax = curve_axes(figure.add_subplot(), curve_of(report, "pit_histogram"))
+    on = start(ax)
+    curve_axes(on, curve_of(report, "pit_histogram"))
     share = 1.0 / len(bars["center"])
-    ax.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
+    on.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
     half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
     low, high = max(1 - half, 0.0), 1 + half
-    ax.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
-    ax.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
-    reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
-    ax.set(
+    on.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
+    on.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
+    reference(on, [0, 1], [1, 1], zorder=2.6, label="calibrated")
+    on.set(
         xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
     )
     scores = [
@@ -299,5 +305,4 @@ def pit_histogram(report: Report) -> Figure:
         score_text(report, "pit_ks", "KS distance"),
         floor_text(report, "pit_ks"),
     ]
-    report_header(figure, report, "PIT histogram", scores, "calibration")
-    return figure
+    return finish(on, ax, report, "PIT histogram", scores, "calibration")

@@ -15,9 +15,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.header import report_header
-from uq_tracking.figures.source import Columns, columns, curve_axes, curve_of, report_figure, score_text
-from uq_tracking.figures.style import legend, line, new_figure
+from uq_tracking.figures.source import (
+    Columns,
+    columns,
+    curve_axes,
+    curve_of,
+    finish,
+    report_figure,
+    score_text,
+    start,
+)
+from uq_tracking.figures.style import legend, line
 from uq_tracking.figures.text import counted, readable
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ class _Side:
 
 
 @report_figure("Error against uncertainty")
-def error_vs_std(report: Report) -> Figure:
+def error_vs_std(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw how the absolute errors spread at each predicted standard deviation.
 
     A calibrated Gaussian model has 68 % of its samples below the line ``|e| = std`` and 95 % below
@@ -52,25 +60,25 @@ def error_vs_std(report: Report) -> Figure:
     report : Report
         With the curve ``error_vs_std``, one row per non-empty cell: columns ``std_low``, ``std_high``,
         ``error_low``, ``error_high``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     cells = columns(report, "error_vs_std", ("std_low", "std_high", "error_low", "error_high", "count"))
-    figure = new_figure()
     x = _side(cells["std_low"], cells["std_high"])
     y = _side(cells["error_low"], cells["error_high"], _lowest(cells))
-    ax = curve_axes(figure.add_subplot(), curve_of(report, "error_vs_std"))
-    style.log_axes(ax, x.limits, y.limits)
-    _mark_zero(ax, x, y)
-    drawn_cells = _draw_cells(ax, x, y, cells["count"])
-    _multiples(ax, x.zero[1] if x.zero else x.limits[0], x.limits[1])
-    legend(ax, loc=_emptier_corner(x, y, cells["count"]))
-    _colour_bar(figure, ax, drawn_cells, float(cells["count"].max()))
+    on = curve_axes(start(ax), curve_of(report, "error_vs_std"))
+    style.log_axes(on, x.limits, y.limits)
+    _mark_zero(on, x, y)
+    drawn_cells = _draw_cells(on, x, y, cells["count"])
+    _multiples(on, x.zero[1] if x.zero else x.limits[0], x.limits[1])
+    legend(on, loc=_emptier_corner(x, y, cells["count"]))
+    _colour_bar(on, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
-    report_header(figure, report, "Error against uncertainty", scores, "ranking")
-    return figure
+    return finish(on, ax, report, "Error against uncertainty", scores, "ranking")
 
 
 def _lowest(cells: Columns) -> float:
@@ -164,9 +172,9 @@ def _hidden_text(y: _Side, count: FloatArray) -> str:
     return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
 
 
-def _colour_bar(figure: Figure, ax: Axes, cells: PolyCollection, top: float) -> None:
+def _colour_bar(ax: Axes, cells: PolyCollection, top: float) -> None:
     """Add a colour bar with plain numbers at whole powers of ten."""
-    bar = figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
+    bar = ax.figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
     ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())

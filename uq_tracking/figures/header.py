@@ -15,7 +15,7 @@ from uq_tracking.formatting import one_line
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
-Judged = Literal["calibration", "ranking"]
+Judged = Literal["calibration", "ranking", "both"]
 
 MARGIN = 8.0
 """Points between the header and the borders of the figure."""
@@ -118,14 +118,19 @@ def _packed(parts: Sequence[str], room: float) -> list[str]:
 
 
 def _verdict(report: Report, judged: Judged, room: float, when: str) -> list[Line]:
-    """The verdict in one line that fits; none where the report was not judged at all."""
+    """The verdict in lines that fit; none where the report was not judged at all."""
     verdict = report.verdict
     if not verdict.enough_data and report.statistics is None:
         return []
-    texts, color = _calibration(report) if judged == "calibration" else _ranking(report)
-    texts = [when + text for text in texts]
+    found = {"calibration": _calibration, "ranking": _ranking}
+    said = [say(report) for name, say in found.items() if judged in (name, "both")]
+    return [_fitting([when + text for text in texts], color, room) for texts, color in said]
+
+
+def _fitting(texts: Sequence[str], color: str, room: float) -> Line:
+    """The first of some texts that fits."""
     fitting = (text for text in texts if text_width(text, style.TEXT, "bold") <= room)
-    return [Line(next(fitting, texts[-1]), color=color, weight="bold")]
+    return Line(next(fitting, texts[-1]), color=color, weight="bold")
 
 
 def _calibration(report: Report) -> tuple[list[str], str]:

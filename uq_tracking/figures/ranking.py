@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.header import report_header
-from uq_tracking.figures.source import band, columns, curve_axes, curve_of, report_figure, score_text
-from uq_tracking.figures.style import legend, line, new_figure, points
+from uq_tracking.figures.source import (
+    band,
+    columns,
+    curve_axes,
+    curve_of,
+    finish,
+    report_figure,
+    score_text,
+    start,
+)
+from uq_tracking.figures.style import legend, line, points
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -21,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @report_figure("Sparsification")
-def sparsification(report: Report) -> Figure:
+def sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the RMSE that is left when the most uncertain samples are removed, over the RMSE of all.
 
     The oracle removes the samples of largest error; the shaded area to it is AUSE. The dotted line removes at
@@ -31,6 +40,8 @@ def sparsification(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``sparsification_rmse``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -41,17 +52,19 @@ def sparsification(report: Report) -> Figure:
     .. [1] Ilg et al., "Uncertainty Estimates and Multi-Hypotheses Networks for Optical Flow", 2018.
     """
     scores = [score_text(report, "ause_rmse", "AUSE"), score_text(report, "aurg_rmse", "AURG")]
-    return sparsified(report, "sparsification_rmse", "ause_rmse", scores)
+    return sparsified(report, "sparsification_rmse", "ause_rmse", scores, ax=ax)
 
 
 @report_figure("Sparsification, MAE")
-def sparsification_mae(report: Report) -> Figure:
+def sparsification_mae(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the same of the MAE, which single large errors move less.
 
     Parameters
     ----------
     report : Report
         With the curve ``sparsification_mae``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -62,32 +75,36 @@ def sparsification_mae(report: Report) -> Figure:
     .. [1] Xiong et al., "Evaluating Metrics for Uncertainty in Deep Regression", 2024, fig. 5.
     """
     scores = [score_text(report, "ause_mae", "AUSE")]
-    return sparsified(report, "sparsification_mae", "ause_mae", scores)
+    return sparsified(report, "sparsification_mae", "ause_mae", scores, ax=ax)
 
 
 def sparsified(
-    report: Report, name: str, score: str, scores: Sequence[str], *, label: str = "by uncertainty"
+    report: Report,
+    name: str,
+    score: str,
+    scores: Sequence[str],
+    *,
+    label: str = "by uncertainty",
+    ax: Axes | None = None,
 ) -> Figure:
     """Draw a sparsification curve with its oracle and the area between them."""
     keys = ("model", "oracle", "random")
     curve = columns(report, name, ("fraction", *keys), score=score)
-    figure = new_figure()
-    ax = curve_axes(figure.add_subplot(), curve_of(report, name))
+    on = curve_axes(start(ax), curve_of(report, name))
     x, top = curve["fraction"], max(1.0, *(float(curve[key].max()) for key in keys))
     area: dict[str, Any] = {"color": style.MODEL, "alpha": 0.18, "linewidth": 0, "label": "area: AUSE"}
-    ax.fill_between(x, curve["oracle"], curve["model"], **area)
-    band(ax, report, name, x)
-    points(ax, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
-    points(ax, x, curve["model"], label=label)
-    points(ax, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
-    ax.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
-    legend(ax, loc="lower left")
-    report_header(figure, report, curve_of(report, name).title, scores, "ranking")
-    return figure
+    on.fill_between(x, curve["oracle"], curve["model"], **area)
+    band(on, report, name, x)
+    points(on, x, curve["random"], color=style.RANDOM, linestyle=":", label="random")
+    points(on, x, curve["model"], label=label)
+    points(on, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
+    on.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
+    legend(on, loc="lower left")
+    return finish(on, ax, report, curve_of(report, name).title, scores, "ranking")
 
 
 @report_figure("n-MeRCI")
-def n_merci_by_alpha(report: Report) -> Figure:
+def n_merci_by_alpha(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw n-MeRCI against the share of errors that the rescaled uncertainty must cover.
 
     0 is the oracle and 1 a constant standard deviation. The denominator of n-MeRCI is zero at the share of
@@ -98,6 +115,8 @@ def n_merci_by_alpha(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``n_merci_by_alpha``: columns ``alpha``, ``n_merci``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -108,20 +127,19 @@ def n_merci_by_alpha(report: Report) -> Figure:
     .. [1] n-MeRCI, 2019, fig. 2.
     """
     curve = columns(report, "n_merci_by_alpha", ("alpha", "n_merci"), score="n_merci")
-    figure = new_figure()
-    ax = curve_axes(figure.add_subplot(), curve_of(report, "n_merci_by_alpha"))
+    on = start(ax)
+    curve_axes(on, curve_of(report, "n_merci_by_alpha"))
     x, y = curve["alpha"], curve["n_merci"]
     left, right = min(0.5, float(x.min())), max(1.0, float(x.max()))
     low, high = _n_merci_limits(x, y)
-    line(ax, [left, right], [1, 1], color=style.RANDOM, linestyle=":", label="constant std")
-    line(ax, [left, right], [0, 0], color=style.ORACLE, linestyle="--", label="oracle")
+    line(on, [left, right], [1, 1], color=style.RANDOM, linestyle=":", label="constant std")
+    line(on, [left, right], [0, 0], color=style.ORACLE, linestyle="--", label="oracle")
     pole = _last_jump(y, low, high)
-    line(ax, x[:pole], y[:pole], color="#9CC6E0", linewidth=1.2)
-    points(ax, x[pole:], y[pole:], label="model")
-    ax.set(xlim=(left, right), ylim=(low, high))
-    legend(ax, loc="best")
-    report_header(figure, report, "n-MeRCI", [score_text(report, "n_merci", "n-MeRCI")], "ranking")
-    return figure
+    line(on, x[:pole], y[:pole], color="#9CC6E0", linewidth=1.2)
+    points(on, x[pole:], y[pole:], label="model")
+    on.set(xlim=(left, right), ylim=(low, high))
+    legend(on, loc="best")
+    return finish(on, ax, report, "n-MeRCI", [score_text(report, "n_merci", "n-MeRCI")], "ranking")
 
 
 def _n_merci_limits(x: FloatArray, y: FloatArray) -> tuple[float, float]:

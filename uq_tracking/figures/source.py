@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.header import report_header
+from uq_tracking.figures.header import Judged, report_header
 from uq_tracking.figures.style import new_figure, plain_texts, style_axes
 from uq_tracking.figures.text import readable
 from uq_tracking.formatting import one_line
@@ -65,36 +65,58 @@ def curve_axes(ax: Axes, curve: Curve) -> Axes:
     return style_axes(ax, curve.x_label, curve.y_label)
 
 
-def report_figure(name: str) -> Callable[[Callable[[Report], Figure]], Callable[[Report], Figure]]:
+F = TypeVar("F", bound=Callable[..., Figure])
+
+
+def report_figure(name: str) -> Callable[[F], F]:
     """Decorate a drawing of a report: texts become plain, and where there is nothing to draw the figure says why."""
 
-    def wrap(draw: Callable[[Report], Figure]) -> Callable[[Report], Figure]:
+    def wrap(draw: F) -> F:
         @wraps(draw)
-        def safe(report: Report) -> Figure:
+        def safe(report: Report, **given: Any) -> Figure:
+            ax: Axes | None = given.get("ax")
             try:
-                return plain_texts(draw(report))
+                return plain_texts(draw(report, **given), ax)
             except NothingToDrawError as nothing:
-                return undefined_figure(report, name, str(nothing))
+                return undefined_figure(report, name, str(nothing), ax=ax)
 
-        return safe
+        return cast(F, safe)
 
     return wrap
 
 
-def undefined_figure(
-    report: Report, name: str, reason: str, size: tuple[float, float] = style.SIZE
+def start(ax: Axes | None) -> Axes:
+    """The axes to draw on: those given, or those of a new figure."""
+    return new_figure().add_subplot() if ax is None else ax
+
+
+def finish(
+    ax: Axes, given: Axes | None, report: Report, name: str, scores: Sequence[str], judged: Judged | None
 ) -> Figure:
-    """Make a figure that says, in place of a drawing, why there is none."""
-    figure = new_figure(size)
-    ax = figure.add_subplot()
+    """Put the header over a figure of its own, or name and first score over given axes; returns the figure."""
+    figure = ax.figure.figure  # of a subfigure, too
+    if given is None:
+        report_header(figure, report, name, scores, judged)
+    else:
+        first = next(filter(None, scores), "")
+        ax.set_title(f"{name}\n{first}" if first else name, fontsize=style.SMALL, color="black", loc="left")
+    return figure
+
+
+def undefined_figure(
+    report: Report, name: str, reason: str, size: tuple[float, float] = style.SIZE, ax: Axes | None = None
+) -> Figure:
+    """Make a figure, or axes, that say in place of a drawing why there is none."""
+    given = ax
+    if ax is None:
+        ax = new_figure(size).add_subplot()
     ax.set_axis_off()
     ax.set_facecolor("white")
     text = "undefined:\n" + textwrap.fill(one_line(reason), 38)
     ax.text(
         0.5, 0.5, text, ha="center", va="center", fontsize=style.TEXT, color="#444444", transform=ax.transAxes
     )
-    report_header(figure, report, name)
-    return plain_texts(figure)
+    return plain_texts(finish(ax, given, report, name, (), None), given)
 
 
 def score_text(report: Report, key: str, label: str) -> str:

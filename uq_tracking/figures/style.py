@@ -54,11 +54,18 @@ ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
+class ShownFigure(Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return to_png(self, dpi=80)
+
+
 def new_figure(
     size: tuple[float, float] = SIZE, layout: Literal["compressed", "constrained"] = "compressed"
 ) -> Figure:
     """Make an empty white figure with an Agg canvas, unknown to pyplot."""
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
+    figure = ShownFigure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
@@ -143,9 +150,9 @@ def legend(ax: Axes, **where: Any) -> None:
     )  # fmt: skip
 
 
-def plain_texts(figure: Figure) -> Figure:
-    """Make every text of the figure plain: no TeX, no mathtext, and only characters the font has."""
-    for text in figure.findobj(Text):
+def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
+    """Make every text of the figure, or of some axes, plain: no TeX or mathtext, only characters the font has."""
+    for text in (within or figure).findobj(Text):
         text.set_usetex(False)
         text.set_parse_math(False)
         text.set_fontfamily(FAMILY)
