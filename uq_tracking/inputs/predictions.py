@@ -261,7 +261,8 @@ class Predictions(Constructors, PredictionsBase):
 
     @property
     def _pit(self) -> list[FloatArray]:
-        return [] if self.scored is None else [self.scored.columns[name] for name in ("pit_low", "pit_high")]
+        columns = {} if self.scored is None else self.scored.columns
+        return [columns[name] for name in ("pit_low", "pit_high", "joint_pit") if name in columns]
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file that `load` reads back with equal values, dtypes and shapes; no pickles in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -10,7 +11,7 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.scored import Scored
+from uq_tracking.inputs.forms.scored import Columns, Scored
 from uq_tracking.inputs.validation import Wording, check_shapes
 
 if TYPE_CHECKING:
@@ -64,6 +65,22 @@ def assembled(
             kept[name] = column.view()
             kept[name].flags.writeable = False
     return {**values, "scored": Scored(scored.form, kept, scored.facts)}
+
+
+def with_vectors(
+    values: dict[str, Any], function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
+) -> dict[str, Any]:
+    """The attributes of `Predictions`, with what ``function`` says of vectors along the target's last axis."""
+    from uq_tracking.inputs.forms.joint import spread_over_vectors
+
+    target, valid = arrays[0], values["valid"]
+    whole = np.ones(target.shape[:-1], dtype=bool) if valid is None else valid.all(axis=-1)
+    columns = spread_over_vectors(function, np.asarray(whole), arrays, cost)
+    for column in columns.values():
+        column.flags.writeable = False
+    scored = values.get("scored") or Scored(None, {})
+    facts = {**scored.facts, "vector_length": target.shape[-1]}
+    return {**values, "scored": Scored(scored.form, {**scored.columns, **columns}, facts)}
 
 
 def wants_quantiles(truth: Source, asked: bool | None) -> bool:
