@@ -15,6 +15,7 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
+from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import accumulator_of
@@ -129,12 +130,9 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
         raise SettingsError(f"{name} is {value!r}; pass labels{', or chunk' if name == 'groups' else ''}")
     bare = value.data if hasattr(value, "dims") else value
     labels = bare if isinstance(bare, da.Array) else da.asarray(np.asarray(bare))
-    if labels.shape not in (shape, shape[:1]):
-        raise ShapeError(
-            f"{name} has shape {labels.shape}; pass one label per sample {shape}, "
-            f"or one per entry of the first axis {shape[:1]}"
-        )
-    return labels.rechunk(chunks[: labels.ndim])
+    labels = labels.reshape(label_shape(labels.shape, name, shape))
+    cut = zip(labels.shape, shape[: labels.ndim], chunks, strict=False)
+    return labels.rechunk(tuple(sizes if own == whole else (1,) for own, whole, sizes in cut))
 
 
 def _parts(
@@ -179,7 +177,9 @@ def _whole(task: Task, place: tuple[int, ...], ndim: int) -> tuple[int, ...]:
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
-    return ".".join(map(str, place)) if isinstance(label, str) else label[place[: label.ndim]]
+    if isinstance(label, str):
+        return ".".join(map(str, place))
+    return label[tuple(k if size > 1 else 0 for k, size in zip(place, label.shape, strict=False))]
 
 
 def _count_block(
