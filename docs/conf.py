@@ -35,11 +35,15 @@ html_title = "uq_tracking"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "start", "choose-a-metric", "read-a-figure", "changes")}
 html_theme_options = {
     "logo": {"text": "uq_tracking"},
     "github_url": REPOSITORY,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
     "show_toc_level": 2,
 }
 

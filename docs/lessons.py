@@ -77,8 +77,10 @@ def draw(made: dict[str, uq.Report]) -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     drawings = {spec.name: spec for spec in figures("regression").values()}
     for name in DRAWN:
-        sheet = Figure(figsize=(5 * len(READ), 5), dpi=72, layout="compressed")
-        for ax, forecaster in zip(sheet.subplots(1, len(READ)), READ, strict=True):
+        sheet = Figure(figsize=(13, 9), dpi=90, layout="compressed")
+        places = list(sheet.subplots(2, 3).flat)
+        places[-1].axis("off")
+        for ax, forecaster in zip(places, READ, strict=False):
             single = PICTURES / "single.png"
             drawings[name].draw(made[forecaster]).savefig(single)
             ax.imshow(image.imread(single))
