@@ -44,7 +44,15 @@ image_ids = np.broadcast_to(np.arange(40)[:, None, None], labels.shape)
 PRELUDES = {
     "start": "",
     "index": DEPTH,
-    "distributions": "",
+    "distributions": """
+import numpy as np
+import pandas as pd
+
+rng = np.random.default_rng(0)
+y, mean = rng.normal(size=(2, 100))
+df = pd.DataFrame({"y": y, "mean": mean, "mu": mean, "std": 1.5, "sigma": 1.5})
+df = df.assign(q10=mean - 2, q50=mean, q90=mean + 2, low=mean - 2, high=mean + 2)
+""",
     "mlflow": "",
     "wandb": "",
     "tensorboard": "",
