@@ -51,7 +51,8 @@ import pandas as pd
 rng = np.random.default_rng(0)
 y, mean = rng.normal(size=(2, 100))
 df = pd.DataFrame({"y": y, "mean": mean, "mu": mean, "std": 1.5, "sigma": 1.5})
-df = df.assign(q10=mean - 2, q50=mean, q90=mean + 2, low=mean - 2, high=mean + 2)
+df = df.assign(q10=mean - 2, q50=mean, q90=mean + 2, low=mean - 2, high=mean + 2, scene=np.arange(100) % 10)
+df[[f"draw_{m}" for m in range(5)]] = rng.normal(mean[:, None], 1, (100, 5))
 """,
     "mlflow": "",
     "wandb": "",
