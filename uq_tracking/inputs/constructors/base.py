@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -12,6 +12,7 @@ from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
 from uq_tracking.inputs.forms.scored import Columns, Scored
+from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import Wording, check_shapes
 
 if TYPE_CHECKING:
@@ -44,6 +45,20 @@ class Makes:
     @classmethod
     def _new(cls, values: dict[str, Any]) -> Self:
         return object.__new__(cls)._fill(values)
+
+    @classmethod
+    def _later(
+        cls,
+        constructor: str,
+        arrays: Mapping[str, Any],
+        axes: Mapping[str, int],
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> Self:
+        """What `evaluate` and `log` make predictions of block by block, in place of predictions of lazy arrays."""
+        lazy: Any = LazyPredictions(constructor, arrays, axes, arguments, options)
+        made: Self = lazy
+        return made
 
 
 def read_equal(**arrays: Any) -> tuple[Source, ...]:
@@ -83,9 +98,9 @@ def with_vectors(
     return {**values, "scored": Scored(scored.form, {**scored.columns, **columns}, facts)}
 
 
-def wants_quantiles(truth: Source, asked: bool | None) -> bool:
+def wants_quantiles(size: int, asked: bool | None) -> bool:
     """Whether the quantiles of a continuous distribution are searched for."""
-    return truth.values.size <= QUANTILES_UP_TO if asked is None else asked
+    return size <= QUANTILES_UP_TO if asked is None else asked
 
 
 def check_members(

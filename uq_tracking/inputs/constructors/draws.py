@@ -11,6 +11,7 @@ from uq_tracking.inputs.constructors.base import Makes, Options, assembled, chec
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.forms.draws import score_draws
 from uq_tracking.inputs.forms.joint import draw_vectors
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.validation import Wording
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ class FromDraws(Makes):
         >>> data.scored.columns["pit_low"], data.scored.columns["pit_high"]
         (array([0.25]), array([0.75]))
         """
+        if is_lazy(y_true):
+            arrays, arguments = {"y_true": y_true, "draws": draws}, {"joint": joint}
+            return cls._later("from_samples", arrays, {"draws": axis}, arguments, options)
         truth, source = read_floats(y_true, "y_true"), members_first(read_floats(draws, "draws"), axis)
         check_members(truth, source, None, "draws")
         if source.left_out is not None:
