@@ -10,7 +10,6 @@ from uq_tracking.inputs.assemble import members_first, read_only, without_member
 from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members, with_vectors
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.forms.draws import score_draws
-from uq_tracking.inputs.forms.joint import draw_vectors
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.validation import Wording
 
@@ -79,6 +78,8 @@ class FromDraws(Makes):
         scored = score_draws(truth.values, source.values)
         made = assembled((truth, without_members(source)), scored, _DRAWS, source.values.dtype, options)
         if joint:
+            from uq_tracking.inputs.forms.joint import draw_vectors
+
             draws_last = np.moveaxis(source.values, 0, -2)
             cost = draws_last.shape[-2] * (2 + draws_last.shape[-1]) * 3
             made = with_vectors(made, draw_vectors, (truth.values, draws_last), cost)

@@ -10,7 +10,6 @@ from uq_tracking.errors import ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.constructors.base import Makes, Options, read_equal, with_vectors
 from uq_tracking.inputs.convert import read_floats
-from uq_tracking.inputs.forms.joint import gaussian_vectors
 from uq_tracking.inputs.validation import Wording
 
 if TYPE_CHECKING:
@@ -73,6 +72,8 @@ class FromCovariances(Makes):
             std = np.sqrt(variance).astype(np.result_type(mean.values, given))
         values = assemble((truth, mean), mean.values, std, _VARIANCES, **options)
         if joint:
+            from uq_tracking.inputs.forms.joint import gaussian_vectors
+
             size = shape[-1]
             values = with_vectors(
                 values, gaussian_vectors, (truth.values, mean.values, every), 6 * size * size
