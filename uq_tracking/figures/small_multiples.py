@@ -190,6 +190,10 @@ def _tiny_note(report: Report, panels: list[tuple[str, str]], what: str) -> list
 def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table, names = columns(report, curve, ("group", key, "count")), report.curves[curve].labels
     place, values, tiny = -table["group"], table[key], table["count"] < TINY
+    if names is not None and _stepped(table["group"], names):
+        _small(ax, report, report.curves[curve].x_label, key)
+        _parts_along(ax, report, key, table["group"], values, tiny)
+        return
     _small(ax, report, "", key)
     ax.set(xlabel=ax.get_ylabel(), ylabel="")
     ax.grid(False, axis="y")
@@ -243,6 +247,12 @@ def _follow(
             line(ax, *(place[::-1] if across else place), **look, clip_on=False, zorder=5)
 
 
+def _stepped(x: FloatArray, names: tuple[str, ...]) -> bool:
+    """Whether groups are numbers with gaps or fractions, such as lead times of 6, 12 and 24 hours."""
+    numbers = all(name == str(value) or name == str(int(value)) for name, value in zip(names, x, strict=True))
+    return numbers and len(x) > 2 and bool(np.any(x != x[0] + np.arange(len(x))))
+
+
 def _whole(ax: Axes, report: Report, key: str) -> None:
     """The score of all samples."""
     if key in report.scores:
@@ -282,9 +292,15 @@ def _target_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
         align="edge", color=style.COUNTS, linewidth=0, transform=ax.get_xaxis_transform(), zorder=1.5,
     )  # fmt: skip
     ax.set_xlim(float(table["low"].min()), float(table["high"].max()))
+    _parts_along(ax, report, key, x, values, tiny)
+
+
+def _parts_along(
+    ax: Axes, report: Report, key: str, x: FloatArray, values: FloatArray, tiny: npt.NDArray[np.bool_]
+) -> None:
+    """A line through the parts, pale through those of few samples, and the score of all."""
     line(ax, x, values, color=PALE, linewidth=1.0, marker="o", markersize=3.5, markerfacecolor="white")
-    enough = np.where(tiny, np.nan, values)
-    line(ax, x, enough, linewidth=1.8, marker="o", markersize=3.5)
+    line(ax, x, np.where(tiny, np.nan, values), linewidth=1.8, marker="o", markersize=3.5)
     _follow(ax, report, key, x, values, tiny)
     _whole(ax, report, key)
 
