@@ -1,0 +1,1 @@
+"""n-MeRCI (Moukari et al. 2019)."""
