@@ -121,7 +121,7 @@ class Study:
         stem = "-".join(f"{self.paper} {item}".replace(".", "").split())
         number = sum(drawing.item == item for drawing in self._drawings)
         file = f"{stem}-{number + 1}.png" if number else f"{stem}.png"
-        figure.savefig(place / file, dpi="figure")
+        figure.savefig(place / file, dpi=self.pick("figure", "figure", 50))
         self._drawings.append(Drawing(item, f"figures/{file}", caption))
 
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:

@@ -34,7 +34,7 @@ HALF_WIDTH = 4.0
 TESTED = 1000
 SHARED = "toy"
 """Work that both papers use."""
-AT_ONCE = 10
+AT_ONCE = 5
 """Repeats that are kept together."""
 DENSITY_FLOOR = 1e-3
 """Added to the density under the logarithm. The papers' log scores never fall below -6.9 = log 0.001, also where the
@@ -51,7 +51,12 @@ class Ensembles:
 
     @classmethod
     def trained(
-        cls, data: Sample, at: FloatArray, rng: np.random.Generator, training: Training | None = None
+        cls,
+        data: Sample,
+        at: FloatArray,
+        rng: np.random.Generator,
+        members: int = MEMBERS,
+        training: Training | None = None,
     ) -> Ensembles:
         """Train every method on a toy set, and predict at inputs (n,).
 
@@ -61,20 +66,20 @@ class Ensembles:
         training = training or Training()
         x, y = (data.x / HALF_WIDTH).astype(np.float32), data.y.astype(np.float32)
         where = (at / HALF_WIDTH).astype(np.float32)
-        drawn = rng.integers(0, len(x), (MEMBERS, len(x)))
+        drawn = rng.integers(0, len(x), (members, len(x)))
         snapshots: list[Array] = []
         one = Committee(1, training, rng)
 
         def keep(epoch: int) -> None:
-            if epoch > training.epochs - MEMBERS:
+            if epoch > training.epochs - members:
                 snapshots.append(one.predict(where)[0])
 
         one.fit(x[None], y[None], keep)
-        same = np.tile(x, (MEMBERS, 1)), np.tile(y, (MEMBERS, 1))
+        same = np.tile(x, (members, 1)), np.tile(y, (members, 1))
         found = {
-            "Multi Inits": Committee(MEMBERS, training, rng).fit(*same).predict(where),
-            "Bagging": Committee(MEMBERS, training, rng).fit(x[drawn], y[drawn]).predict(where),
-            "Monte Carlo Dropout": one.sample(where, MEMBERS)[:, 0],
+            "Multi Inits": Committee(members, training, rng).fit(*same).predict(where),
+            "Bagging": Committee(members, training, rng).fit(x[drawn], y[drawn]).predict(where),
+            "Monte Carlo Dropout": one.sample(where, members)[:, 0],
             "Multi Epochs": np.stack(snapshots),
         }
         outputs = {name: values.astype(np.float64) for name, values in found.items()}
@@ -94,7 +99,8 @@ def ensembles(study: Study, repeat: int, at: FloatArray) -> tuple[Sample, Ensemb
     """The training set of a repeat, and what is trained on it."""
     rng = np.random.default_rng([study.seed, 1, repeat])
     data = cubic_with_outliers(20, rng)
-    return data, Ensembles.trained(data, at, rng)
+    training = Training(epochs=study.pick(600, 600, 300))
+    return data, Ensembles.trained(data, at, rng, study.pick(MEMBERS, MEMBERS, 10), training)
 
 
 def repeats(study: Study) -> Arrays:
