@@ -36,9 +36,8 @@ SMALLEST = Effort(Schedule(epochs=15, batch=32), members=4, passes=8)
 SET_UP = (
     "The paper's networks estimate depth from single images of NYU Depth v2; here small networks complete the "
     "digital elevation model around Jacksboro, Tennessee, of which 5 % of the cells were measured (heights in "
-    "metres). So the paper's numbers are of other data, and only orders and signs can be compared. "
-    "Learned Error learns from the errors at measurements that its predictor has not seen, so it does not fail as the "
-    "paper's, which learns from the training errors, does."
+    "metres). So the paper's numbers are of other data, and only orders and signs can be compared. Learned Error "
+    "learns here from the errors at measurements that its predictor has not seen; the paper does not say from which."
 )
 
 
