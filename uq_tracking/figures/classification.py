@@ -15,6 +15,7 @@ from uq_tracking.figures.ranking import sparsified
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
+    chance_band,
     columns,
     curve_axes,
     curve_of,
@@ -51,7 +52,8 @@ def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
     The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
-    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin.
+    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin. A
+    calibrated model's point lies in the grey bar on the diagonal in 95 % of cases.
 
     Parameters
     ----------
@@ -82,6 +84,39 @@ def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     return finish(upper, None, report, "Reliability", scores, "calibration")
 
 
+@report_figure("Reliability without bins")
+def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
+    """Draw the accuracy as the rising step function of the confidence that fits best.
+
+    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+    """
+    table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ece")
+    on = curve_axes(start(ax), curve_of(report, "reliability_isotonic"))
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    on.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
+    on.set_box_aspect(1)
+    chance_band(on, table, "predicted")
+    reference(on, [0, 1], [0, 1], label="calibrated")
+    line(on, table["predicted"], table["observed"])
+    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece")]
+    return finish(on, ax, report, "Reliability without bins", scores, "calibration")
+
+
 def _along(ax: Axes, curve: Curve, size: float) -> None:
     """Label the confidence below a panel that has no counts below it."""
     ax.tick_params(labelbottom=True)
@@ -108,6 +143,11 @@ def _accuracies(ax: Axes, bins: Columns, curve: Curve) -> None:
                 alpha=0.55, edgecolor=color, linewidth=0.8, zorder=1.7,
             )  # fmt: skip
             handles.append(Patch(color=color, alpha=0.55, label=name))
+    if "chance_low" in bins:
+        ax.vlines(
+            bins["confidence"], bins["chance_low"], bins["chance_high"], color=style.REFERENCE, alpha=0.35,
+            linewidth=5, zorder=1.9,
+        )  # fmt: skip
     reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
     line(
         ax, bins["confidence"], accuracy, linestyle="", marker="o", markersize=6, markeredgecolor="white",

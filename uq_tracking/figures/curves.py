@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from uq_tracking.figures import style
 from uq_tracking.figures.source import (
     Columns,
+    chance_band,
     columns,
     coverage_text,
     curve_axes,
@@ -67,7 +68,7 @@ def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     on = start(ax)
     reliability_axes(on, report, [bins])
     _density_bars(on, bins)
-    _chance(on, bins, "rmv")
+    chance_band(on, bins, "rmv")
     _intervals(on, bins)
     line(
         on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
@@ -83,9 +84,9 @@ def reliability_columns(report: Report) -> Columns:
     return columns(report, "reliability", ("rmv", "rmse", "count", "std_low", "std_high"), score="ence")
 
 
-def reliability_axes(ax: Axes, report: Report, tables: list[Columns]) -> Axes:
+def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str = "reliability") -> Axes:
     """Prepare square axes with equal limits around all bins, the identity line and the two sides named."""
-    curve_axes(ax, curve_of(report, "reliability"))
+    curve_axes(ax, curve_of(report, curve))
     values = np.concatenate([table[key] for table in tables for key in ("rmv", "rmse")])
     low, high = float(values.min()), float(values.max())
     if low > 0 and high / low > LOG_ABOVE:
@@ -130,15 +131,6 @@ def _density_bars(ax: Axes, bins: Columns) -> None:
     )  # fmt: skip
 
 
-def _chance(ax: Axes, curve: Columns, x: str) -> None:
-    """The band that calibrated predictions lie in by chance, where the curve has one."""
-    if "chance_low" in curve and "chance_high" in curve:
-        ax.fill_between(
-            curve[x], curve["chance_low"], curve["chance_high"], color="#9A9A9A", alpha=0.4, linewidth=0,
-            zorder=1.9, label="calibrated, by chance",
-        )  # fmt: skip
-
-
 def _intervals(ax: Axes, bins: Columns) -> None:
     """Vertical bars of the bins' confidence intervals."""
     if "low" in bins and "high" in bins:
@@ -155,6 +147,38 @@ def _count_text(bins: Columns) -> str:
     return f"{number} of {low} samples" if low == high else f"{number} of {low} to {high} samples"
 
 
+@report_figure("Reliability without bins")
+def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
+    """Draw the RMSE as the rising step function of the standard deviation that fits the errors best.
+
+    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+    """
+    table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ence")
+    on = start(ax)
+    reliability_axes(
+        on, report, [{"rmv": table["predicted"], "rmse": table["observed"]}], "reliability_isotonic"
+    )
+    chance_band(on, table, "predicted")
+    line(on, table["predicted"], table["observed"])
+    scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
+    return finish(on, ax, report, "Reliability without bins", scores, "calibration")
+
+
 @report_figure("Calibration")
 def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the share expected.
@@ -162,7 +186,8 @@ def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
     diagonal on the left half, below it on the right half) the model is overconfident; the areas are coloured
     and named. A curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is
-    the Wilson 95 % interval of each observed share.
+    the Wilson 95 % interval of each observed share; the pale one around the diagonal holds each point of a calibrated
+    model in 95 % of cases.
 
     Parameters
     ----------
@@ -183,6 +208,7 @@ def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     on = start(ax)
     calibration_axes(on, report)
     _deviation(on, curve["expected"], curve["observed"], split=0.5)
+    chance_band(on, curve, "expected")
     _band(on, curve, "expected")
     points(on, curve["expected"], curve["observed"])
     area = score_text(report, "miscalibration_area", "miscalibration area")
@@ -257,6 +283,7 @@ def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     curve_axes(on, curve_of(report, "coverage"))
     _unit_square(on)
     _deviation(on, curve["nominal"], curve["observed"], split=0.0)
+    chance_band(on, curve, "nominal")
     _band(on, curve, "nominal")
     points(on, curve["nominal"], curve["observed"])
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")

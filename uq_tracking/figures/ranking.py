@@ -142,6 +142,35 @@ def n_merci_by_alpha(report: Report, *, ax: Axes | None = None) -> Figure:
     return finish(on, ax, report, "n-MeRCI", [score_text(report, "n_merci", "n-MeRCI")], "ranking")
 
 
+@report_figure("MeRCI")
+def merci_by_alpha(report: Report, *, ax: Axes | None = None) -> Figure:
+    """Draw MeRCI against the share of errors to cover, between the oracle's and a constant's.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``merci_by_alpha``: columns ``alpha``, ``merci``, ``oracle``, ``constant``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 3.
+    """
+    curve = columns(report, "merci_by_alpha", ("alpha", "merci", "oracle", "constant"), score="merci")
+    on = curve_axes(start(ax), curve_of(report, "merci_by_alpha"))
+    line(on, curve["alpha"], curve["constant"], color=style.RANDOM, linestyle=":", label="constant std")
+    line(on, curve["alpha"], curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
+    points(on, curve["alpha"], curve["merci"], label="model")
+    on.set_ylim(0, None)
+    legend(on, loc="best")
+    return finish(on, ax, report, "MeRCI", [score_text(report, "merci", "MeRCI")], "ranking")
+
+
 def _n_merci_limits(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     """Choose limits from the levels that are used in practice, far above the pole of the definition."""
     seen = y[x >= min(0.9, float(x.max()))]
