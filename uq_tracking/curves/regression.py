@@ -96,11 +96,11 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
     observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
 
 
-def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
+def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
     """Wilson's 95 % interval of a share observed in n independent samples (Wilson 1927)."""
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -203,7 +203,7 @@ def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""
     observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
 
 
@@ -224,15 +224,15 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
     edges = np.linspace(0, 1, PIT_BINS + 1)
     if is_distribution(statistics):
-        inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.n
+        inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.total
     else:
         quantiles = family_of(settings).quantile(edges[1:-1])
-        inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n
+        inner = statistics.orders["z"].position(quantiles, side="left") / statistics.total
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     return {
         "center": (edges[1:] + edges[:-1]) / 2,
         "density": share * PIT_BINS,
-        "count": share * statistics.n,
+        "count": share * statistics.total,
     }
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.weights import whole
 
 Range = tuple[float, float]
 
@@ -33,13 +34,13 @@ class Influence:
 
     Attributes
     ----------
-    units : int
-        Number of units.
+    units : float
+        Number of units; effective where they have weights.
     square, cube, fourth : float
         Sums of the powers of the contributions.
     """
 
-    units: int
+    units: float
     square: float
     cube: float
     fourth: float
@@ -54,7 +55,7 @@ class Influence:
             square = u * u
             weighted = many * square
             sums = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
-        return cls(round(units), *map(float, sums))
+        return cls(whole(units), *map(float, sums))
 
     @classmethod
     def left_out(cls, estimates: FloatArray) -> Influence:

@@ -7,6 +7,7 @@ import math
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import middle_ranks
 
 
 @metric(
@@ -28,7 +29,7 @@ def mae(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mae")
     0.341667
     """
-    return statistics.orders["abs_error"].sum("abs_error") / statistics.n
+    return statistics.orders["abs_error"].sum("abs_error") / statistics.total
 
 
 @metric(
@@ -53,7 +54,7 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     """
     errors = statistics.moments["error"]
     require_squares(errors.low, errors.high, "errors")
-    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.n)
+    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.total)
 
 
 @metric(
@@ -75,8 +76,7 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("medae")
     0.25
     """
-    n = statistics.n
-    middle = statistics.orders["abs_error"].value([(n + 1) // 2, n // 2 + 1])
+    middle = statistics.orders["abs_error"].value(middle_ranks(statistics.total))
     return float(middle.mean())
 
 

@@ -15,6 +15,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import equal_edges
 
 
 @metric(
@@ -37,7 +38,7 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("accuracy", "classification")
     0.833333
     """
-    return float(np.trace(confusion_matrix(statistics))) / statistics.n
+    return float(np.trace(confusion_matrix(statistics))) / statistics.total
 
 
 @metric(
@@ -62,11 +63,11 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     0.486169
     """
     if statistics.sums["impossible"]:
-        share = statistics.sums["impossible"] / statistics.n
+        share = statistics.sums["impossible"] / statistics.total
         raise Undefined(
             f"{share:.3g} of the true classes have probability 0, where the log score is infinite"
         )
-    return statistics.sums["log_loss"] / statistics.n
+    return statistics.sums["log_loss"] / statistics.total
 
 
 @metric(
@@ -89,7 +90,7 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("brier", "classification")
     0.252917
     """
-    return statistics.orders["brier"].sum("brier") / statistics.n
+    return statistics.orders["brier"].sum("brier") / statistics.total
 
 
 @dataclass(frozen=True)
@@ -108,18 +109,16 @@ def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
     positions = statistics.orders["one_minus_confidence"].position(1 - edges[1:-1], side="right")
-    ends = np.concatenate([[statistics.n], positions, [0.0]])
+    ends = np.concatenate([[statistics.total], positions, [0.0]])
     return _bins(statistics.orders["one_minus_confidence"], ends, edges[:-1], edges[1:])
 
 
 def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
-    n = statistics.n
+    n = statistics.total
     if n < n_bins:
-        raise Undefined(f"{n} samples cannot fill {n_bins} bins; lower n_bins")
-    size, larger = divmod(n, n_bins)
-    edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
-    ends = (n - edges).astype(float)  # ascending confidence is descending doubt
+        raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
+    ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
     values = 1 - statistics.orders["one_minus_confidence"].value(np.clip(ends, 1, n))
     return _bins(statistics.orders["one_minus_confidence"], ends, values[:-1], values[1:])
 
@@ -162,7 +161,7 @@ def ece(statistics: Statistics, settings: Settings) -> float:
     0.166667
     """
     bins = equal_width_bins(statistics, settings.n_bins)
-    return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
+    return float(np.sum(bins.count * _gaps(bins)) / statistics.total)
 
 
 @metric(
@@ -214,10 +213,10 @@ def ace(statistics: Statistics, settings: Settings) -> float:
 @intermediate
 def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of least entropy, over that of all."""
-    total = statistics.orders["brier"].sum("brier") / statistics.n
+    total = statistics.orders["brier"].sum("brier") / statistics.total
     if total == 0:
         raise Undefined("every Brier score is 0, so there is no error to normalise by")
-    kept = remaining_counts(statistics.n)
+    kept = remaining_counts(statistics.total)
 
     def curve(groups: Groups) -> FloatArray:
         return np.asarray(groups.cumulative("brier", kept) / kept / total)
@@ -295,7 +294,7 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("entropy_mean", "classification")
     0.779159
     """
-    return statistics.orders["entropy"].sum("entropy") / statistics.n
+    return statistics.orders["entropy"].sum("entropy") / statistics.total
 
 
 @metric(
@@ -318,4 +317,4 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("aurc", "classification")
     0.0382155
     """
-    return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n
+    return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.total

@@ -37,7 +37,7 @@ class Sparsification:
     oracle: FloatArray
 
 
-def remaining_counts(n: int) -> FloatArray:
+def remaining_counts(n: float) -> FloatArray:
     """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
@@ -46,16 +46,16 @@ def remaining_counts(n: int) -> FloatArray:
 def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
     if payload == "sq_error":
-        require_squares(0, float(statistics.orders["abs_error"].value([statistics.n])[0]), "errors")
+        require_squares(0, float(statistics.orders["abs_error"].value([statistics.total])[0]), "errors")
     total = statistics.orders["abs_error"].sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
-    kept = remaining_counts(statistics.n)
+    kept = remaining_counts(statistics.total)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
     def curve(groups: Groups) -> FloatArray:
         mean = np.maximum(groups.cumulative(payload, kept), 0) / kept
-        return np.asarray(root(mean / (total / statistics.n)))
+        return np.asarray(root(mean / (total / statistics.total)))
 
     return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
 
@@ -129,7 +129,7 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
     gap = sum_of_prefix_means(statistics.orders["std"], "abs_error") - sum_of_prefix_means(
         statistics.orders["abs_error"], "abs_error"
     )
-    return gap / statistics.n / total
+    return gap / statistics.total / total
 
 
 def sum_of_prefix_means(groups: Groups, payload: str) -> float:
@@ -170,14 +170,16 @@ def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
     return gap
 
 
-def order_of(share: float, n: int) -> int:
+def order_of(share: float, n: float) -> float:
     """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
+    if not isinstance(n, int):
+        return share * n
     return max(1, math.ceil(Fraction(repr(float(share))) * n))
 
 
 def scale_to_cover(statistics: Statistics, alpha: float) -> float:
     """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
-    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.n)])[0])
+    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.total)])[0])
 
 
 def merci_at(statistics: Statistics, alpha: float) -> float:
@@ -192,8 +194,8 @@ def merci_at(statistics: Statistics, alpha: float) -> float:
 
 def n_merci_at(statistics: Statistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
-    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
-    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.n)])[0])
+    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.total
+    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.total)])[0])
     if constant <= oracle * (
         1 + 1e-12
     ):  # equal but for the rounding of the mean, or the scale runs backwards

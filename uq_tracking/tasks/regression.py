@@ -26,7 +26,7 @@ from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Fit, Samples, Task
 
-INPUT = ("mask", "groups", "by", "std_floor", "on_invalid", "unit")
+INPUT = ("mask", "weights", "groups", "by", "std_floor", "on_invalid", "unit")
 
 AT_ONCE = 1 << 22
 """Samples recalibrated at a time."""
@@ -77,7 +77,11 @@ class Regression(Task):
     def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:  # noqa: D102
         if data.samples is None:
             raise SettingsError("these predictions have no members")
-        options: Any = {"mask": None if data.valid is None else ~data.valid, "std_floor": data.std_floor}
+        options: Any = {
+            "mask": None if data.valid is None else ~data.valid,
+            "weights": data.weights,
+            "std_floor": data.std_floor,
+        }
         samples = data.samples[list(chosen)]
         if data.scored is not None and data.scored.form == "draws":
             return Predictions.from_samples(data.target, samples, **options)
@@ -87,7 +91,7 @@ class Regression(Task):
 
     def targets(self, statistics: Statistics) -> dict[str, float]:  # noqa: D102
         moments = statistics.moments["target"]
-        spread = math.sqrt(max(moments.m2, 0.0) / statistics.n) if statistics.n else 0.0
+        spread = math.sqrt(max(moments.m2, 0.0) / statistics.total) if statistics.n else 0.0
         summary = {"mean": moments.mean, "std": spread, "low": moments.low, "high": moments.high}
         return {name: float(value) for name, value in summary.items() if math.isfinite(value)}
 
@@ -165,12 +169,13 @@ class RegressionSamples(Samples):
             rows = {
                 name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
             }
+            weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
             if "target" in rows:
                 mean = fitted.new_mean(rows["mean"], rows["std"])
-                yield {"target": rows["target"], "mean": mean, "std": fitted.new_std(rows["std"])}
+                yield {"target": rows["target"], "mean": mean, "std": fitted.new_std(rows["std"]), **weight}
             else:
                 shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
-                yield {"std": fitted.new_std(rows["std"]), "error": rows["error"] - shift}
+                yield {"std": fitted.new_std(rows["std"]), "error": rows["error"] - shift, **weight}
 
 
 def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:
