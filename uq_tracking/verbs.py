@@ -24,6 +24,7 @@ class EvaluateOptions(TypedDict, total=False):
     """Options of `evaluate`, explained there."""
 
     mask: Any
+    weights: Any
     groups: Any
     by: Any
     metrics: Iterable[str] | None
@@ -69,6 +70,7 @@ def evaluate(
     y_std: Any = None,
     *,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     outputs: Sequence[str] | None = None,
@@ -101,7 +103,7 @@ def evaluate(
         scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group.
     y_pred, y_std : arrays of the same shape
         Predictive means and standard deviations, in the target's unit.
-    mask, groups, by, std_floor, on_invalid
+    mask, weights, groups, by, std_floor, on_invalid
         As for ``Predictions``.
         ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
     outputs : sequence of str, optional
@@ -171,8 +173,16 @@ def evaluate(
         seed=seed,
         reference=reference,
     )
-    given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
-    return _run(plan, (y_true, y_pred, y_std), outputs, {**given, "unit": unit})
+    given = {
+        "mask": mask,
+        "weights": weights,
+        "groups": groups,
+        "by": by,
+        "std_floor": std_floor,
+        "on_invalid": on_invalid,
+        "unit": unit,
+    }
+    return _run(plan, (y_true, y_pred, y_std), outputs, given)
 
 
 def evaluate_classification(
@@ -184,6 +194,7 @@ def evaluate_classification(
     members_axis: int | None = None,
     ignore_label: int | None = None,
     mask: Any = None,
+    weights: Any = None,
     on_invalid: Literal["raise", "drop"] = "raise",
     class_names: Sequence[str] | None = None,
     groups: Any = None,
@@ -212,7 +223,7 @@ def evaluate_classification(
         Probabilities of the classes; of the labels' shape, the probability of class 1 of a binary classifier.
     logits : bool
         ``probs`` holds logits; their softmax, or for a binary classifier their sigmoid, is scored.
-    class_axis, members_axis, ignore_label, mask, on_invalid, class_names, groups, by
+    class_axis, members_axis, ignore_label, mask, weights, on_invalid, class_names, groups, by
         As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
         members' probabilities are averaged. ``groups`` make confidence intervals, ``by`` curves over its labels.
     outputs : sequence of str, optional
@@ -276,6 +287,7 @@ def evaluate_classification(
         "members_axis": members_axis,
         "ignore_label": ignore_label,
         "mask": mask,
+        "weights": weights,
         "on_invalid": on_invalid,
         "groups": groups,
         "by": by,

@@ -24,6 +24,7 @@ def recalibrate(
     n_bins: int | None = None,
     split: str | None = None,
     ignore_label: int | None = None,
+    weights: Any = None,
 ) -> Recalibration:
     """Fit a recalibration; ``apply`` it to other predictions, or pass it to ``evaluate(..., calibration=)``.
 
@@ -45,6 +46,8 @@ def recalibrate(
         Name of the set, kept with the parameters.
     ignore_label : int, optional
         Label that ``temperature`` leaves out.
+    weights : array, optional
+        How much each sample of a tuple of arrays counts, as for `Predictions`.
 
     Returns
     -------
@@ -69,9 +72,13 @@ def recalibrate(
     """
     chosen = find_recalibrator(method)
     if chosen.task == "classification":
-        return _fit_arrays(chosen, source, split, ignore_label)
+        return _fit_arrays(chosen, source, split, ignore_label, weights)
     if ignore_label is not None:
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
+    if weights is not None:
+        if not isinstance(source, tuple | list):
+            raise SettingsError(f"weights belong to arrays; the {type(source).__name__} holds its own")
+        source = _predictions(source, weights)
     statistics, about = statistics_of(source)
     settings = _settings(about.get("settings") or {}, family=family, dof=dof, n_bins=n_bins)
     return fit(chosen, statistics, settings, split=split, digest=about.get("digest"))
@@ -124,12 +131,12 @@ def _about(source: Any) -> dict[str, Any]:
     }
 
 
-def _predictions(arrays: tuple[Any, ...] | list[Any]) -> Predictions:
+def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Predictions:
     if len(arrays) != 3:
         raise RecalibrationError(
             f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
         )
-    return Predictions(*arrays)
+    return Predictions(*arrays, weights=weights)
 
 
 def _no_statistics(source: Any, statistics: Any) -> str:
@@ -155,11 +162,12 @@ def _settings(known: Mapping[str, Any], **given: Any) -> Settings:
 
 
 def _fit_arrays(
-    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None
+    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.name} is fitted on (labels, logits), not on a {type(source).__name__}; statistics "
             "do not hold the logits"
         )
-    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label)
+    given = {} if weights is None else {"weights": weights}
+    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, **given)

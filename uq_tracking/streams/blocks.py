@@ -30,7 +30,7 @@ def evaluate_blocks(
     ----------
     blocks : iterable of (y_true, y_pred, y_std), of dicts, or of Predictions
         What ``Accumulator.update`` takes: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
-        where wanted ``mask``, ``groups``, ``by`` and ``images``.
+        where wanted ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
     progress : callable, optional
         Called after each block with the number of samples in it, whether they count or not.
     calibration : optional
@@ -87,6 +87,7 @@ def array_blocks(
     y_std: Any,
     *,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     samples: int = BLOCK_SAMPLES,
@@ -99,8 +100,8 @@ def array_blocks(
     ----------
     y_true, y_pred, y_std : array-like with ``shape`` and slicing
         Of equal shape.
-    mask, groups, by : array-like, optional
-        As for `Predictions`: of that shape, or (labels) one per entry of the first axis.
+    mask, weights, groups, by : array-like, optional
+        As for `Predictions`: of that shape, or (weights, labels) one per entry of the first axis.
     samples : int
         Samples per block, about.
 
@@ -114,9 +115,11 @@ def array_blocks(
     ShapeError
         Shapes differ.
     """
-    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "groups": groups, "by": by}
-    given = {name: array for name, array in arrays.items() if array is not None}
-    check_shapes(*((name, tuple(given[name].shape)) for name in given if name not in ("groups", "by")))
+    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    check_shapes(*((name, tuple(array.shape)) for name, array in arrays.items()))
+    labels = {"weights": weights, "groups": groups, "by": by}
+    given = arrays | {name: array for name, array in labels.items() if array is not None}
     step = rows_per_block(y_true, samples)
     for start in range(0, y_true.shape[0], step):
         yield {name: array[start : start + step] for name, array in given.items()}

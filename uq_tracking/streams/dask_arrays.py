@@ -35,6 +35,7 @@ def count_dask(
     *,
     plan: Plan,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     cases: Sequence[int] = (),
@@ -52,7 +53,7 @@ def count_dask(
     plan : Plan
         How it is scored; "auto" statistics are exact up to ten million samples, which come together where the tree
         ends.
-    mask, groups, by
+    mask, weights, groups, by
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
@@ -70,7 +71,7 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    lazy, given = task.lazy(_arrays(task, arrays, mask), given)
+    lazy, given = task.lazy(_arrays(task, arrays, mask, weights), given)
     truth = lazy[task.predictions.arguments[0]]
     shape, chunks = truth.shape, truth.chunks
     values = plan.settings.to_dict()
@@ -95,7 +96,7 @@ def count_dask(
     return made
 
 
-def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
+def _arrays(task: Task, arrays: Sequence[Any], mask: Any, weights: Any) -> dict[str, Any]:
     """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
@@ -103,7 +104,9 @@ def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
     missing = [name for name, array in zip(names, arrays, strict=True) if array is None]
     if missing:
         raise SettingsError(f"{' and '.join(missing)} missing; pass {', '.join(names)}")
-    given = {**dict(zip(names, arrays, strict=True)), **({} if mask is None else {"mask": mask})}
+    more = {"mask": mask, "weights": weights}
+    given = dict(zip(names, arrays, strict=True))
+    given |= {name: array for name, array in more.items() if array is not None}
     labelled = [(name, xarray_axes(value)) for name, value in given.items() if hasattr(value, "dims")]
     if task.name == "regression":
         check_alignment(labelled)
@@ -114,7 +117,19 @@ def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
     if mask is not None:
         check_shapes((names[0], lazy[names[0]].shape), ("mask", lazy["mask"].shape))
+    if weights is not None:
+        lazy["weights"] = _repeated(lazy["weights"], lazy[names[0]].shape)
     return lazy
+
+
+def _repeated(weights: Any, shape: tuple[int, ...]) -> Any:
+    """Weights in the truth's shape: of its first axes, or with axes of length 1, along which they repeat."""
+    da: Any = import_module("dask.array")
+
+    try:
+        return da.broadcast_to(weights.reshape(*weights.shape, *(1,) * (len(shape) - weights.ndim)), shape)
+    except ValueError as error:
+        raise ShapeError(f"weights have shape {weights.shape} and the truth {shape}: {error}") from error
 
 
 def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
@@ -229,9 +244,9 @@ def _keep(
             lead = task.lead_axes(spare) if spare else 0
             wanted[name] = array[(*(slice(None),) * lead, *place)]
         (found,) = dask.compute(wanted)
-        mask = {"mask": found.pop("mask")} if "mask" in found else {}
+        more = {name: found[name] for name in ("mask", "weights") if name in found}
         try:
-            data = task.read(*(found[name] for name in names), **given, **mask)
+            data = task.read(*(found[name] for name in names), **given, **more)
         except EmptyInputError:
             continue  # a picture without any ground truth
         image = None if images is None else np.asarray(images[case_number(place, shape)])

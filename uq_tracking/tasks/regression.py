@@ -24,6 +24,7 @@ from uq_tracking.statistics.distribution import layout_for
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
 
 INPUT = ("mask", "weights", "groups", "by", "std_floor", "on_invalid", "unit")
