@@ -14,7 +14,9 @@ Runs = Annotated[list[str], typer.Argument(help=RUNS)]
 OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
 Where = Annotated[str | None, typer.Option(help="The tracker's own filter expression.")]
 Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
-Columns = Annotated[str, typer.Option(help="Names in the file, e.g. target=y,mean=mu,std=sigma.")]
+Columns = Annotated[
+    str, typer.Option(help="Names in the file: target=y,mean=mu,std=sigma or 0.1=q10,0.9=q90.")
+]
 Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
 Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
 StdFloor = Annotated[float | None, typer.Option(help="Raise smaller std to this.")]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import split_outputs
 from uq_tracking.metrics.reference import as_reference
@@ -27,6 +28,8 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
 
+COLUMNS = ("y_true", "quantiles", "interval", "samples")
+"""Options that name columns of a table."""
 INPUT = ("mask", "weights", "groups", "by", "std_floor", "on_invalid", "unit")
 
 AT_ONCE = 1 << 22
@@ -51,6 +54,17 @@ class Regression(Task):
         "1e5 samples on); standard deviations closer than a bucket count as tied",
     }
 
+    def read(self, *arrays: Any, **options: Any) -> Any:
+        """As for every task; or a table first, with the names of its columns."""
+        named = {name: options.pop(name) for name in COLUMNS if options.get(name) is not None}
+        if not named and not isinstance(arrays[1], str):
+            return super().read(*arrays, **options)
+        if "y_true" not in named:
+            column_names(arrays[0])
+            raise SettingsError("name the column of the truth too: y_true=")
+        own: Any = {name: value for name, value in options.items() if value is not None}
+        return Predictions.from_frame(arrays[0], y_pred=arrays[1], y_std=arrays[2], **named, **own)
+
     def layout_of(self, data: Any) -> Layout:  # noqa: D102
         return layout_for(data.facts)
 
@@ -60,7 +74,9 @@ class Regression(Task):
     def split(  # noqa: D102
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
+        if isinstance(arrays[0], Predictions) or any(
+            array is None or isinstance(array, str) for array in arrays
+        ):
             raise SettingsError("outputs= cuts arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
         parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)

@@ -22,21 +22,22 @@ from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import check_split, output_split
 from uq_tracking.tracking.publish import Content
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.verbs import planned
+from uq_tracking.verbs import planned, truth_of
 
 
 @overload
 def log(
-    y_true: Any, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
+    y_true: Any = ..., /, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
 ) -> Report: ...
 
 
 @overload
-def log(y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
+def log(y_true: Any, /, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
 
 
 def log(
-    y_true: Any,
+    y_true: Any = None,
+    /,
     y_pred: Any = None,
     y_std: Any = None,
     *,
@@ -78,7 +79,8 @@ def log(
     y_true : array of any shape, `Predictions`, `Report` or `Accumulator`
         Truth, in the target's unit; or predictions, a report or an accumulator made before, then without
         ``y_pred``, ``y_std``. Dask arrays are scored chunk by chunk; like those of an accumulator, their
-        predictions are not stored.
+        predictions are not stored. A table may come first, with the names of its columns:
+        ``log(df, y_true="y", y_pred="mu", y_std="sigma")``, or ``quantiles={0.1: "q10", 0.9: "q90"}``.
     y_pred, y_std : array of the same shape
         Predictive mean and standard deviation, in the target's unit.
     run : optional
@@ -139,9 +141,10 @@ def log(
     >>> round(report.scores["mae"], 3)
     0.167
     """
+    truth, options = truth_of(y_true, options)
     return _log(
         REGRESSION,
-        (y_true, y_pred, y_std),
+        (truth, y_pred, y_std),
         options,
         outputs=outputs,
         images=images,
