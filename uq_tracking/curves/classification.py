@@ -105,7 +105,7 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
 )
 def risk_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Error rate of the most confident samples, by how many of them are decided."""
-    n = statistics.total
+    n = statistics.n
     decided = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
     correct = statistics.orders["one_minus_confidence"].cumulative("correct", decided) / decided
     return {"coverage": COVERAGES, "risk": np.maximum(1 - correct, 0.0)}

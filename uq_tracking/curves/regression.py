@@ -224,15 +224,15 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
     edges = np.linspace(0, 1, PIT_BINS + 1)
     if is_distribution(statistics):
-        inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.total
+        inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.n
     else:
         quantiles = family_of(settings).quantile(edges[1:-1])
-        inner = statistics.orders["z"].position(quantiles, side="left") / statistics.total
+        inner = statistics.orders["z"].position(quantiles, side="left") / statistics.n
     share = np.diff(np.concatenate([[0.0], inner, [1.0]]))
     return {
         "center": (edges[1:] + edges[:-1]) / 2,
         "density": share * PIT_BINS,
-        "count": share * statistics.total,
+        "count": share * statistics.n,
     }
 
 

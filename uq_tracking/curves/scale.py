@@ -49,7 +49,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     ):  # stretched about its mean, its PIT and scores are not known: priors are left
         statistics = plain(statistics)
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
-    base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
+    base = statistics if statistics.counts["n"] <= EXACT_UP_TO else coarsened(statistics, BITS)
     metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]

@@ -171,11 +171,11 @@ class _Bench:
             parts_known = known.parts if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
         target = made.moments.get("target")
-        if target is None or target.count == made.total:
+        if target is None or target.count == made.n:
             return made
         # only errors are known of each sample: a part's targets are taken to vary as those of all do
         whole = known.moments["target"]
-        share = replace(whole, count=made.total, m2=whole.m2 * made.total / max(whole.count, 1))
+        share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
         return replace(made, moments={**made.moments, "target": share})
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:

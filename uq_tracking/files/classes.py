@@ -68,7 +68,9 @@ def read_class_predictions(
     kinds = [role for role in ("probs", "logits") if role in values]
     if len(kinds) != 1:
         raise SettingsError(f"{path}: name probs or logits, not both: --columns probs=NAME")
-    given: dict[str, Any] = {role: values[role] for role in ("mask", "weights", "groups", "by") if role in values}
+    given: dict[str, Any] = {
+        role: values[role] for role in ("mask", "weights", "groups", "by") if role in values
+    }
     if "mask" in given:
         given["mask"] = given["mask"] != 0
     options = {**given, **{name: value for name, value in options.items() if value is not None}}

@@ -39,8 +39,9 @@ def read_predictions(
         ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis,
         or a pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level
         (``{"0.1": "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True leaves a sample
-        out), ``weights``, ``groups`` and ``by``. Usual names are found without it; the mask is not, because files differ in what
-        True means. The columns of a plain npy matrix are numbered from "0"; three are target, mean and std.
+        out), ``weights``, ``groups`` and ``by``. Usual names are found without it; the mask is not, because files
+        differ in what True means, nor are weights. The columns of a plain npy matrix are numbered from "0"; three
+        are target, mean and std.
     **options
         As for `Predictions`; arrays given here replace those of the file.
 

@@ -189,7 +189,7 @@ def _require_full_bins(statistics: Any, settings: Settings) -> None:
     count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
     tables = statistics.groups
     held = count.sum(axis=0) * (np.sum(tables.sums["n"]) / read.group_total(statistics))
-    least = 0.5 * (float(tables.moments[-1, 2].min()) if tables.weighted else 1.0)
+    least = 0.5 * tables.unit
     thin = held[(held > 0) & ((held < FULL_BIN) | ((count > least).sum(axis=0) < FEWEST_GROUPS))]
     if len(thin):
         raise Undefined(
@@ -201,7 +201,9 @@ def _require_full_bins(statistics: Any, settings: Settings) -> None:
 def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Mean squared error less mean variance of each bin without each group, and the bins' shares of the samples."""
     count, variance, square = read.variance_sums(statistics, settings.n_bins)
-    return without_each(square - variance) / without_each(count), count.sum(axis=0) / read.group_total(statistics)
+    return without_each(square - variance) / without_each(count), count.sum(axis=0) / read.group_total(
+        statistics
+    )
 
 
 def gap_limits(

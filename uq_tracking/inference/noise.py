@@ -193,14 +193,14 @@ def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, F
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined("a bin's standard deviations are all 0")
-    starts = equal_edges(statistics.total, len(bins.count))[:-1, None]
+    starts = equal_edges(statistics.n, len(bins.count))[:-1, None]
     places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
     std = statistics.orders["std"].value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
     square = np.square(std / std.max(axis=1, keepdims=True))
     spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
     kurtosis = kurtosis_of(read.family(settings))
     freedom = bins.count * read.effective(statistics)[1] / spread * 2 / (kurtosis - 1)
-    return freedom, bins.count * bins.mean_variance / statistics.total
+    return freedom, bins.count * bins.mean_variance / statistics.n
 
 
 def kurtosis_of(family: Standard) -> float:

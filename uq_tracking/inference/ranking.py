@@ -42,12 +42,12 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
     mean = mean_error * model**power
     step = _trapezoid_weights() * model / power
     if read.group_count(statistics) is not None:
-        kept = remaining_counts(read.group_total(statistics))
+        kept = read.group_positions(statistics, remaining_counts)
         table, groups = statistics.groups.orders[by], len(statistics.groups)
         count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
         return Influence.of(_contributions(count, error, mean, kept, step))
     of_samples = _of_cells if task == "regression" else _of_bounded
-    parts, count = of_samples(statistics, mean, remaining_counts(statistics.total), step)
+    parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
     share = read.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
 

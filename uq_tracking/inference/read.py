@@ -22,7 +22,8 @@ from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
 from uq_tracking.statistics.regression import joint_counts
-from uq_tracking.statistics.weights import WEIGHT, equal_edges, whole
+from uq_tracking.statistics.weights import WEIGHT, equal_edges
+from uq_tracking.statistics.weights import whole as whole_number
 
 ZERO_GAP = 1e-300
 
@@ -46,13 +47,19 @@ def of_groups(tables: GroupTables) -> OfGroups:
 
 def group_total(statistics: Any) -> float:
     """What the samples of all groups count: their number, or the sum of their weights as they were given."""
-    return whole(float(np.sum(statistics.groups.sizes_by_weight)))
+    return float(np.sum(statistics.groups.sizes_by_weight))
+
+
+def group_positions(statistics: Any, places: Callable[[float], npt.NDArray[Any]]) -> FloatArray:
+    """Places among what all samples count, by weight as it was given; ``places`` knows units of the lightest."""
+    unit = statistics.groups.unit
+    return np.asarray(places(whole_number(group_total(statistics) / unit)) * unit, dtype=np.float64)
 
 
 def effective(statistics: Any) -> tuple[float, float]:
     """Effective number of samples, and its share of what they all count; n and 1 where they have no weights."""
     n: float = statistics.n_effective
-    return n, n / statistics.total
+    return n, n / statistics.n
 
 
 def group_sizes(statistics: Any) -> FloatArray:
@@ -110,7 +117,7 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
     count, variance, square = binned(
         groups.orders["std"],
         len(groups),
-        equal_edges(group_total(statistics), n_bins).astype(float),
+        group_positions(statistics, lambda total: equal_edges(total, n_bins)),
         ("count", "std2", "sq_error"),
     )
     return count, variance, square
@@ -176,14 +183,13 @@ def confidence_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
     groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
-    total = group_total(statistics)
     if equal:
-        edges = (total - equal_edges(total, n_bins)).astype(float)[::-1]
+        edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
     else:
         inner = whole(table, "one_minus_confidence", groups.bits).position(
             1 - np.arange(1, n_bins) / n_bins, "right"
         )
-        edges = np.concatenate([[total], inner, [0.0]])[::-1]
+        edges = np.concatenate([[group_total(statistics)], inner, [0.0]])[::-1]
     count, doubt, correct = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
     return count, count - doubt, correct
 

@@ -102,7 +102,7 @@ def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influ
         mean = statistics.moments["z"].variance() + statistics.moments["z"].mean ** 2
     else:
         total = read.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0]
-        mean = total / statistics.total
+        mean = total / statistics.n
 
     def powers(z: FloatArray) -> FloatArray:
         u = (np.square(normal_scores(family, z)) - mean) / n
@@ -138,7 +138,7 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
 def error_scale(statistics: Any, level: float) -> Estimated:
     """Errors of the predicted class over the errors that its probabilities admit."""
     doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
-    wrong = statistics.total - statistics.orders["one_minus_confidence"].sum("correct")
+    wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
     if doubt <= 0:
         raise Undefined("every stated probability is 1, so no error is admitted")
     ratio, share = wrong / doubt, read.effective(statistics)[1]
@@ -175,7 +175,7 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
 def confidence_gap(statistics: Any, level: float) -> Estimated:
     """Mean confidence less accuracy."""
     (n, share), by = read.effective(statistics), statistics.orders["one_minus_confidence"]
-    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.total
+    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
     gap = 1 - gap
     if read.group_count(statistics) is not None:
         count, doubt, correct = read.class_sums(statistics)

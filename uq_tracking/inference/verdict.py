@@ -207,16 +207,17 @@ class _Tests:
     def _of_units(self) -> list[str]:
         groups = read.group_count(self.statistics)
         if groups is None:
-            count = "" if self.statistics.n_effective == self.statistics.n else self._of_weights()
+            count = "" if self.statistics.n_effective == self.statistics.counts["n"] else self._of_weights()
             return [
-                "Samples are taken as independent; where they are not (pixels, time steps), give groups." + count
+                "Samples are taken as independent; where they are not (pixels, time steps), give groups."
+                + count
             ]
         if groups < TRUSTED_GROUPS:
             return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
 
     def _of_weights(self) -> str:
-        n, effective = self.statistics.n, self.statistics.n_effective
+        n, effective = self.statistics.counts["n"], self.statistics.n_effective
         return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
 
     def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool]:
@@ -288,10 +289,10 @@ class _Tests:
         """Sparsification curves of model and oracle, and the mean error."""
         if self.task == "classification":
             curve = sparsification_brier(self.statistics)
-            mean = self.statistics.orders["brier"].sum("brier") / self.statistics.total
+            mean = self.statistics.orders["brier"].sum("brier") / self.statistics.n
         else:
             curve = sparsification(self.statistics, "sq_error")
-            mean = self.statistics.orders["abs_error"].sum("sq_error") / self.statistics.total
+            mean = self.statistics.orders["abs_error"].sum("sq_error") / self.statistics.n
         return curve.model, curve.oracle, mean
 
     def bias(self) -> Estimate | None:

@@ -29,7 +29,7 @@ def mae(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mae")
     0.341667
     """
-    return statistics.orders["abs_error"].sum("abs_error") / statistics.total
+    return statistics.orders["abs_error"].sum("abs_error") / statistics.n
 
 
 @metric(
@@ -54,7 +54,7 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     """
     errors = statistics.moments["error"]
     require_squares(errors.low, errors.high, "errors")
-    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.total)
+    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.n)
 
 
 @metric(
@@ -76,7 +76,7 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("medae")
     0.25
     """
-    middle = statistics.orders["abs_error"].value(middle_ranks(statistics.total))
+    middle = statistics.orders["abs_error"].value(middle_ranks(statistics.n))
     return float(middle.mean())
 
 

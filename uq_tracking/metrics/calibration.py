@@ -32,15 +32,15 @@ def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) 
         return central_share(statistics, levels)
     half = family_of(settings).central(levels)
     groups = statistics.orders["z"]
-    return np.minimum((groups.position(half) - groups.position(-half, side="left")) / statistics.total, 1.0)
+    return np.minimum((groups.position(half) - groups.position(-half, side="left")) / statistics.n, 1.0)
 
 
 def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples with ``F(y) <= p`` for each level p."""
     if is_distribution(statistics):
-        return expected_below(statistics, levels) / statistics.total
+        return expected_below(statistics, levels) / statistics.n
     below = statistics.orders["z"].position(family_of(settings).quantile(levels))
-    return np.minimum(below / statistics.total, 1.0)
+    return np.minimum(below / statistics.n, 1.0)
 
 
 def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
@@ -285,7 +285,7 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """
     if is_distribution(statistics):
         return largest_pit_gap(statistics)
-    cdf, n = family_of(settings).cdf, statistics.total
+    cdf, n = family_of(settings).cdf, statistics.n
     return max(
         statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False)
     )
@@ -326,9 +326,9 @@ class Bins:
 @intermediate
 def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
-    if statistics.total < n_bins:
-        raise Undefined(f"{statistics.total:g} samples cannot fill {n_bins} bins; lower n_bins")
-    std, edges = statistics.moments["std"], equal_edges(statistics.total, n_bins)
+    if statistics.n < n_bins:
+        raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
+    std, edges = statistics.moments["std"], equal_edges(statistics.n, n_bins)
     require_squares(std.low, std.high, "standard deviations")
     groups, count = statistics.orders["std"], np.diff(edges).astype(float)
     return Bins(
@@ -393,7 +393,7 @@ def uce(statistics: Statistics, settings: Settings) -> float:
     require_variance(statistics, settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     gap = np.abs(bins.mean_squared_error - bins.mean_variance)
-    return float(np.dot(bins.count, gap) / statistics.total)
+    return float(np.dot(bins.count, gap) / statistics.n)
 
 
 @metric(

@@ -38,7 +38,7 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("accuracy", "classification")
     0.833333
     """
-    return float(np.trace(confusion_matrix(statistics))) / statistics.total
+    return float(np.trace(confusion_matrix(statistics))) / statistics.n
 
 
 @metric(
@@ -63,11 +63,11 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     0.486169
     """
     if statistics.sums["impossible"]:
-        share = statistics.sums["impossible"] / statistics.total
+        share = statistics.sums["impossible"] / statistics.n
         raise Undefined(
             f"{share:.3g} of the true classes have probability 0, where the log score is infinite"
         )
-    return statistics.sums["log_loss"] / statistics.total
+    return statistics.sums["log_loss"] / statistics.n
 
 
 @metric(
@@ -90,7 +90,7 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("brier", "classification")
     0.252917
     """
-    return statistics.orders["brier"].sum("brier") / statistics.total
+    return statistics.orders["brier"].sum("brier") / statistics.n
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
     positions = statistics.orders["one_minus_confidence"].position(1 - edges[1:-1], side="right")
-    ends = np.concatenate([[statistics.total], positions, [0.0]])
+    ends = np.concatenate([[statistics.n], positions, [0.0]])
     return _bins(statistics.orders["one_minus_confidence"], ends, edges[:-1], edges[1:])
 
 
 def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
-    n = statistics.total
+    n = statistics.n
     if n < n_bins:
         raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
     ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
@@ -161,7 +161,7 @@ def ece(statistics: Statistics, settings: Settings) -> float:
     0.166667
     """
     bins = equal_width_bins(statistics, settings.n_bins)
-    return float(np.sum(bins.count * _gaps(bins)) / statistics.total)
+    return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
 
 
 @metric(
@@ -213,10 +213,10 @@ def ace(statistics: Statistics, settings: Settings) -> float:
 @intermediate
 def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of least entropy, over that of all."""
-    total = statistics.orders["brier"].sum("brier") / statistics.total
+    total = statistics.orders["brier"].sum("brier") / statistics.n
     if total == 0:
         raise Undefined("every Brier score is 0, so there is no error to normalise by")
-    kept = remaining_counts(statistics.total)
+    kept = remaining_counts(statistics.n)
 
     def curve(groups: Groups) -> FloatArray:
         return np.asarray(groups.cumulative("brier", kept) / kept / total)
@@ -294,7 +294,7 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("entropy_mean", "classification")
     0.779159
     """
-    return statistics.orders["entropy"].sum("entropy") / statistics.total
+    return statistics.orders["entropy"].sum("entropy") / statistics.n
 
 
 @metric(
@@ -317,4 +317,4 @@ def aurc(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("aurc", "classification")
     0.0382155
     """
-    return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.total
+    return 1 - sum_of_prefix_means(statistics.orders["one_minus_confidence"], "correct") / statistics.n

@@ -41,13 +41,13 @@ def form_score(statistics: Statistics, key: str) -> float:
     impossible = statistics.sums["impossible"]
     if key == "nll" and impossible > 0:
         raise Undefined(
-            f"{impossible / statistics.total:.3g} of the targets have density 0 in their distribution, where the log "
+            f"{impossible / statistics.n:.3g} of the targets have density 0 in their distribution, where the log "
             "score is infinite"
         )
     total = statistics.sums[key]
     if math.isnan(total):
         raise Undefined(reason(statistics, key))
-    return total / statistics.total
+    return total / statistics.n
 
 
 def has_score(statistics: Statistics, key: str) -> bool:
@@ -89,7 +89,7 @@ def reason(statistics: Statistics, key: str) -> str:
 def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:
     """Expected share of the PIT inside the central interval of each level, its ends included."""
     upper = expected_below(statistics, (1 + levels) / 2)
-    return (upper - expected_below(statistics, (1 - levels) / 2, closed=False)) / statistics.total
+    return (upper - expected_below(statistics, (1 - levels) / 2, closed=False)) / statistics.n
 
 
 def largest_pit_gap(statistics: Statistics) -> float:
@@ -99,7 +99,7 @@ def largest_pit_gap(statistics: Statistics) -> float:
         for start in range(0, len(places), AT_ONCE):
             u = special.ndtr(places[start : start + AT_ONCE])
             for closed in (True, False):
-                share = expected_below(statistics, u, closed=closed) / statistics.total
+                share = expected_below(statistics, u, closed=closed) / statistics.n
                 found = max(found, float(np.abs(share - u).max()))
     return found
 

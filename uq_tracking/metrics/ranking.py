@@ -46,16 +46,16 @@ def remaining_counts(n: float) -> FloatArray:
 def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     """Sparsification curves of RMSE (``payload="sq_error"``) or MAE (``"abs_error"``)."""
     if payload == "sq_error":
-        require_squares(0, float(statistics.orders["abs_error"].value([statistics.total])[0]), "errors")
+        require_squares(0, float(statistics.orders["abs_error"].value([statistics.n])[0]), "errors")
     total = statistics.orders["abs_error"].sum(payload)
     if total == 0:
         raise Undefined("all errors are 0, so there is no error to normalise by")
-    kept = remaining_counts(statistics.total)
+    kept = remaining_counts(statistics.n)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
     def curve(groups: Groups) -> FloatArray:
         mean = np.maximum(groups.cumulative(payload, kept), 0) / kept
-        return np.asarray(root(mean / (total / statistics.total)))
+        return np.asarray(root(mean / (total / statistics.n)))
 
     return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
 
@@ -129,7 +129,7 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
     gap = sum_of_prefix_means(statistics.orders["std"], "abs_error") - sum_of_prefix_means(
         statistics.orders["abs_error"], "abs_error"
     )
-    return gap / statistics.total / total
+    return gap / statistics.n / total
 
 
 def sum_of_prefix_means(groups: Groups, payload: str) -> float:
@@ -179,7 +179,7 @@ def order_of(share: float, n: float) -> float:
 
 def scale_to_cover(statistics: Statistics, alpha: float) -> float:
     """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
-    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.total)])[0])
+    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.n)])[0])
 
 
 def merci_at(statistics: Statistics, alpha: float) -> float:
@@ -194,8 +194,8 @@ def merci_at(statistics: Statistics, alpha: float) -> float:
 
 def n_merci_at(statistics: Statistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
-    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.total
-    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.total)])[0])
+    oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
+    constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.n)])[0])
     if constant <= oracle * (
         1 + 1e-12
     ):  # equal but for the rounding of the mean, or the scale runs backwards

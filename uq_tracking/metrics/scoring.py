@@ -136,11 +136,11 @@ def _missed_point_masses(statistics: Statistics) -> float:
 
 
 def _nll_gaussian(statistics: Statistics) -> float:
-    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.orders["z"].sum("z2") / statistics.total
+    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.orders["z"].sum("z2") / statistics.n
 
 
 def _nll_laplace(statistics: Statistics) -> float:
-    return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.total
+    return 0.5 * math.log(2) + SQRT2 * family_sums(statistics, LAPLACE).distance / statistics.n
 
 
 def _nll_uniform(statistics: Statistics) -> float:
@@ -148,8 +148,8 @@ def _nll_uniform(statistics: Statistics) -> float:
         statistics.orders["z"].position([SQRT3])[0]
         - statistics.orders["z"].position([-SQRT3], side="left")[0]
     )
-    outside = 1 - inside / statistics.total
-    if inside < statistics.total * SHORT:
+    outside = 1 - inside / statistics.n
+    if inside < statistics.n * SHORT:
         raise Undefined(
             f"{outside:.3g} of the targets lie outside the uniform distribution's support, where the log score "
             "is infinite"
@@ -168,7 +168,7 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
     def total(block: Block) -> float:
         return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
 
-    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), ties=False)) / statistics.total
+    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), ties=False)) / statistics.n
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:
@@ -235,7 +235,7 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
         return form_score(statistics, "nll")
     family = density_behind(statistics, settings, suffix)
     standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
-    return standardised + statistics.sums["log_std"] / statistics.total
+    return standardised + statistics.sums["log_std"] / statistics.n
 
 
 @proper_score(
@@ -262,7 +262,7 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
     family = family_behind(statistics, settings, suffix)
     if not family.has_crps:
         raise Undefined(f"the CRPS of a Student t with dof={settings.dof:g} is infinite")
-    return family_sums(statistics, family).crps / statistics.total
+    return family_sums(statistics, family).crps / statistics.n
 
 
 @proper_score(
@@ -286,7 +286,7 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
         return form_score(statistics, "quadratic_score")
     family = density_behind(statistics, settings, suffix)
     square = family.pdf_square_integral * statistics.orders["z"].sum("inv_std")
-    return (2 * family_sums(statistics, family).density - square) / statistics.total
+    return (2 * family_sums(statistics, family).density - square) / statistics.n
 
 
 @proper_score(
@@ -310,7 +310,7 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     if is_distribution(statistics) and not suffix:
         return form_score(statistics, "spherical_score")
     family = density_behind(statistics, settings, suffix)
-    return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.total
+    return family_sums(statistics, family).density_root / math.sqrt(family.pdf_square_integral) / statistics.n
 
 
 @metric(
@@ -335,7 +335,7 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     if is_distribution(statistics):
         return form_score(statistics, "interval_score")
     half = family_of(settings).central(LEVELS)
-    n, groups = statistics.total, statistics.orders["z"]
+    n, groups = statistics.n, statistics.orders["z"]
     std_sum, error_sum = groups.sum("std"), groups.sum("error")
     low, high = groups.position(-half, side="left"), groups.position(half)
     below = -groups.cumulative("error", low) - half * groups.cumulative("std", low)
@@ -366,7 +366,7 @@ def pinball(statistics: Statistics, settings: Settings) -> float:
     if is_distribution(statistics):
         return form_score(statistics, "pinball")
     quantile = family_of(settings).quantile(LEVELS)
-    n, groups = statistics.total, statistics.orders["z"]
+    n, groups = statistics.n, statistics.orders["z"]
     position = groups.position(quantile)
     whole = groups.sum("error") - quantile * groups.sum("std")
     below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)

@@ -32,7 +32,7 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
     require_variance(statistics, settings)
     std = statistics.moments["std"]
     require_squares(std.low, std.high, "standard deviations")
-    return math.sqrt(statistics.orders["std"].sum("std2") / statistics.total)
+    return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
 
 
 @metric(

@@ -179,12 +179,12 @@ def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: Fitt
         raise RecalibrationError(
             f"cdf_isotonic needs errors that vary, but every standardised error is {moments.low:g}; pass a larger set"
         )
-    ranks = knot_ranks(statistics.total)
+    ranks = knot_ranks(statistics.n)
     # a sketch's order statistics lie inside its buckets, which may reach past the smallest and largest value
     z = np.clip(statistics.orders["z"].value(ranks), moments.low, moments.high)
     return CdfIsotonic(
         z=_floats([moments.low, *z, moments.high]),
-        levels=_floats([0.0, *((ranks - 0.5) / statistics.total), 1.0]),
+        levels=_floats([0.0, *((ranks - 0.5) / statistics.n), 1.0]),
         z_mean=moments.mean,
         z_scale=math.sqrt(moments.variance()),
         family=settings.family,

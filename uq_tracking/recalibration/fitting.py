@@ -96,7 +96,7 @@ def fit(
     return method.fit(
         statistics,
         settings,
-        FittedOn(statistics.n, statistics.kind, split, digest, statistics.facts.get("std_floor")),
+        FittedOn(statistics.counts["n"], statistics.kind, split, digest, statistics.facts.get("std_floor")),
     )
 
 

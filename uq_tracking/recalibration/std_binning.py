@@ -66,7 +66,7 @@ def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: Fitte
         Fewer samples than bins, or a bin without error.
     """
     require_variance(settings, "std_binning")
-    n, n_bins = statistics.total, settings.n_bins
+    n, n_bins = statistics.n, settings.n_bins
     if n < n_bins:
         raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n:g} samples; lower n_bins")
     ends = equal_edges(n, n_bins)[1:]

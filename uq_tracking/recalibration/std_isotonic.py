@@ -93,7 +93,7 @@ def fit_std_isotonic(
         raise RecalibrationError(
             f"std_isotonic needs standard deviations that differ, but all are {spread.low:g}; use std_scaling"
         )
-    mean_weight = statistics.total / statistics.n
+    mean_weight = statistics.n / statistics.counts["n"]
     levels = _pooled_ends(isotonic_levels(statistics), end_block * mean_weight)
     if levels.value[0] <= 0:
         raise RecalibrationError(

@@ -132,9 +132,7 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
         )
 
 
-def _search(
-    truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None
-) -> float:
+def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
     """Minimise over the logarithm of the temperature; the loss is convex in its inverse, so it has one minimum."""
     from scipy.optimize import minimize_scalar
 

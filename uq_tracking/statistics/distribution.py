@@ -190,4 +190,4 @@ def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: boo
     points = low.cumulative("point", begun)
     rising = p * low.cumulative("rate", begun) - low.cumulative("rate_low", begun)
     risen = p * high.cumulative("rate", ended) - high.cumulative("rate_high", ended)
-    return np.asarray(np.clip(points + rising - risen, 0, statistics.total))
+    return np.asarray(np.clip(points + rising - risen, 0, statistics.n))

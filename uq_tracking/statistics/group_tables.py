@@ -100,6 +100,11 @@ class GroupTables:
         return n * self.moments[-1, 0] if self.weighted else n
 
     @property
+    def unit(self) -> float:
+        """Weight of the lightest sample; 1 where samples have no weights."""
+        return float(self.moments[-1, 2].min()) if self.weighted else 1.0
+
+    @property
     def moment_counts(self) -> list[npt.NDArray[Any]]:
         """What the moments of each variable count as their number of samples, each of shape (groups,)."""
         own = [self.sizes_by_weight] * len(self.layout.moments)
@@ -121,11 +126,13 @@ class GroupTables:
             _weighted_moments(weights, count, rows)
             for count, rows in zip(self.moment_counts, self.moments, strict=True)
         ]
-        unit = float(self.moments[-1, 2].min()) if self.weighted else 1.0
         for i in range(len(weights)):
             counts = {name: round(float(sums[name][i])) for name in ("n", *self.layout.counted)}
             made = Parts(
-                {name: _grouped(name, edges[name], found, i, weighted=self.weighted) for name, found in orders.items()},
+                {
+                    name: _grouped(name, edges[name], found, i, weighted=self.weighted)
+                    for name, found in orders.items()
+                },
                 {name: float(sums[name][i]) for name in self.layout.sums},
                 dict(zip(self.variables, (rows[i] for rows in moments), strict=True)),
                 {
@@ -138,9 +145,9 @@ class GroupTables:
             )
             if self.weighted:  # the same unit whichever groups are drawn
                 made = replace(
-                    made, moments={**made.moments, WEIGHT: replace(made.moments[WEIGHT], low=unit)}
+                    made, moments={**made.moments, WEIGHT: replace(made.moments[WEIGHT], low=self.unit)}
                 )
-            yield made.in_units(unit)
+            yield made.in_units(self.unit)
 
     def each(self) -> Iterator[tuple[Label, Parts]]:
         """Label and parts of every group."""

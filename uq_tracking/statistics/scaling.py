@@ -46,7 +46,7 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
         statistics,
         orders=orders,
         moments=moments,
-        sums={"log_std": statistics.sums["log_std"] + statistics.total * math.log(factor)},
+        sums={"log_std": statistics.sums["log_std"] + statistics.n * math.log(factor)},
         groups=None,
     )
 

@@ -49,7 +49,8 @@ class Statistics:
     tables : dict of CellCounts
         ``joint`` (std and absolute error) of a sketched regression, ``confusion`` of a classification.
     counts : dict of int
-        ``n`` samples that count, and how many were left out, and why: numbers, whatever their weights.
+        ``n`` samples that count, and how many were left out, and why: numbers, whatever their weights. With weights
+        ``n_effective`` too, rounded.
     derived : dict
         ``rank_correlation`` of an exact regression: Spearman's, None when std or error is constant.
     bits : int or None
@@ -84,7 +85,7 @@ class Statistics:
         groups: GroupTables | None = None,
     ) -> Statistics:
         """Statistics of parts that are sorted, or with ``bits`` counted into buckets; ``counts`` come on top."""
-        return cls(
+        made = cls(
             layout,
             "exact" if bits is None else "sketch",
             parts.orders,
@@ -97,6 +98,7 @@ class Statistics:
             {**dict.fromkeys(layout.alike), **(facts or {})},
             groups,
         )
+        return made.with_counts({"n_effective": round(made.n_effective)}) if parts.weighted else made
 
     @classmethod
     def exact(
@@ -127,25 +129,19 @@ class Statistics:
         return self.layout.task
 
     @property
-    def n(self) -> int:
-        """Number of samples that count."""
-        return self.counts["n"]
+    def n(self) -> float:
+        """What all samples count: their number, or with weights their sum in units of the lightest sample.
 
-    @property
-    def total(self) -> float:
-        """What all samples count: their number, or their weight in units of the lightest sample."""
-        weight = self.moments.get(WEIGHT)
-        if weight is None or not self.n:
-            return self.n
-        return whole(self.n * weight.mean / weight.low)
+        Means are sums over this; ``counts["n"]`` is the number of samples whatever their weights.
+        """
+        weight, n = self.moments.get(WEIGHT), self.counts["n"]
+        return n if weight is None or not n else whole(n * weight.mean / weight.low)
 
     @property
     def n_effective(self) -> float:
         """Number of equally weighted samples that are as much evidence, ``(sum w)^2 / sum w^2`` (Kish 1965)."""
-        weight = self.moments.get(WEIGHT)
-        if weight is None or not self.n:
-            return self.n
-        return whole(self.n / (1 + weight.m2 / (self.n * weight.mean**2)))
+        weight, n = self.moments.get(WEIGHT), self.counts["n"]
+        return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean**2)))
 
     @property
     def parts(self) -> Parts:
@@ -181,7 +177,7 @@ class Statistics:
 
     def stored(self) -> Statistics:
         """The form that is kept with a run: a few megabytes at any size."""
-        made = self.sketched() if self.kind == "exact" and self.n > STORED_ROWS else self
+        made = self.sketched() if self.kind == "exact" and self.counts["n"] > STORED_ROWS else self
         return made if self.groups is None else replace(made, groups=self.groups.stored())
 
     def with_counts(self, counts: Mapping[str, int]) -> Statistics:
@@ -255,7 +251,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
         )
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
-        return replace(one if one.n else other, counts=counts)
+        return (one if one.n else other).with_counts(counts)
     _check_alike(one, other)
     groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
     if one.kind == other.kind == "exact":
@@ -335,17 +331,15 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
         )
     totals = [groups.total for groups in made.orders.values()]
     totals += [table.count.sum().item() for table in made.tables.values()]
-    rounding = 1e-9 * made.total if made.parts.weighted else 0
-    if any(abs(total - made.total) > rounding for total in totals):
+    rounding = 1e-9 * made.n if made.parts.weighted else 0
+    if any(abs(total - made.n) > rounding for total in totals):
         raise ValueError(
-            f"counts disagree: {made.total} samples, but {sorted(set(totals))} in the orders and tables"
+            f"counts disagree: {made.n} samples, but {sorted(set(totals))} in the orders and tables"
         )
     return made
 
 
-def _moments_from(
-    layout: Layout, n: int, arrays: Mapping[str, npt.NDArray[Any]]
-) -> dict[str, Moments]:
+def _moments_from(layout: Layout, n: int, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Moments]:
     total: float = n
     made: dict[str, Moments] = {}
     if f"moments/{WEIGHT}" in arrays:

@@ -73,7 +73,9 @@ def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:
     count = np.add.reduceat(counts[order], first)
     middle = np.cumsum(count) - count / 2
     ranks = np.empty(len(values))
-    ranks[order] = np.repeat(middle - (middle[-1] + count[-1] / 2) / 2, np.diff(np.append(first, len(values))))
+    ranks[order] = np.repeat(
+        middle - (middle[-1] + count[-1] / 2) / 2, np.diff(np.append(first, len(values)))
+    )
     return ranks
 
 
@@ -81,4 +83,6 @@ def weighted_correlation(one: FloatArray, other: FloatArray, counts: FloatArray)
     """Rank correlation of two columns; None when one of them is constant."""
     x, y = weighted_ranks(one, counts), weighted_ranks(other, counts)
     spread, wide = float((counts * x * x).sum()), float((counts * y * y).sum())
-    return float((counts * x * y).sum() / (np.sqrt(spread) * np.sqrt(wide))) if spread > 0 and wide > 0 else None
+    return (
+        float((counts * x * y).sum() / (np.sqrt(spread) * np.sqrt(wide))) if spread > 0 and wide > 0 else None
+    )

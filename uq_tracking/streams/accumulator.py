@@ -117,7 +117,9 @@ class Accumulator(BatchAccumulator):
         InputError
             The batch cannot be scored; it is not counted.
         """
-        self._count_batch((y_true, y_pred, y_std), mask=mask, weights=weights, groups=groups, by=by, images=images)
+        self._count_batch(
+            (y_true, y_pred, y_std), mask=mask, weights=weights, groups=groups, by=by, images=images
+        )
 
 
 class ClassificationAccumulator(BatchAccumulator):

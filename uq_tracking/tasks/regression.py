@@ -108,7 +108,7 @@ class Regression(Task):
 
     def targets(self, statistics: Statistics) -> dict[str, float]:  # noqa: D102
         moments = statistics.moments["target"]
-        spread = math.sqrt(max(moments.m2, 0.0) / statistics.total) if statistics.n else 0.0
+        spread = math.sqrt(max(moments.m2, 0.0) / statistics.n) if statistics.n else 0.0
         summary = {"mean": moments.mean, "std": spread, "low": moments.low, "high": moments.high}
         return {name: float(value) for name, value in summary.items() if math.isfinite(value)}
 
