@@ -186,10 +186,9 @@ def confidence_sums(
     if equal:
         edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
     else:
-        inner = whole(table, "one_minus_confidence", groups.bits).position(
-            1 - np.arange(1, n_bins) / n_bins, "right"
-        )
-        edges = np.concatenate([[group_total(statistics)], inner, [0.0]])[::-1]
+        together = whole(table, "one_minus_confidence", groups.bits)
+        inner = together.position(1 - np.arange(1, n_bins) / n_bins, "right")
+        edges = np.concatenate([[together.total], inner, [0.0]])[::-1]
     count, doubt, correct = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
     return count, count - doubt, correct
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK
 
-MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15)
+MULTIPLIERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), one per column."""
 SHIFT = 32
 MODULUS = 1 << 64
@@ -42,7 +42,7 @@ class Fingerprint:
     def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
-        for column, multiplier in zip(columns, MULTIPLIERS, strict=False):
+        for column, multiplier in zip(columns, (*MULTIPLIERS, MULTIPLIERS[0]), strict=False):
             state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
             state *= np.uint64(multiplier)
             state ^= state >> np.uint64(SHIFT)

@@ -108,9 +108,10 @@ def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
-    positions = statistics.orders["one_minus_confidence"].position(1 - edges[1:-1], side="right")
-    ends = np.concatenate([[statistics.n], positions, [0.0]])
-    return _bins(statistics.orders["one_minus_confidence"], ends, edges[:-1], edges[1:])
+    by_doubt = statistics.orders["one_minus_confidence"]
+    positions = by_doubt.position(1 - edges[1:-1], side="right")
+    ends = np.concatenate([[by_doubt.total], positions, [0.0]])
+    return _bins(by_doubt, ends, edges[:-1], edges[1:])
 
 
 def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
-from uq_tracking.statistics.weights import in_units, whole
+from uq_tracking.statistics.weights import in_units
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -142,7 +142,8 @@ class Grouped(Groups):
 
     @property
     def total(self) -> float:  # noqa: D102
-        return whole(self.ends[-1].item())
+        total: float = self.ends[-1].item()
+        return total
 
     @property
     def weighted(self) -> bool:
