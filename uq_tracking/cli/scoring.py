@@ -16,11 +16,13 @@ from uq_tracking.cli.options import (
     Columns,
     Method,
     OneRun,
+    Scores,
     Split,
     StdFloor,
     Unit,
     parse_columns,
     parse_policy,
+    parse_scores,
 )
 from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_number
@@ -40,6 +42,7 @@ def log(
     weights: Annotated[
         str | None, typer.Option(help="Column of sample weights, such as areas of grid cells.")
     ] = None,
+    scores: Scores = "headline",
     method: Method = None,
     split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
     unit: Unit = None,
@@ -82,6 +85,7 @@ def log(
         with messages.status(f"scoring and logging to {to}"):
             report = verb(
                 data,
+                scores=parse_scores(scores),
                 run=to,
                 method=method,
                 split=split,

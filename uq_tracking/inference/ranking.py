@@ -45,7 +45,8 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
         kept = read.group_positions(statistics, remaining_counts)
         table, groups = statistics.groups.orders[by], len(statistics.groups)
         count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
-        return Influence.of(_contributions(count, error, mean, kept, step))
+        contributions = _contributions(count, error, mean, kept, step)
+        return Influence.of(contributions, None, read.group_freedom(statistics))
     of_samples = _of_cells if task == "regression" else _of_bounded
     parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
     share = read.effective(statistics)[1]
