@@ -170,3 +170,22 @@ def test_a_sketch_is_as_close_with_weights_as_it_states():
         assert_allclose(sketch[key], exact[key], rtol=0, atol=1e-4, err_msg=key)
     for key in ("merci", "n_merci", "ence"):
         assert_allclose(sketch[key], exact[key], rtol=1e-3, atol=1e-3, err_msg=key)
+
+
+@pytest.mark.parametrize("how", ["exact", "sketch"])
+def test_vectors_count_with_the_weights_of_their_components(how):
+    rng = np.random.default_rng(2)
+    mean, k = rng.normal(size=(60, 2)), with_one(rng.integers(1, 4, 60).astype(float))
+    covariance = np.asarray([[1.0, 0.5], [0.5, 2.0]])
+    y = mean + rng.multivariate_normal([0, 0], 1.3 * covariance, 60)
+    several = np.repeat(np.arange(60), k.astype(int))
+    repeated = uq.Predictions.from_covariance(
+        y[several], mean[several], np.broadcast_to(covariance, (len(several), 2, 2))
+    )
+    weighted = uq.Predictions.from_covariance(
+        y, mean, np.broadcast_to(covariance, (60, 2, 2)), weights=0.1 * k
+    )
+    one, other = (uq.evaluate(data, statistics=how) for data in (repeated, weighted))
+    assert "energy_score" in one.scores
+    assert_same(one, other, counts=False)
+    assert_same(other, score(other.statistics + other.statistics), rtol=0.05, atol=0.05)
