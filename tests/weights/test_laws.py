@@ -188,4 +188,3 @@ def test_vectors_count_with_the_weights_of_their_components(how):
     one, other = (uq.evaluate(data, statistics=how) for data in (repeated, weighted))
     assert "energy_score" in one.scores
     assert_same(one, other, counts=False)
-    assert_same(other, score(other.statistics + other.statistics), rtol=0.05, atol=0.05)
