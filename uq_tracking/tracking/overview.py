@@ -15,9 +15,9 @@ from uq_tracking.metrics.registry import Metric
 from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG
 
 QUESTIONS = {
-    "Is it accurate?": ("accuracy", "scoring"),
-    "Is it honest about its errors?": ("calibration", "spread"),
-    "Does it know where it errs?": ("ranking",),
+    "Accurate?": ("accuracy", "scoring"),
+    "Honest?": ("calibration", "spread"),
+    "Knows where it errs?": ("ranking",),
 }
 """Headings, and the families of metrics and of their curves below each."""
 MOST_MAPS = 6
@@ -42,7 +42,7 @@ class Overview:
     ----------
     sections : dict of tuple of Card
     columns : tuple of str
-        Scores to show in a table of runs.
+        Few scores to show in a table of runs, beside the tags.
     tags : tuple of str
         Tags to show in it.
     best : (str, bool) or None
@@ -82,9 +82,9 @@ class _Name:
 def overview(names: Iterable[str]) -> Overview:
     """The charts of everything that is logged under these names; those of other programs are left alone.
 
-    >>> found = overview(["uq/crps", "uq/coverage_95", "uq_ranking/spearman", "uq_curve/calibration", "loss"])
+    >>> found = overview(["uq/crps", "uq/coverage_95", "uq_ranking/spearman", "loss"])
     >>> {heading: [card.names[0] for card in cards] for heading, cards in found.sections.items()}
-    {'Is it accurate?': ['uq/crps'], 'Is it honest about its errors?': ['uq/coverage_95', 'uq_curve/calibration']}
+    {'Accurate?': ['uq/crps'], 'Honest?': ['uq/coverage_95']}
     >>> found.hidden
     ('uq_ranking/spearman',)
     """
@@ -95,7 +95,7 @@ def overview(names: Iterable[str]) -> Overview:
     sections["Maps"] = tuple(_maps(ours))
     sections = {heading: cards for heading, cards in sections.items() if cards}
     shown = {name for cards in sections.values() for card in cards for name in card.names}
-    columns = [card.names[0] for cards in sections.values() for card in cards if card.kind == "bar"]
+    columns = list(_columns(ours, splits))
     tags = [".".join(filter(None, (VERDICT_TAG, split.replace("/", ".")))) for split in splits]
     return Overview(
         sections,
@@ -140,6 +140,15 @@ def _maps(ours: Collection[_Name]) -> Iterable[Card]:
     return (Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in names)
 
 
+def _columns(ours: Collection[_Name], splits: list[str]) -> Iterable[str]:
+    """One score of each family that judges uncertainty: more would push the verdict out of sight."""
+    for split in splits:
+        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
+        for family in ("scoring", "calibration", "ranking"):
+            keys = [metric.key for metric in _metrics() if metric.family == family and metric.key in found]
+            yield from (found[key] for key in keys[:1])
+
+
 def _best(ours: Collection[_Name], columns: Collection[str]) -> tuple[str, bool] | None:
     """The first proper score of the headline."""
     for name in (_Name.of(column) for column in columns):
@@ -160,9 +169,9 @@ def _metrics() -> Iterable[Metric]:
 
 
 def _curve_of(metric: Metric) -> CurveSpec | None:
-    """The first curve that a score summarises."""
-    specs = plugins.curves(metric.task).values()
-    return next((spec for spec in specs if spec.score == metric.key and spec.overlaid and spec.steps), None)
+    """The first curve that a score summarises; none that has to be cut to be read."""
+    specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
+    return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
 
 
 def _spec(name: _Name) -> CurveSpec | None:
