@@ -11,10 +11,12 @@ from uq_tracking.curves.curve import FloatArray
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
+from uq_tracking.metrics.joint import require_distances
 from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.covariance import distance_shares
 from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.regression import joint_within
 from uq_tracking.statistics.statistics import Statistics
@@ -284,3 +286,20 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     cells = joint_within(statistics, HISTOGRAM_CELLS)
     columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
     return {**columns, "count": cells.count.astype(float)}
+
+
+@curve(
+    "joint_coverage",
+    x="nominal",
+    y="observed",
+    x_label="Probability of the ellipsoid",
+    y_label="Share of the vectors inside",
+    title="Coverage of ellipsoids",
+    score="joint_ks",
+    steps=percent("nominal"),
+    reference="diagonal",
+)
+def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
+    """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""
+    require_distances(statistics)
+    return {"nominal": LEVELS, "observed": distance_shares(statistics, LEVELS)}

@@ -44,11 +44,9 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     ----------
     .. [1] MeRCI, 2018, fig. 2.
     """
-    if is_distribution(
-        statistics
-    ):  # stretched about its mean, its PIT and scores are not known: priors are left
-        statistics = plain(statistics)
+    if is_distribution(statistics):  # stretched, its PIT and scores are not known: priors are left
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
+    statistics = plain(statistics)
     base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
     metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):

@@ -98,6 +98,10 @@ class Plan:
                 f"family={settings.family!r} declares the distribution of a mean and a std; these predictions are "
                 f"{data.facts['distribution']}, which are scored as what they are; leave family out"
             )
+        if data.facts.get("vector_length") and settings.family != "gaussian":
+            raise SettingsError(
+                f"family={settings.family!r}: a covariance is scored as that of a normal distribution"
+            )
         inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
         chosen = select(task.name, self.metrics, given=inputs.given)
         digest = begin(data.digest)
