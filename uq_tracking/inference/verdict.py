@@ -115,6 +115,11 @@ class Verdict:
     text: str
     caveats: tuple[str, ...] = ()
 
+    @property
+    def short(self) -> str:
+        """The verdict in a few words, for a column of a table."""
+        return words.short(self.calibration, self.scale, self.ranking, self.recovered)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "caveats": list(self.caveats)}

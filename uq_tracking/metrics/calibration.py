@@ -65,6 +65,7 @@ for percent in (50, 90, 95):
         source="MeRCI 2018 eq. 2",
         bounds=(0, 1),
         headline=percent == 95,
+        glance=f"want {percent / 100:g}",
         arguments={"level": percent / 100},
     )(coverage)
 
@@ -426,6 +427,7 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     source="Standard definition",
     bounds=(0, math.inf),
     headline=True,
+    glance=">1 is too sure",
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
     """Population standard deviation of the standardised errors.

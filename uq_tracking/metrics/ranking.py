@@ -69,6 +69,7 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     source="Ilg 2018; Gustafsson 2020 section 4.1",
     bounds=(0, math.inf),
     headline=True,
+    glance="0 is best",
 )
 def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
@@ -233,6 +234,7 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     formula="(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
     source="n-MeRCI 2019 eq. 2",
     headline=True,
+    glance="1 = constant",
 )
 def n_merci(statistics: Statistics, settings: Settings) -> float:
     """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
