@@ -25,6 +25,8 @@ Size = Literal["full", "quick", "test"]
 T = TypeVar("T")
 
 TAG = "uq.paper"
+PATIENCE = 600.0
+"""Seconds that a run may take to be logged: unlike a training job, nothing waits for it on a busy machine."""
 
 
 @dataclass(eq=False)
@@ -134,7 +136,7 @@ class Study:
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
         tags = {TAG: self.paper, **options.get("tags", {})}
-        return {"run": self.address, "strict": True, **options, "tags": tags}
+        return {"run": self.address, "strict": True, "deadline": PATIENCE, **options, "tags": tags}
 
     def cached(self, key: str, compute: Callable[[], Mapping[str, Any]], *, of: str | None = None) -> Arrays:
         """Arrays by name, computed once: a later run of the same size, seed and version reads them.
