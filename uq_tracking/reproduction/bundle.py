@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +15,9 @@ FloatArray = npt.NDArray[np.float64]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """Outputs (K, n, outputs) and targets (K, n) to the mean loss of each network, (K,)."""
+
+Watch = Callable[[range], Iterable[int]]
+"""Passes epochs on, and shows how far they are."""
 
 
 class Bundle:
@@ -63,7 +66,8 @@ class Bundle:
     def _uniform(self, fan_in: int, *shape: int) -> Tensor:
         """Uniform within 1/sqrt(inputs of the layer): what torch's linear layers begin with."""
         drawn = torch.rand((self.count * self.heads, *shape), generator=self.random)
-        return ((2 * drawn - 1) / fan_in**0.5).requires_grad_()
+        scaled: Tensor = (2 * drawn - 1) / fan_in**0.5
+        return scaled.requires_grad_()
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -128,7 +132,7 @@ def fit(
     y: npt.ArrayLike,
     loss: Loss,
     training: Training,
-    after_epoch: Callable[[], None] = lambda: None,
+    watch: Watch = iter,
 ) -> Bundle:
     """Train every network of a bundle with Adam (Kingma and Ba 2015), each on minibatches of its own.
 
@@ -138,20 +142,20 @@ def fit(
     x, y : arrays (n, inputs) and (n,)
     loss : callable
     training : Training
-    after_epoch : callable
-        Called after each pass through the data.
+    watch : callable
+        Shows how far the epochs are.
     """
     inputs, targets = as_tensor(x), as_tensor(y)
     adam = torch.optim.Adam(bundle.parameters, lr=training.rate)
-    for _ in range(training.epochs):
+    for _ in watch(range(training.epochs)):
         for part, truth in bundle.minibatches(inputs, targets, training.batch):
-            total = loss(bundle(part, drop=True), truth).sum()  # the networks share nothing: a sum trains each
+            # The networks share nothing, so the gradient of the sum is that of each.
+            total = loss(bundle(part, drop=True), truth).sum()
             if training.decay:
                 total = total + training.decay * sum(p.square().sum() for p in bundle.parameters)
             adam.zero_grad()
-            total.backward()
+            torch.autograd.backward(total)
             adam.step()
-        after_epoch()
     return bundle
 
 

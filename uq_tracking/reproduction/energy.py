@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from uq_tracking.inputs.predictions import Predictions
-from uq_tracking.reproduction.bundle import Bundle, as_tensor
+from uq_tracking.reproduction.bundle import Bundle, Watch, as_tensor
 
 FloatArray = npt.NDArray[np.float64]
 SPREAD = 3.0
 """Targets are scaled to [-3, 3] for the network, which finds sharp ridges sooner so."""
 
-Advance = Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,14 @@ class Energy:
         self.low, self.high = low, high
         self.network = Bundle(1, 2, hidden, 1, seed=seed)
 
-    def fit(self, x: FloatArray, y: FloatArray, effort: Effort, after_epoch: Advance = lambda: None) -> Energy:
+    def fit(self, x: FloatArray, y: FloatArray, effort: Effort, watch: Watch = iter) -> Energy:
         """Maximise the likelihood (eq. 14); log Z is summed over evenly spaced places shifted at random."""
         inputs, targets = as_tensor(x)[:, None], as_tensor(y)
         adam = torch.optim.Adam(self.network.parameters, lr=effort.rate)
         steps = effort.epochs * (len(x) // effort.batch)
         falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
         cell = (self.high - self.low) / effort.points
-        for _ in range(effort.epochs):
+        for _ in watch(range(effort.epochs)):
             for part, truth in self.network.minibatches(inputs, targets, effort.batch):
                 shift = torch.rand((effort.batch, 1), generator=self.network.random)
                 places = self.low + cell * (torch.arange(effort.points) + shift)
@@ -60,10 +57,9 @@ class Energy:
                 f = self._energies(part[0], both)
                 loss = (torch.logsumexp(f[:, :-1], dim=1) - f[:, -1]).mean()
                 adam.zero_grad()
-                loss.backward()
+                torch.autograd.backward(loss)
                 adam.step()
                 falling.step()
-            after_epoch()
         return self
 
     def _energies(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
@@ -82,24 +78,28 @@ class Energy:
             top = f.max(axis=1, keepdims=True)
             total = np.trapezoid(np.exp(f - top), places, axis=1)[:, None]
             blocks.append(f - top - np.log(total))
-        return np.concatenate(blocks)
+        return np.concatenate(blocks).astype(np.float64)
 
-    def predict(self, x: FloatArray, y: FloatArray, points: int = 1024) -> Predictions:
-        """The density as predictions for targets y: the mode predicts, the standard deviation is the uncertainty."""
+    def summary(self, x: FloatArray, y: FloatArray, points: int = 512) -> dict[str, FloatArray]:
+        """What predictions for targets y read of the density, as `on_grid` returns it."""
         places = np.linspace(self.low, self.high, points)
-        return from_grid(y, places, self.log_density(x, places))
+        return on_grid(y, places, self.log_density(x, places))
 
 
-def from_grid(y: FloatArray, places: FloatArray, log_density: FloatArray, *, at: str = "mode") -> Predictions:
-    """Predictions from log densities (n, points) at evenly spaced places (points,).
+def on_grid(y: FloatArray, places: FloatArray, log_density: FloatArray) -> dict[str, FloatArray]:
+    """What `Predictions.from_density` takes, from log densities at evenly spaced places.
 
     Parameters
     ----------
     y : array (n,)
         Truth.
     places, log_density : arrays (points,) and (n, points)
-    at : {"mode", "mean"}
-        What predicts: the most probable place, as in Xiong et al., or the mean.
+
+    Returns
+    -------
+    dict of arrays (n,)
+        ``pit``, the distribution function at the truth, of a density that is linear between two places;
+        ``log_density`` at the truth; ``mode``, the most probable place; ``mean`` and ``std``.
     """
     density = np.exp(log_density)
     step = places[1] - places[0]
@@ -110,12 +110,11 @@ def from_grid(y: FloatArray, places: FloatArray, log_density: FloatArray, *, at:
     place = np.clip((y - places[0]) / step, 0, len(places) - 1)
     left = np.minimum(place.astype(np.intp), len(places) - 2)
     rows, share = np.arange(len(y)), place - left
-    # The distribution function between two places, of a density that is linear there.
     rise = density[rows, left] * share + 0.5 * (density[rows, left + 1] - density[rows, left]) * share**2
-    pit = (below[rows, left] + rise * step) / below[:, -1]
-    log_at = log_density[rows, left] * (1 - share) + log_density[rows, left + 1] * share
-    mode = places[log_density.argmax(axis=1)]
-    point = mode if at == "mode" else mean
-    return Predictions.from_density(
-        y, pit=np.clip(pit, 0, 1), log_density=log_at, y_pred=point, y_std=np.sqrt(variance)
-    )
+    return {
+        "pit": np.clip((below[rows, left] + rise * step) / below[:, -1], 0, 1),
+        "log_density": log_density[rows, left] * (1 - share) + log_density[rows, left + 1] * share,
+        "mode": places[log_density.argmax(axis=1)],
+        "mean": mean,
+        "std": np.sqrt(variance),
+    }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 import torch
 
-from uq_tracking.reproduction.bundle import Bundle, Loss, as_tensor
+from uq_tracking.reproduction.bundle import Bundle, Loss, Watch, as_tensor
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ def sample(
     loss: Loss,
     sampling: Sampling,
     snapshot: Callable[[], None],
+    watch: Watch = iter,
 ) -> None:
     """Run one chain per network of the bundle, from where it is, on the posterior under the prior N(0, I).
 
@@ -47,7 +48,9 @@ def sample(
         Negative log-likelihood.
     sampling : Sampling
     snapshot : callable
-        Called when a sample is due, with the bundle's parameters as they are then.
+        Called when a sample is due; the bundle's parameters are those of the sample then.
+    watch : callable
+        Shows how far the epochs are.
     """
     inputs, targets = as_tensor(x), as_tensor(y)
     n, parameters = len(inputs), bundle.parameters
@@ -55,7 +58,7 @@ def sample(
     epochs = sampling.samples * sampling.every
     steps = epochs * (n // sampling.batch)
     done = 0
-    for epoch in range(1, epochs + 1):
+    for epoch in watch(range(1, epochs + 1)):
         for part, truth in bundle.minibatches(inputs, targets, sampling.batch):
             rate = sampling.rate * (1 - done / steps) ** 0.9
             gradients = torch.autograd.grad(loss(bundle(part), truth).sum(), parameters)
