@@ -19,7 +19,7 @@ SETS = {
 @pytest.mark.parametrize("draw", SETS.values(), ids=SETS)
 def test_targets_come_from_the_true_distribution(draw):
     sample = draw(0)
-    u = stats.norm.cdf(sample.y, sample.truth.y_pred, sample.truth.y_std)
+    u = stats.norm.cdf(sample.y, sample.truth.mean, sample.truth.std)
     assert stats.kstest(u, "uniform").pvalue > 1e-3
     np.testing.assert_array_equal(draw(0).y, sample.y)
     assert not np.array_equal(draw(1).y, sample.y)

@@ -142,7 +142,9 @@ def test_runs_are_logged_with_their_paper(tmp_path):
 
 
 def test_mistakes_are_named(made_up, monkeypatch, tmp_path):
-    with pytest.raises(SettingsError, match="no paper is called 'mercy'; choose among merci.*did you mean 'merci'"):
+    with pytest.raises(
+        SettingsError, match=r"no paper is called 'mercy'; choose among merci.*did you mean 'merci'"
+    ):
         uq.reproduce("mercy", output=tmp_path)
     with pytest.raises(SettingsError, match="size is 'huge'; choose full, quick or test"):
         uq.reproduce("made-up", output=tmp_path, size="huge")

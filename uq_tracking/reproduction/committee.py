@@ -72,8 +72,9 @@ class Committee:
 
     def _hidden(self, x: Array) -> Array:
         weights, bias = self.parameters[:2]
-        sums = x[:, :, None] * weights[:, None] + bias[:, None]
-        return np.maximum(sums, 0, out=sums)
+        sums: Array = x[:, :, None] * weights[:, None] + bias[:, None]
+        np.maximum(sums, 0, out=sums)
+        return sums
 
     def _output(self, hidden: Array) -> Array:
         weights, bias = self.parameters[2:]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-import uq_tracking as uq
 from uq_tracking.datasets.merci import cubic, cubic_with_outliers
 from uq_tracking.figures.style import line, new_figure, style_axes
 from uq_tracking.reproduction.study import Study
 from uq_tracking.reproduction.toy import Ensembles
+from uq_tracking.verbs import evaluate
 
 SWEPT = ("quadratic_score", "nll", "spherical_score", "crps", "coverage_95", "merci")
 SIGMAS = np.geomspace(1, 100, 41)
@@ -29,7 +29,7 @@ def figure_2(study: Study) -> None:
     test = cubic(study.pick(10_000, 2000), study.rng("test"))
     predicted = Ensembles.trained(study, cubic_with_outliers(20, study.rng("training")), test.x).base
     scores = [
-        uq.evaluate(test.y, predicted, np.full(len(test.y), sigma), metrics=SWEPT).scores
+        evaluate(test.y, predicted, np.full(len(test.y), sigma), metrics=SWEPT).scores
         for sigma in SIGMAS.tolist()
     ]
     columns = {key: np.asarray([row[key] for row in scores]) for key in SWEPT}

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-import uq_tracking as uq
+from uq_tracking._version import __version__
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.reproduction.results import Better, Drawing, Finding, Item, Row, Section
+from uq_tracking.tracking.log import log, log_classification
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,11 +126,11 @@ class Study:
 
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:
         """`uq_tracking.log` into the paper's runs; arguments and return as there."""
-        return uq.log(y_true, y_pred, y_std, method=method, **self._destination(options))
+        return log(y_true, y_pred, y_std, method=method, **self._destination(options))
 
     def log_classification(self, labels: Any, probs: Any = None, *, method: str, **options: Any) -> Any:
         """`uq_tracking.log_classification` into the paper's runs; arguments and return as there."""
-        return uq.log_classification(labels, probs, method=method, **self._destination(options))
+        return log_classification(labels, probs, method=method, **self._destination(options))
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
         tags = {TAG: self.paper, **options.get("tags", {})}
@@ -150,7 +151,7 @@ class Study:
         -------
         dict of arrays
         """
-        place = self.folder / "finished" / f"{self.size}-{self.seed}-{uq.__version__}" / self.paper
+        place = self.folder / "finished" / f"{self.size}-{self.seed}-{__version__}" / self.paper
         path = place / f"{key}.npz"
         with suppress(FileNotFoundError, FileFormatError):  # what is damaged is computed again
             return read_arrays(path)
