@@ -17,7 +17,8 @@ sine = Conditional(
     lambda x: np.asarray(np.sin(x)[None]),
     lambda x: np.asarray(0.15 / (1 + np.exp(-x))),
 )
-"""Eq. 5: a sine with noise that grows with x. The paper trains on 1000 examples in [-3, 3] and compares on [-7, 7]."""
+"""Eq. 5: a sine with noise that grows with x. The paper trains on 1000 examples in [-3, 3]; its scripts compare on
+[-7, 7]."""
 
 
 @dataclass(frozen=True)

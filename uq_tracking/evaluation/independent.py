@@ -77,7 +77,9 @@ def iid_stability(
     True
     """
     if repeats < 1 or not len(sizes) or min(sizes) < 1:
-        raise SettingsError(f"sizes are {list(sizes)} and repeats {repeats}; they are whole numbers from 1 on")
+        raise SettingsError(
+            f"sizes are {list(sizes)} and repeats {repeats}; they are whole numbers from 1 on"
+        )
     rng, asked = np.random.default_rng(seed), Settings(**settings)
     found: dict[float, list[Mapping[str, float]]] = {}
     chosen: list[Metric] = []

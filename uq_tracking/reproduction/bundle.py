@@ -171,10 +171,10 @@ def class_loss(outputs: Tensor, labels: Tensor) -> Tensor:
     return -logs.gather(-1, labels[..., None])[..., 0].mean(dim=-1)
 
 
-def moments(outputs: npt.NDArray[np.float32]) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations from outputs (..., 2) of mean and log variance."""
+def moments(outputs: npt.NDArray[np.float32], highest: float = 20) -> tuple[FloatArray, FloatArray]:
+    """Means and standard deviations from outputs (..., 2) of mean and log variance, which counts up to a height."""
     wide = outputs.astype(np.float64)
-    return wide[..., 0], np.exp(0.5 * np.clip(wide[..., 1], -20, 20))
+    return wide[..., 0], np.exp(0.5 * np.clip(wide[..., 1], -20, highest))
 
 
 def probabilities(outputs: npt.NDArray[np.float32]) -> FloatArray:

@@ -15,10 +15,9 @@ SPREAD = 3.0
 """Targets are scaled to [-3, 3] for the network, which finds sharp ridges sooner so."""
 
 
-
 @dataclass(frozen=True)
 class Effort:
-    """Training: minibatches of ``batch`` samples, and ``points`` places along y that the normaliser is summed over."""
+    """Training: minibatches of ``batch`` samples; the normaliser is a sum over ``points`` places along y."""
 
     epochs: int
     batch: int = 128
@@ -63,7 +62,7 @@ class Energy:
         return self
 
     def _energies(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """f at places (n, points) of samples with inputs (n, 1)."""
+        """The values f at places (n, points) of samples with inputs (n, 1)."""
         scaled = (places - self.low) / (self.high - self.low) * 2 * SPREAD - SPREAD
         pairs = torch.stack([x.expand(places.shape), scaled], dim=-1).reshape(-1, 2)
         return self.network(pairs)[0, :, 0].reshape(places.shape)
@@ -101,11 +100,11 @@ def on_grid(y: FloatArray, places: FloatArray, log_density: FloatArray) -> dict[
         ``pit``, the distribution function at the truth, of a density that is linear between two places;
         ``log_density`` at the truth; ``mode``, the most probable place; ``mean`` and ``std``.
     """
-    density = np.exp(log_density)
+    density: FloatArray = np.exp(log_density)
     step = places[1] - places[0]
     cells = 0.5 * (density[:, 1:] + density[:, :-1]) * step
     below = np.concatenate([np.zeros((len(y), 1)), np.cumsum(cells, axis=1)], axis=1)
-    mean = np.trapezoid(density * places, places, axis=1)
+    mean = np.asarray(np.trapezoid(density * places, places, axis=1))
     variance = np.trapezoid(density * (places - mean[:, None]) ** 2, places, axis=1)
     place = np.clip((y - places[0]) / step, 0, len(places) - 1)
     left = np.minimum(place.astype(np.intp), len(places) - 2)

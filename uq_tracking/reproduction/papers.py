@@ -25,6 +25,16 @@ PAPERS: dict[str, Paper] = {
         "Moukari, Picard, Simon, Jurie, 2018",
         "uq_tracking.reproduction.merci",
     ),
+    "gustafsson": Paper(
+        "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+        "Gustafsson, Danelljan, Schön, 2020",
+        "uq_tracking.reproduction.gustafsson",
+    ),
+    "xiong": Paper(
+        "Uncertainty Quantification Metrics for Deep Regression",
+        "Xiong, Kristoffersson Lind, Forssén, Krüger, 2024",
+        "uq_tracking.reproduction.xiong",
+    ),
 }
 
 

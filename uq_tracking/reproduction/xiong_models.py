@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ FloatArray = npt.NDArray[np.float64]
 MEMBERS = 5
 ENSEMBLE, MIXTURE, ENERGY, TRUTH = "Ensemble", "Ensemble as a mixture", "EBR", "True dist."
 MODE = "True dist., a mode predicts"
+TEST_SIZES = 4096, 2048, 2000
+"""Samples of the test sets, by the size of the study."""
+
 ROOM = 0.3
 """How far beyond the training targets the energy-based model's density reaches."""
 
@@ -91,7 +95,7 @@ def _train(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
     size = study.pick(8192, 4096, 2048)
     seed = int(study.rng("networks", data.name).integers(2**31))
     training = data(size, study.rng("training", data.name), training=True)
-    test = data(study.pick(4096, 2048, 2000), study.rng("test", data.name))
+    test = data(study.pick(*TEST_SIZES), study.rng("test", data.name))
     made: dict[str, npt.ArrayLike] = {"x": test.x, "y": test.y}
     made.update(_ensemble(study, data, training.x, training.y, seed))
     made.update(_energy(study, data, training.x, training.y, test.x, test.y, seed))
@@ -104,7 +108,14 @@ def _ensemble(
     hidden, epochs = study.pick(((128,) * 3, 40), ((64,) * 3, 30), ((64,) * 2, 12))
     networks = Bundle(MEMBERS, 1, hidden, 2, seed=seed)
     training = Training(epochs, 128, study.pick(1e-3, 2e-3, 5e-3))
-    fit(networks, x[:, None], y, gaussian_loss, training, study.watch(f"ensemble, {data.name}"))
+    fit(
+        networks,
+        x[:, None],
+        y,
+        gaussian_loss,
+        training,
+        partial(study.progress, what=f"ensemble, {data.name}"),
+    )
     fine = np.linspace(*data.domain, 4001)
     means, stds = moments(networks.predict(fine[:, None]))
     return {"table_x": fine, "table_mean": means, "table_std": stds}
@@ -125,7 +136,7 @@ def _energy(
         ((32,) * 2, Effort(4, 128, 32, 5e-3)),
     )
     model = Energy(float(y.min()) - ROOM, float(y.max()) + ROOM, hidden, seed)
-    model.fit(x, y, effort, study.watch(f"energy, {data.name}"))
+    model.fit(x, y, effort, partial(study.progress, what=f"energy, {data.name}"))
     image_x = np.linspace(*data.domain, 160)
     image_y = np.linspace(model.low, model.high, 200)
     image = model.log_density(image_x, image_y)
