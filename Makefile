@@ -11,7 +11,7 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format types docs bench wheel ci clean
+.PHONY: help demo test test-lowest lint format docs pages bench wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
@@ -19,7 +19,8 @@ help:
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and memory beside other libraries"
-	@echo "make docs    write the generated pages of docs/"
+	@echo "make docs    build the site in docs/_build; warnings are errors"
+	@echo "make pages   write the generated pages and pictures of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
 
 $(BIN)/python:
@@ -60,7 +61,15 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.test
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build
+	@echo "open docs/_build/index.html"
+
+pages: $(VENV)/.test
 	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.test
@@ -73,4 +82,4 @@ wheel: $(VENV)/.test
 	$(BIN)/python -m build --quiet
 
 clean:
-	rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) dist build docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache

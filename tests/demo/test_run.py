@@ -24,7 +24,7 @@ from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.resolve import open_store
 
 TWO = ("multi-epochs", "gaussian-process")
-EXAMPLE = Path(__file__).parents[2] / "examples" / "terrain.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery" / "terrain.py"
 
 
 def demo(folder, **options):

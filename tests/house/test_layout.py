@@ -17,7 +17,7 @@ from . import imports
 ROOT = Path(uq_tracking.__file__).parent
 
 PAGE = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-(LAYERS,) = re.findall(r"```layers\n(.*?)```", PAGE, re.DOTALL)
+(LAYERS,) = re.findall(r"```text layers\n(.*?)```", PAGE, re.DOTALL)
 LEVEL = {room: level for level, line in enumerate(LAYERS.splitlines()) for room in line.split()}
 
 MODULES = imports.modules()

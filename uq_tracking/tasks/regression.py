@@ -17,8 +17,8 @@ from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import split_outputs
 from uq_tracking.metrics.reference import as_reference
-from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.fitting import fit, statistics_of
+from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, RegressionRecalibration
+from uq_tracking.recalibration.fitting import fit, fit_to, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.distribution import layout_for
@@ -119,7 +119,8 @@ class Regression(Task):
             raise RecalibrationError("scores after a recalibration of std need regression statistics")
         if data is not None:
             codes = None if data.groups is None else data.select(data.label_codes("groups")[1])
-            return RegressionSamples(data.rows(), statistics, codes)
+            labels = None if data.by is None else data.flat_labels("by")
+            return RegressionSamples(data.rows(), statistics, codes, labels)
         try:
             return RegressionSamples(statistics.rows(), statistics)
         except IncompatibleStatisticsError:
@@ -129,7 +130,13 @@ class Regression(Task):
 
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
         statistics, about = statistics_of(calibration)
-        return lambda method: fit(method, statistics, settings, digest=about.get("digest"))
+
+        def fitted(method: Recalibrator) -> Recalibration:
+            if method.fit_by is not None:
+                return fit_to(method, calibration, settings)
+            return fit(method, statistics, settings, digest=about.get("digest"))
+
+        return fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +147,8 @@ class RegressionSamples(Samples):
     like: Statistics
     """Statistics of the same samples before recalibration."""
     codes: npt.NDArray[Any] | None = None
+    labels: npt.NDArray[Any] | None = None
+    """Value of ``by`` of each sample."""
     whole: bool = True
     """Whether these are all the samples that ``like`` is of."""
 
@@ -160,9 +169,14 @@ class RegressionSamples(Samples):
 
     def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
         columns = {name: column[keep] for name, column in self.columns.items()}
-        return RegressionSamples(columns, self.like, whole=False)
+        labels = None if self.labels is None else self.labels[keep]
+        return RegressionSamples(columns, self.like, labels=labels, whole=False)
 
     def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+        if method.fit_by is not None:
+            if self.labels is None:
+                raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
+            return method.fit_by(self.columns, self.labels, settings, FittedOn(self.n, "arrays"))
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
@@ -181,12 +195,13 @@ class RegressionSamples(Samples):
             rows = {
                 name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
             }
+            std = fitted.new_std_by(rows["std"], None if self.labels is None else self.labels[part])
             if "target" in rows:
                 mean = fitted.new_mean(rows["mean"], rows["std"])
-                yield {"target": rows["target"], "mean": mean, "std": fitted.new_std(rows["std"])}
+                yield {"target": rows["target"], "mean": mean, "std": std}
             else:
                 shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
-                yield {"std": fitted.new_std(rows["std"]), "error": rows["error"] - shift}
+                yield {"std": std, "error": rows["error"] - shift}
 
 
 def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:
