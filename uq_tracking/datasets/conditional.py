@@ -46,7 +46,9 @@ class Conditional:
     centres: Callable[[FloatArray], FloatArray]
     noise: Callable[[FloatArray], FloatArray]
 
-    def __call__(self, n: int, seed: Seed = 0, *, training: bool = False) -> Sample:
+    def __call__(
+        self, n: int, seed: Seed = 0, *, training: bool = False, quantile_scores: bool | None = None
+    ) -> Sample:
         """Draw independent samples.
 
         Parameters
@@ -56,12 +58,14 @@ class Conditional:
         seed : int or Generator
         training : bool
             Whether to leave out the inputs that training does not see.
+        quantile_scores : bool, optional
+            As for ``Predictions.from_ensemble``: a mixture's quantiles take by far the most time.
         """
         rng = np.random.default_rng(seed)
         x = _uniform(self.training if training else (self.domain,), n, rng)
-        return self.at(x, rng)
+        return self.at(x, rng, quantile_scores=quantile_scores)
 
-    def at(self, x: FloatArray, seed: Seed = 0) -> Sample:
+    def at(self, x: FloatArray, seed: Seed = 0, *, quantile_scores: bool | None = None) -> Sample:
         """Draw one target for each input (n,)."""
         rng = np.random.default_rng(seed)
         means, stds = self.components(x)
@@ -69,7 +73,8 @@ class Conditional:
         y = means[chosen] + stds[chosen] * rng.standard_normal(len(x))
         if len(means) == 1:
             return Sample(x, y, Predictions(y, means[0], stds[0]))
-        return Sample(x, y, Predictions.from_ensemble(y, means, stds, combine="mixture"))
+        truth = Predictions.from_ensemble(y, means, stds, combine="mixture", quantile_scores=quantile_scores)
+        return Sample(x, y, truth)
 
     def components(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Means and standard deviations of the components of the true distribution, (K, n) each."""

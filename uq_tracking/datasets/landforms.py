@@ -38,7 +38,7 @@ def interpolated(terrain: Terrain) -> Heights:
 
     grid = tuple(np.indices(terrain.shape))
     heights = griddata(terrain.positions, terrain.heights, grid, method="linear")
-    return np.nan_to_num(heights, nan=float(terrain.heights.mean()))
+    return np.asarray(np.nan_to_num(heights, nan=float(terrain.heights.mean())))
 
 
 def features(heights: Heights, measured: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

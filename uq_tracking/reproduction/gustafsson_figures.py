@@ -44,11 +44,17 @@ _CAPTION = {
 
 
 def _band(
-    ax: Axes, at: FloatArray, mean: FloatArray, std: FloatArray, x: FloatArray, y: object, label: str
+    ax: Axes,
+    at: FloatArray,
+    mean: FloatArray,
+    std: FloatArray,
+    x: FloatArray,
+    y: npt.NDArray[np.generic],
+    label: str,
 ) -> None:
     style_axes(ax, "x", label)
     ax.fill_between(at, mean - 2 * std, mean + 2 * std, color=MODEL, alpha=0.2, linewidth=0)
-    ax.plot(x, y, ".", color="#D55E00", markersize=2)
+    ax.plot(x, y.astype(float), ".", color="#D55E00", markersize=2)
     ax.plot(at, mean, color=MODEL, linewidth=1.8)
     ax.set_ylim(-6, 6)
 

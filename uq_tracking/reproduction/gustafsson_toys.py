@@ -247,10 +247,11 @@ def _figure_5(study: Study, toy: Toy, chains: Mapping[str, Any], samples: Mappin
 def _text(toy: Toy, outputs: Outputs) -> str:
     chains, count = outputs.shape[:2]
     parts = [
-        f"KL(p || p_HMC), as in section 4.1, averaged over {len(toy.at):,} places in the whole region, of which training "
-        f"covers {toy.inside.mean():.0%}. HMC: {chains} chains of {count} samples by numpyro's NUTS, each begun at a "
-        "mode of its own; the paper has one chain of 1000. Ensembling draws subsets of one pool of networks; the other "
-        "methods have several chains or networks. SGLD and SGHMC run for fewer epochs than the paper's 150 per sample.",
+        f"KL(p || p_HMC), as in section 4.1, averaged over {len(toy.at):,} places in the whole region, of which "
+        f"training covers {toy.inside.mean():.0%}. HMC: {chains} chains of {count} samples by numpyro's NUTS, each "
+        "begun at a mode of its own; the paper has one chain of 1000. Ensembling draws subsets of one pool of "
+        "networks; the other methods have several chains or networks. SGLD and SGHMC run for fewer epochs than the "
+        "paper's 150 per sample.",
         "The released scripts compute KL(p_HMC || p), the other direction; the table has both for "
         f"M = {SHOWN_MEMBERS}.",
     ]

@@ -56,8 +56,8 @@ def tell(
         for key in keys:
             for count in members:
                 (place,) = np.flatnonzero(columns["members"] == count)
-                low, mean, high = (float(columns[f"{key}{end}"][place]) for end in (" low", "", " high"))
-                study.row(item, method, f"{LABELS[key]}, M = {count}", mean, None, low, high)
+                bottom, mean, top = (float(columns[f"{key}{end}"][place]) for end in (" low", "", " high"))
+                study.row(item, method, f"{LABELS[key]}, M = {count}", mean, None, bottom, top)
     figure = new_figure((3.7 * len(keys) + 0.6, 3.6))
     for ax, key in zip(np.atleast_1d(figure.subplots(1, len(keys))), keys, strict=True):
         style_axes(ax, "Samples M", LABELS[key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -83,6 +83,16 @@ class Models:
         return found
 
 
+def ensemble_drawer(models: Models) -> Callable[[int, np.random.Generator], Predictions]:
+    """Predictions of the ensemble for new samples."""
+
+    def draw(n: int, rng: np.random.Generator) -> Predictions:
+        sample = models.data(n, rng, quantile_scores=False)
+        return Predictions.from_ensemble(sample.y, *models.ensemble_at(sample.x))
+
+    return draw
+
+
 def true_predictions(data: Conditional, x: FloatArray, y: FloatArray) -> Predictions:
     """The true distribution as predictions; quantiles of mixtures are not searched for."""
     means, stds = data.components(x)
@@ -94,8 +104,8 @@ def true_predictions(data: Conditional, x: FloatArray, y: FloatArray) -> Predict
 def _train(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
     size = study.pick(8192, 4096, 2048)
     seed = int(study.rng("networks", data.name).integers(2**31))
-    training = data(size, study.rng("training", data.name), training=True)
-    test = data(study.pick(*TEST_SIZES), study.rng("test", data.name))
+    training = data(size, study.rng("training", data.name), training=True, quantile_scores=False)
+    test = data(study.pick(*TEST_SIZES), study.rng("test", data.name), quantile_scores=False)
     made: dict[str, npt.ArrayLike] = {"x": test.x, "y": test.y}
     made.update(_ensemble(study, data, training.x, training.y, seed))
     made.update(_energy(study, data, training.x, training.y, test.x, test.y, seed))
@@ -105,9 +115,9 @@ def _train(study: Study, data: Conditional) -> dict[str, npt.ArrayLike]:
 def _ensemble(
     study: Study, data: Conditional, x: FloatArray, y: FloatArray, seed: int
 ) -> dict[str, npt.ArrayLike]:
-    hidden, epochs = study.pick(((128,) * 3, 40), ((64,) * 3, 30), ((64,) * 2, 12))
+    hidden, epochs = study.pick(((128,) * 3, 40), ((64,) * 3, 30), ((64,) * 2, 25))
     networks = Bundle(MEMBERS, 1, hidden, 2, seed=seed)
-    training = Training(epochs, 128, study.pick(1e-3, 2e-3, 5e-3))
+    training = Training(epochs, 128, study.pick(1e-3, 2e-3, 1e-2))
     fit(
         networks,
         x[:, None],
@@ -133,7 +143,7 @@ def _energy(
     hidden, effort = study.pick(
         ((64,) * 3, Effort(20, 64, 96, 3e-3)),
         ((48,) * 3, Effort(15, 64, 64, 5e-3)),
-        ((32,) * 2, Effort(4, 128, 32, 5e-3)),
+        ((32,) * 2, Effort(10, 128, 32, 1e-2)),
     )
     model = Energy(float(y.min()) - ROOM, float(y.max()) + ROOM, hidden, seed)
     model.fit(x, y, effort, partial(study.progress, what=f"energy, {data.name}"))

@@ -11,16 +11,18 @@ import uq_tracking as uq
 from uq_tracking.inputs import Predictions
 from uq_tracking.reproduction import xiong_figures
 from uq_tracking.reproduction.study import Study
-from uq_tracking.reproduction.xiong_models import Models
 
 KEYS = ("calibration_error", "ause_mae", "nll", "spearman")
 TOLERANCE = 0.02
 """A metric has settled where the standard deviation between test sets is at most this."""
 
+Draw = Callable[[int, np.random.Generator], Predictions]
+"""Predictions of new samples, as `uq_tracking.iid_stability` asks for them."""
+
 Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
-def reproduce(study: Study, models: Models) -> None:
+def reproduce(study: Study, draw: Draw) -> None:
     """One growing test set (a), and the mean and spread over i.i.d. test sets of each size (b)."""
     largest, repeats = study.pick((16, 100), (13, 40), (11, 30))
     sizes = [2**k for k in range(3, largest + 1)]
@@ -32,8 +34,8 @@ def reproduce(study: Study, models: Models) -> None:
         "uq_tracking.iid_stability makes it. The ensemble is a function of one input and is interpolated between "
         "4001 values of it.",
     )
-    growing = study.cached("growing", lambda: _growing(study, models, sizes))
-    independent = study.cached("independent", lambda: _independent(study, models, sizes, repeats))
+    growing = study.cached("growing", lambda: _growing(study, draw, sizes))
+    independent = study.cached("independent", lambda: _independent(study, draw, sizes, repeats))
     xiong_figures.stability(study, KEYS, growing, independent)
     for key in KEYS:
         for size in (sizes[0], sizes[-1]):
@@ -44,32 +46,22 @@ def reproduce(study: Study, models: Models) -> None:
     _findings(study, independent)
 
 
-def drawer(models: Models) -> Callable[[int, np.random.Generator], Predictions]:
-    """Predictions of the ensemble for new samples, as `uq_tracking.iid_stability` asks for them."""
-
-    def draw(n: int, rng: np.random.Generator) -> Predictions:
-        sample = models.data(n, rng)
-        return Predictions.from_ensemble(sample.y, *models.ensemble_at(sample.x))
-
-    return draw
-
-
-def _growing(study: Study, models: Models, sizes: list[int]) -> dict[str, npt.ArrayLike]:
-    whole = drawer(models)(sizes[-1], study.rng("growing"))
+def _growing(study: Study, draw: Draw, sizes: list[int]) -> dict[str, npt.ArrayLike]:
+    whole = draw(sizes[-1], study.rng("growing"))
     _, mean, std = whole.flat()
     y = whole.target.reshape(-1)
     rows = [uq.evaluate(y[:n], mean[:n], std[:n], metrics=KEYS).scores for n in sizes]
     return {"samples": sizes, **{key: [row.get(key, np.nan) for row in rows] for key in KEYS}}
 
 
-def _independent(study: Study, models: Models, sizes: list[int], repeats: int) -> dict[str, npt.ArrayLike]:
+def _independent(study: Study, draw: Draw, sizes: list[int], repeats: int) -> dict[str, npt.ArrayLike]:
     columns: dict[str, list[float]] = {
         "samples": [],
         **{f"{k} {w}": [] for k in KEYS for w in ("mean", "spread")},
     }
     for size in study.progress(sizes, "i.i.d. test sets"):
         seed = int(study.rng("independent", size).integers(2**31))
-        curves = uq.iid_stability(drawer(models), metrics=KEYS, sizes=[size], repeats=repeats, seed=seed)
+        curves = uq.iid_stability(draw, metrics=KEYS, sizes=[size], repeats=repeats, seed=seed)
         columns["samples"].append(size)
         for key in KEYS:
             for what in ("mean", "spread"):
@@ -110,6 +102,6 @@ def _findings(study: Study, columns: Columns) -> None:
     study.finding(
         "Spearman's correlation converges to 0 on heteroscedastic data",
         abs(mean["spearman"][-1]) < 0.1,
-        f"mean {mean['spearman'][-1]:.3f} at {int(columns['samples'][-1]):,} samples, where the true distribution has "
-        "0.537; the paper sees 0 and explains it by points near x = 0",
+        f"mean {mean['spearman'][-1]:.3f} at {int(columns['samples'][-1]):,} samples, where the true distribution "
+        "has 0.537; the paper sees 0 and explains it by points near x = 0",
     )
