@@ -11,14 +11,15 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format docs pages bench wheel ci clean
+.PHONY: help demo test test-lowest lint format docs pages bench bench-full wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
-	@echo "make bench   measure speed and memory beside other libraries"
+	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
+	@echo "make bench-full    the largest sizes too, and the simulations of intervals and of failing trackers"
 	@echo "make docs    build the site in docs/_build; warnings are errors"
 	@echo "make pages   write the generated pages and pictures of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
@@ -75,7 +76,12 @@ pages: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+bench-full: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/run.py --full
 	$(BIN)/python benchmarks/intervals.py
+	$(BIN)/python benchmarks/faults.py
 
 wheel: $(VENV)/.test
 	rm -rf dist
