@@ -25,6 +25,11 @@ PAPERS: dict[str, Paper] = {
         "Moukari, Picard, Simon, Jurie, 2018",
         "uq_tracking.reproduction.merci",
     ),
+    "n-merci": Paper(
+        "n-MeRCI: a new metric to evaluate the correlation between predictive uncertainty and true error",
+        "Moukari, Simon, Picard, Jurie, IROS 2019",
+        "uq_tracking.reproduction.n_merci",
+    ),
     "gustafsson": Paper(
         "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
         "Gustafsson, Danelljan, Schön, 2020",
@@ -34,6 +39,11 @@ PAPERS: dict[str, Paper] = {
         "Uncertainty Quantification Metrics for Deep Regression",
         "Xiong, Kristoffersson Lind, Forssén, Krüger, 2024",
         "uq_tracking.reproduction.xiong",
+    ),
+    "levi": Paper(
+        "Evaluating and calibrating uncertainty prediction in regression tasks",
+        "Levi, Gispan, Giladi, Fetaya, 2019",
+        "uq_tracking.reproduction.levi",
     ),
 }
 
