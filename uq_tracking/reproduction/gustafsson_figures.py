@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
 
 from uq_tracking.figures.style import MODEL, new_figure, style_axes
 from uq_tracking.reproduction.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FloatArray = npt.NDArray[np.float64]
 
