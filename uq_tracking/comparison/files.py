@@ -79,7 +79,7 @@ def comparison_fields(source: str | Path) -> dict[str, Any]:
     name = str(source) if is_path else "the text"
     try:
         values = json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{name} is not JSON ({error})") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise FileFormatError(f"{name} is not a comparison of uq_tracking")

@@ -124,7 +124,7 @@ def read_json(source: str | Path) -> Any:
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     try:
         return json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
 
 

@@ -152,7 +152,7 @@ class Streaming(ABC):
             made = cls(**settings)
             made._load(arrays)
             made._is_union = bool(arrays["is_union"])
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except Exception as error:  # damaged values fail wherever they are used first
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
         return made
 
