@@ -18,10 +18,27 @@ ROWS = st.lists(st.tuples(FLOATS, FLOATS, FLOATS), max_size=8)
 DTYPES = st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "O", "U8", "c16", "M8[s]"])
 SHAPES = st.sampled_from([(-1,), (-1, 1), (1, -1), (1, 1, -1)])
 OPTIONS = st.sampled_from(
-    ["alpha", "n_bins", "std_floor", "on_invalid", "unit", "mask", "intervals", "groups", "by", "level", "seed",
-     "statistics", "calibration", "recalibration", "group_fold"]  # fmt: skip
+    [
+        "alpha",
+        "n_bins",
+        "std_floor",
+        "on_invalid",
+        "unit",
+        "mask",
+        "intervals",
+        "groups",
+        "by",
+        "level",
+        "seed",
+        "statistics",
+        "calibration",
+        "recalibration",
+        "group_fold",
+    ]
 )
-ABOUT = st.sampled_from(["method", "split", "step", "tags", "figures", "maps", "predictions", "deadline", "images"])
+ABOUT = st.sampled_from(
+    ["method", "split", "step", "tags", "figures", "maps", "predictions", "deadline", "images"]
+)
 
 
 def scored(call):
@@ -54,7 +71,9 @@ def test_evaluate(rows, dtype, shape, options):
     labels=st.lists(st.integers(-2, 4), max_size=6),
     values=st.lists(FLOATS, min_size=18, max_size=18),
     classes=st.integers(0, 3),
-    options=st.dictionaries(OPTIONS | st.sampled_from(["logits", "class_axis", "ignore_label"]), JSON, max_size=2),
+    options=st.dictionaries(
+        OPTIONS | st.sampled_from(["logits", "class_axis", "ignore_label"]), JSON, max_size=2
+    ),
 )
 def test_evaluate_classification(labels, values, classes, options):
     wanted = len(labels) * max(classes, 1)

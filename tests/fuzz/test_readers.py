@@ -236,7 +236,9 @@ def test_entries_with_other_content_and_a_fitting_digest(sound, tmp_path, place,
 
 
 @QUICK
-@given(records=st.lists(st.binary(max_size=40), min_size=1, max_size=4), kind=st.integers(0, 5), damages=DAMAGES)
+@given(
+    records=st.lists(st.binary(max_size=40), min_size=1, max_size=4), kind=st.integers(0, 5), damages=DAMAGES
+)
 def test_wandb_files_with_other_records_and_fitting_checksums(sound, tmp_path, records, kind, damages):
     content = sound["run-x.wandb"][0]
     own = content[14 : 14 + struct.unpack("<IHB", content[7:14])[1]]

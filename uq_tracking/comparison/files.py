@@ -13,6 +13,7 @@ from uq_tracking.comparison.metrics import metric_from_dict, metric_to_dict
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun
 from uq_tracking.errors import FileFormatError
 from uq_tracking.tables.model import Cell
+from uq_tracking.typed import record
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -106,6 +107,6 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
         "ties": tuple(Difference.from_dict(item) for item in values["ties"]),
         "maps": tuple(MapCase.from_dict(case) for case in values["maps"]),
         "warnings": tuple(map(str, values["warnings"])),
-        "skipped": tuple(SkippedRun(**run) for run in values["skipped"]),
+        "skipped": tuple(record(SkippedRun, run) for run in values["skipped"]),
         "sources": tuple(map(str, values["sources"])),
     }

@@ -17,6 +17,7 @@ from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.settings import Family, Settings
+from uq_tracking.typed import record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -109,7 +110,7 @@ class Recalibration(ABC):
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in values["parameters"].items()
             }
-            return kind(fitted_on=FittedOn(**values["fitted_on"]), **parameters)
+            return kind(fitted_on=record(FittedOn, values["fitted_on"]), **parameters)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"the recalibration by {kind.method} is damaged ({error})") from error
 
