@@ -9,8 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -48,6 +47,13 @@ def checked_deadline(given: Any = None) -> float:
             f"{name} is {value!r}; give the seconds that a call may wait for trackers, such as 10"
         )
     return seconds
+
+
+class InterruptedWait(BaseException):
+    """A signal handler of the user's has raised an ``Exception`` while a tracker was waited for; the cause is it.
+
+    It says nothing of the tracker, so it must pass whoever handles the errors of trackers.
+    """
 
 
 class Budget:
@@ -101,6 +107,8 @@ class LeftBehind:
         ------
         TrackerUnreachableError
             It takes longer, or too many calls are left behind already.
+        InterruptedWait
+            A signal handler has raised an error of its own; KeyboardInterrupt and SystemExit pass as they are.
         """
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= self._most:
@@ -119,16 +127,16 @@ class LeftBehind:
         thread = threading.Thread(target=work, name="uq-tracking", daemon=True)
         thread.start()
         try:
-            return outcome.result(None if math.isinf(seconds) else seconds)
-        except FutureTimeoutError:
-            if outcome.done():  # the function itself raised it
-                raise
+            wait([outcome], None if math.isinf(seconds) else seconds)
+        except BaseException as error:
             self._threads.append(thread)
-            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s") from None
-        except BaseException:
-            if thread.is_alive():  # the user interrupted the program
-                self._threads.append(thread)
+            if isinstance(error, Exception):
+                raise InterruptedWait from error
             raise
+        if not outcome.done():
+            self._threads.append(thread)
+            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s")
+        return outcome.result()
 
 
 def check_listens(place: str) -> None:

@@ -19,6 +19,7 @@ from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.deadline import InterruptedWait
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PREDICTIONS_FILE,
@@ -80,28 +81,43 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     Content with a seal goes into runs that hold something already: it is written in the order in which an
     interruption can be told, and no further once something is lost.
 
+    A call that the user interrupts is kept whole by those writers that keep calls, before the interruption goes on; a
+    second one ends that too.
+
     Returns
     -------
     list of str
         What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
-    unmade: list[str] = []
     with scratch_folder() as folder:
-        for number, each in enumerate((content, *content.also)):
-            own = folder / str(number)
-            with suppress(OSError):  # files that cannot be made in it say so one by one
-                own.mkdir()
-            for group in _groups(each, own):
-                writes = list(_made(group, unmade))
-                for writer in writers:
-                    if not (content.seal and writer.lost):
-                        writer.write_together(writes)
-        for writer in writers:  # while the files are there, for those that keep them
-            if content.seal and not unmade and not writer.lost:
-                writer.write(
-                    "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
-                )
-            writer.close()
+        try:
+            return _publish(content, writers, folder)
+        except (KeyboardInterrupt, SystemExit, InterruptedWait) as error:
+            keeping = [writer for writer in writers if writer.interrupted()]
+            if keeping:
+                _publish(content, keeping, folder)
+            if isinstance(error, InterruptedWait) and error.__cause__ is not None:
+                raise error.__cause__ from None
+            raise
+
+
+def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> list[str]:
+    unmade: list[str] = []
+    for number, each in enumerate((content, *content.also)):
+        own = folder / str(number)
+        with suppress(OSError):  # files that cannot be made in it say so one by one
+            own.mkdir(exist_ok=True)
+        for group in _groups(each, own):
+            writes = list(_made(group, unmade))
+            for writer in writers:
+                if not (content.seal and writer.lost):
+                    writer.write_together(writes)
+    for writer in writers:  # while the files are there, for those that keep them
+        if content.seal and not unmade and not writer.lost:
+            writer.write(
+                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
+            )
+        writer.close()
     return unmade
 
 

@@ -106,6 +106,15 @@ class RunWriter:
             origin = self._origin(self.safety)
             self.safety.health.superseded(self.target.label, origin.key)
 
+    def interrupted(self) -> bool:
+        """Ask the tracker no more, because the user ends the call; whether the call can be kept instead."""
+        if self.safety is None:
+            return False
+        self._groups.clear()
+        self.lost.clear()
+        self._give_up(TrackerUnreachableError("the call was interrupted"))
+        return True
+
     def problem(self) -> str | None:
         """Say in one sentence what was lost and why, or None when everything arrived."""
         if self.error is None:
@@ -165,7 +174,7 @@ class RunWriter:
 
     def _give_up(self, error: Exception) -> None:
         """Ask no more in this call, for a reason that is known already."""
-        self._gave_up, self.error = True, error
+        self._gave_up, self.error, self.is_news = True, error, False
         if self.safety is not None:
             self.safety.budget.given_up()
 
