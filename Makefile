@@ -11,7 +11,7 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format types docs bench wheel ci clean
+.PHONY: help demo test test-lowest lint format types docs bench faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
@@ -19,6 +19,7 @@ help:
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and memory beside other libraries"
+	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
 	@echo "make docs    write the generated pages of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
 
@@ -67,6 +68,11 @@ bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/intervals.py
+
+faults: $(VENV)/.test
+	$(BIN)/python benchmarks/faults.py
+	$(BIN)/python benchmarks/restarts.py
+	$(BIN)/python benchmarks/soak.py
 
 wheel: $(VENV)/.test
 	rm -rf dist

@@ -16,12 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.pages import replace_part
-from tests.faults.matrix import DEADLINE, STEPS, Killed, Row, killed, run_fault
+from tests.faults.matrix import STEPS, Killed, Row, killed, run_fault
 from tests.faults.rows import GROUPS
+from tests.faults.stores import WANDB_DEADLINE
 
 ROWS = (*GROUPS, "killed")
 HEAD = f"""
-Each job logs {STEPS} steps of 400 samples and a final report with `deadline={DEADLINE:g}`. The fault begins before step 2
+Each job logs {STEPS} steps of 400 samples and a final report with `deadline=2` (W&B: {WANDB_DEADLINE:g}). The fault begins before step 2
 and ends before step 6, or later where the table says so. Then `uq-tracking sync` runs, and the run is compared with that
 of an undisturbed job: every value of every score at every step, the number of rows, every tag, every stored file byte for byte.
 

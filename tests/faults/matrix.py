@@ -16,7 +16,6 @@ from typing import Any
 from tests.faults.processes import Job, environment
 from tests.faults.stores import Content, Store, differences, directory_store
 
-DEADLINE = 2.0
 STEPS = 8
 SICK_STEP, WELL_STEP = 2, 6
 SICK_FROM = f"step{SICK_STEP}"
@@ -88,13 +87,18 @@ class Row:
 
     @property
     def later(self) -> float | None:
-        """Seconds that the slowest step blocked after the one that found the fault, while it lasted."""
-        return max((self.blocked[step] for step in self.sick), default=None)
+        """Seconds that the slowest step blocked that was kept after the one that found the fault."""
+        return max((self.blocked[step] for step in self.sick), default=None) if self.are_kept else None
 
     @property
     def later_work(self) -> float | None:
         """Processor time of the most expensive of these steps."""
-        return max((self.worked[step] for step in self.sick), default=None)
+        return max((self.worked[step] for step in self.sick), default=None) if self.are_kept else None
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether the steps went into the spool, not to the tracker."""
+        return self.kept >= len(self.sick)
 
     @property
     def outcome(self) -> str:
@@ -107,15 +111,15 @@ def spooled(folder: Path) -> int:
     return len([*folder.glob("uq_runs/spool/*.zip"), *folder.glob("state/uq_tracking/uq_runs/spool/*.zip")])
 
 
-def run_fault(store: Store, folder: Path, fault: Fault, deadline: float = DEADLINE) -> Row:
+def run_fault(store: Store, folder: Path, fault: Fault) -> Row:
     """Run a job with the fault, `sync` what is left, and compare its run with an undisturbed one."""
     options = json.dumps({key: fault.job[key] for key in OF_JOB if key in fault.job}, sort_keys=True)
     if options not in store.calm:
-        calm = _run(store, folder / "calm", Fault("none", job=json.loads(options)), deadline)
+        calm = _run(store, folder / "calm", Fault("none", job=json.loads(options)), 60.0)
         if calm.raised or calm.failed or calm.warned:
             raise RuntimeError(f"an undisturbed job: {calm.raised} {calm.failed} {calm.warned}")
         store.calm[options] = store.content((folder / "calm" / "run").read_text())
-    row = _run(store, folder / "job", fault, deadline)
+    row = _run(store, folder / "job", fault, store.deadline)
     found = store.content(fault.instead((folder / "job" / "run").read_text()))
     row.differing = differences(fault.compare(store.calm[options]), fault.compare(found))
     return row
@@ -170,7 +174,7 @@ def _disturbed(job: Job, fault: Fault, row: Row) -> dict[str, Any]:
 
 def _wandb_sync(folder: Path, variables: dict[str, str]) -> None:
     runs = [str(path) for path in folder.glob("run-*")]
-    command = [sys.executable, "-m", "wandb", "sync", "--include-synced", *runs]
+    command = [sys.executable, "-m", "wandb", "sync", "--no-skip-online", *runs]
     subprocess.run(
         command, cwd=folder, env=environment(**variables), capture_output=True, timeout=300, check=True
     )

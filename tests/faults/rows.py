@@ -239,7 +239,7 @@ def on_wandb_offline(folder: Path) -> Rows:
     store = wandb_offline_store(folder)
     data = folder / "data_dir"
     yield store, Fault("its data directory is away until the job has ended", *moved(data), until="end")
-    with small_disk(folder / "disk", "24m") as disk:
+    with small_disk(folder / "disk", "64m") as disk:
         full = wandb_offline_store(disk)
         full.calm = store.calm
         yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))

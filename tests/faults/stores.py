@@ -10,12 +10,15 @@ import uuid
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.faults.processes import Process, environment, free_port, gateway, mlflow_server
+from uq_tracking_mlflow.quiet import no_progress_bar
 
 Content = dict[str, Any]
+WANDB_DEADLINE = 6.0
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Store:
     variables: dict[str, str] = field(default_factory=dict)
     new: Callable[[], dict[str, Any]] = dict
     """Arguments of the next job, such as the run that it logs to."""
+    deadline: float = 2.0
+    """Seconds; more where an undisturbed call takes long on a busy machine."""
     calm: dict[str, Content] = field(default_factory=dict)
     """What undisturbed runs hold, by the jobs' options."""
 
@@ -109,7 +114,8 @@ def mlflow_content(uri: str, run_id: str) -> Content:
     client = mlflow.MlflowClient(uri)
     run = client.get_run(run_id)
     rows = {key: client.get_metric_history(run_id, key) for key in run.data.metrics}
-    folder = Path(download_artifacts(run_id=run_id, tracking_uri=uri))
+    with no_progress_bar():
+        folder = Path(download_artifacts(run_id=run_id, tracking_uri=uri))
     return {
         "series": {
             key: sorted({(metric.step, metric.value) for metric in found}) for key, found in rows.items()
@@ -208,7 +214,8 @@ def wandb_variables(folder: Path) -> dict[str, str]:
 def wandb_store(server: Any, folder: Path) -> Store:
     """Runs on a W&B server of our own (tests/wandb_server), through the real SDK and its core."""
     variables = {**wandb_variables(folder), "WANDB_BASE_URL": server.url, "WANDB_MODE": "online"}
-    return Store("W&B, online", {"sdk": "wandb"}, lambda run: wandb_content(server, run), variables, new_id)
+    content = partial(wandb_content, server)
+    return Store("W&B, online", {"sdk": "wandb"}, content, variables, new_id, WANDB_DEADLINE)
 
 
 def new_id() -> dict[str, Any]:
@@ -275,4 +282,4 @@ print(json.dumps({"series": {k: sorted(map(list, v)) for k, v in series.items()}
         content: Content = json.loads(found.stdout.splitlines()[-1])
         return content
 
-    return Store("W&B, offline", {"sdk": "wandb"}, content, variables, new_id)
+    return Store("W&B, offline", {"sdk": "wandb"}, content, variables, new_id, WANDB_DEADLINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.resolve import Opened, Target, reopened
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
+_log = logging.getLogger("uq_tracking")
 LONGEST_REASON = 600
 """Characters of a tracker's own message that are shown."""
 _MAX_FAILURES_IN_A_ROW = 2
@@ -105,6 +107,7 @@ class RunWriter:
         elif self._groups:
             origin = self._origin(self.safety)
             self.safety.health.superseded(self.target.label, origin.key)
+            self._keep_until_arrival(self.safety.health, origin)
 
     def interrupted(self) -> bool:
         """Ask the tracker no more, because the user ends the call; whether the call can be kept instead."""
@@ -195,6 +198,18 @@ class RunWriter:
         is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
         waiting = Waiting(self.kept, self._again, self.target.label, origin.key)
         health.wait_with(waiting, refused=is_refused)
+
+    def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
+        """Keep files that the tracker uploads in the background, until it has them."""
+        arrival = None if self.run is None else self.run.arrival()
+        if arrival is None:
+            return
+        try:
+            path = keep(origin, self._groups, drawings=False)
+        except Exception as error:  # a full disk: they are on their way all the same
+            _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
+            return
+        health.confirm(path, arrival)
 
     def _origin(self, safety: Safety) -> Origin:
         target = self.target
