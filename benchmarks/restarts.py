@@ -52,6 +52,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         os.chdir(place)
+        os.environ["XDG_STATE_HOME"] = place  # only what this demo keeps is sent
         port, terrain = free_port(), load_terrain(0, fast=True)
         server = mlflow_server(Path(place) / "server", port)
         server.start()

@@ -49,13 +49,6 @@ def checked_deadline(given: Any = None) -> float:
     return seconds
 
 
-class InterruptedWait(BaseException):
-    """A signal handler of the user's has raised an ``Exception`` while a tracker was waited for; the cause is it.
-
-    It says nothing of the tracker, so it must pass whoever handles the errors of trackers.
-    """
-
-
 class Budget:
     """The seconds that one call may wait for all its trackers together.
 
@@ -107,8 +100,6 @@ class LeftBehind:
         ------
         TrackerUnreachableError
             It takes longer, or too many calls are left behind already.
-        InterruptedWait
-            A signal handler has raised an error of its own; KeyboardInterrupt and SystemExit pass as they are.
         """
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= self._most:
@@ -125,13 +116,11 @@ class LeftBehind:
                 outcome.set_exception(error)
 
         thread = threading.Thread(target=work, name="uq-tracking", daemon=True)
-        thread.start()
         try:
+            thread.start()
             wait([outcome], None if math.isinf(seconds) else seconds)
-        except BaseException as error:
+        except BaseException:  # a signal handler of the user's has raised it
             self._threads.append(thread)
-            if isinstance(error, Exception):
-                raise InterruptedWait from error
             raise
         if not outcome.done():
             self._threads.append(thread)

@@ -19,7 +19,6 @@ from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Run, finite
-from uq_tracking.tracking.deadline import InterruptedWait
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PREDICTIONS_FILE,
@@ -92,12 +91,12 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     with scratch_folder() as folder:
         try:
             return _publish(content, writers, folder)
-        except (KeyboardInterrupt, SystemExit, InterruptedWait) as error:
+        except (
+            BaseException
+        ):  # whatever the user's signal handlers raise: errors of trackers stand in the writers
             keeping = [writer for writer in writers if writer.interrupted()]
             if keeping:
                 _publish(content, keeping, folder)
-            if isinstance(error, InterruptedWait) and error.__cause__ is not None:
-                raise error.__cause__ from None
             raise
 
 

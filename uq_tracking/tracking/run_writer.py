@@ -81,9 +81,8 @@ class RunWriter:
             self.lost.extend(name for name, _ in items)
             return
         failures: list[tuple[str, Exception]] = []
-        try:
-            self._call(lambda: self._write(items, failures))
-        except Exception as error:  # trackers raise whatever their libraries raise
+        error = self._call(lambda: self._write(items, failures))
+        if error is not None:
             self._failed([name for name, _ in items], error)
             return
         for name, failure in failures:
@@ -96,9 +95,8 @@ class RunWriter:
         """Release the run; keep what did not arrive."""
         opened = self._opened
         if opened is not None and not self._gave_up:
-            try:
-                self._call(opened.release)
-            except Exception as error:
+            error = self._call(opened.release)
+            if error is not None:
                 self._failed(["the end of the run"], error)
         if self.safety is None:
             return
@@ -150,11 +148,22 @@ class RunWriter:
                     if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, TrackerUnreachableError):
                         raise
 
-    def _call(self, function: Callable[[], None]) -> None:
+    def _call(self, function: Callable[[], None]) -> Exception | None:
+        """The tracker's error, if there is one; what is raised here comes from a signal handler of the user's."""
+
+        def caught() -> Exception | None:
+            try:
+                function()
+            except Exception as error:  # trackers raise whatever their libraries raise
+                return error
+            return None
+
         if self.safety is None:
-            function()
-        else:
-            self.safety.budget.call(function, self.safety.health.left_behind)
+            return caught()
+        try:
+            return self.safety.budget.call(caught, self.safety.health.left_behind)
+        except TrackerUnreachableError as error:
+            return error
 
     def _open(self) -> Run:
         if self._opened is None:
