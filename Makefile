@@ -11,16 +11,18 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format types docs bench faults wheel ci clean
+.PHONY: help demo test test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
-	@echo "make bench   measure speed and memory beside other libraries"
+	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
+	@echo "make bench-full    the largest sizes too, and the simulations of intervals"
 	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
-	@echo "make docs    write the generated pages of docs/"
+	@echo "make docs    build the site in docs/_build; warnings are errors"
+	@echo "make pages   write the generated pages and pictures of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
 
 $(BIN)/python:
@@ -61,15 +63,28 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(VENV)/.test
+$(VENV)/.docs: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build
+	@echo "open docs/_build/index.html"
+
+pages: $(VENV)/.test
 	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+bench-full: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/run.py --full
 	$(BIN)/python benchmarks/intervals.py
 
 faults: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/restarts.py
 	$(BIN)/python benchmarks/soak.py
@@ -79,4 +94,4 @@ wheel: $(VENV)/.test
 	$(BIN)/python -m build --quiet
 
 clean:
-	rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) dist build docs/_build docs/api docs/gallery .mypy_cache .ruff_cache .pytest_cache

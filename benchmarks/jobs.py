@@ -39,6 +39,10 @@ def suite_exact() -> Callable[[Array, Array, Array], object]:
     return lambda y, mu, s: uq.evaluate(y, mu, s, statistics="exact")
 
 
+def suite_float64() -> Callable[[Array, Array, Array], object]:
+    return suite_exact()
+
+
 def suite_sketch() -> Callable[[Array, Array, Array], object]:
     import uq_tracking as uq
 
@@ -139,7 +143,7 @@ def peak() -> int:
 
 
 def main(name: str, n: int) -> None:
-    y, mu, s = data(n)
+    y, mu, s = (array.astype(np.float64 if name.endswith("float64") else np.float32) for array in data(n))
     run = JOBS[name]()
     run(y[:1000], mu[:1000], s[:1000])  # imports and first-call costs are not the job's
     before = start_peak()

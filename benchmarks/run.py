@@ -1,7 +1,9 @@
 """Measure us and the peers side by side and write docs/benchmarks.md with its plot.
 
-    python benchmarks/run.py            # everything, about a quarter of an hour
-    python benchmarks/run.py --quick    # up to 10^6, one run each
+    python benchmarks/run.py           # up to 10^7, under ten minutes
+    python benchmarks/run.py --full    # 10^8 and the slowest peers too
+
+The numbers are kept in docs/benchmarks.json, and what got slower by more than a tenth since the last time is named.
 
 Every job runs in a fresh process; medians; the ratio to `numpy.argsort` of one array in the same round is what to
 compare, since machines differ and drift.
@@ -14,7 +16,10 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+from everyday import everyday_page
+from everyday import measure as measure_everyday
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -25,7 +30,10 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 
 SIZES = [10**5, 10**6, 10**7, 10**8]
-RUNS = {10**5: 7, 10**6: 7, 10**7: 3, 10**8: 1}
+RUNS = {10**5: 7, 10**6: 5, 10**7: 3, 10**8: 1}
+SLOWER = 1.1
+"""Ratio to the last measurement above which a job is named."""
+ONLY_FULL = {"toolbox_all"}
 LARGEST = {  # beyond this a job takes minutes or does not fit
     "toolbox_all": 10**5,
     "toolbox_area": 10**7,
@@ -36,6 +44,7 @@ LARGEST = {  # beyond this a job takes minutes or does not fit
     "np_argsort": 10**8,
     "np_sort": 10**7,
     "suite_exact": 10**8,
+    "suite_float64": 10**7,
     "suite_sketch": 10**8,
     "ause_alone": 10**7,
     "stream": 10**8,
@@ -44,6 +53,7 @@ LABELS = {
     "np_sort": "numpy sort",
     "np_argsort": "numpy argsort",
     "suite_exact": "uq_tracking, whole suite, exact",
+    "suite_float64": "uq_tracking, whole suite, exact, float64",
     "suite_sketch": "uq_tracking, whole suite, sketch",
     "stream": "uq_tracking, Accumulator in blocks of 2^20",
     "ause_alone": "uq_tracking, AUSE alone",
@@ -69,10 +79,10 @@ def measure(job: str, n: int, runs: int) -> dict[str, float]:
     return {key: statistics.median(one[key] for one in found) for key in ("seconds", "extra_mb")}
 
 
-def table(found: dict[str, dict[int, dict[str, float]]]) -> str:
+def table(found: dict[str, dict[str, dict[str, float]]]) -> str:
     """Seconds / extra megabytes / ratio to argsort, per size."""
-    sizes = sorted({n for by_size in found.values() for n in by_size})
-    head = "| job | " + " | ".join(f"10^{len(str(n)) - 1}" for n in sizes) + " |\n|---|" + "---|" * len(sizes)
+    sizes = sorted({n for by_size in found.values() for n in by_size}, key=int)
+    head = "| job | " + " | ".join(f"10^{len(n) - 1}" for n in sizes) + " |\n|---|" + "---|" * len(sizes)
     lines = [head]
     for job, by_size in found.items():
         cells = []
@@ -86,13 +96,13 @@ def table(found: dict[str, dict[int, dict[str, float]]]) -> str:
     return "\n".join(lines)
 
 
-def streamed(by_size: dict[int, dict[str, float]]) -> str:
+def streamed(by_size: dict[str, dict[str, float]]) -> str:
     """What a streamed sample costs, by the length of the stream."""
-    costs = [f"{one['seconds'] / n * 1e9:.0f} ns at 10^{len(str(n)) - 1}" for n, one in by_size.items()]
+    costs = [f"{one['seconds'] / int(n) * 1e9:.0f} ns at 10^{len(n) - 1}" for n, one in by_size.items()]
     return f"A sample streamed through an `Accumulator`, report included, costs {', '.join(costs)}.\n"
 
 
-def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
+def plot(found: dict[str, dict[str, dict[str, float]]], path: Path) -> None:
     """Seconds against samples, both axes logarithmic."""
     figure = Figure(figsize=(10.5, 5.5), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
@@ -102,7 +112,7 @@ def plot(found: dict[str, dict[int, dict[str, float]]], path: Path) -> None:
         style = {"linewidth": 2.2} if ours else {"linestyle": ":" if yard else "--", "linewidth": 1.3}
         style["color"] = COLOURS[len(axes.lines)]
         axes.plot(
-            list(by_size),
+            [int(n) for n in by_size],
             [one["seconds"] for one in by_size.values()],
             marker="o",
             label=LABELS[job],
@@ -127,19 +137,49 @@ sums in torch.
 """
 
 
-def main(quick: bool) -> None:
-    sizes = SIZES[:2] if quick else SIZES
-    found: dict[str, dict[int, dict[str, float]]] = {}
-    for job in LABELS:
+def flat(numbers: dict[str, Any]) -> dict[str, float]:
+    """What is compared over time: ratios to argsort, and to the tracker's own cost."""
+    made = {
+        f"{job} at 10^{len(n) - 1}": one["seconds"] / numbers["jobs"]["np_argsort"][n]["seconds"]
+        for job, by_size in numbers["jobs"].items()
+        for n, one in by_size.items()
+        if not job.startswith("np_")
+    }
+    return made | {key: one["ratio"] for key, one in numbers["everyday"].items() if "ratio" in one}
+
+
+def slower(now: dict[str, Any], last: dict[str, Any]) -> list[str]:
+    """Names of what takes over a tenth longer than the last time, with both ratios."""
+    new, old = flat(now), flat(last)
+    return [
+        f"{name}: {old[name]:.2f} -> {new[name]:.2f}"
+        for name in new.keys() & old.keys()
+        if new[name] > SLOWER * old[name]
+    ]
+
+
+def main(full: bool) -> None:
+    sizes = SIZES if full else SIZES[:-1]
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for job in [job for job in LABELS if full or job not in ONLY_FULL]:
         for n in [n for n in sizes if n <= LARGEST[job]]:
-            runs = 1 if quick or job == "toolbox_all" else RUNS[n]
-            found.setdefault(job, {})[n] = measure(job, n, runs)
-            print(f"{LABELS[job]:45} {n:>11,} {found[job][n]['seconds']:9.3f} s", flush=True)
+            runs = 1 if job == "toolbox_all" else RUNS[n]
+            found.setdefault(job, {})[str(n)] = measure(job, n, runs)
+            print(f"{LABELS[job]:45} {n:>11,} {found[job][str(n)]['seconds']:9.3f} s", flush=True)
+    numbers = {"jobs": found, "everyday": measure_everyday()}
+    kept = DOCS / "benchmarks.json"
+    last = json.loads(kept.read_text()) if kept.exists() else None
+    kept.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
     (DOCS / "images").mkdir(exist_ok=True)
     plot(found, DOCS / "images" / "benchmarks.png")
-    sections = [HEAD + table(found) + "\n", streamed(found["stream"]), scaling_page(), parts_page()]
+    sections = [
+        HEAD + table(found) + "\n", streamed(found["stream"]), everyday_page(numbers["everyday"]),
+        scaling_page(), parts_page(),
+    ]  # fmt: skip
     (DOCS / "benchmarks.md").write_text("\n".join(sections), encoding="utf-8")
+    for line in slower(numbers, last) if last else []:
+        print(f"slower than the last time: {line}")
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    main("--full" in sys.argv)

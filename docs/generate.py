@@ -1,7 +1,8 @@
-"""Write the generated pages: the metric catalogue and the agreement with other libraries.
+"""Write the generated pages: the metric catalogue, the lessons, and the agreement with other libraries.
 
-python docs/generate.py            # both pages
+python docs/generate.py            # all
 python docs/generate.py catalogue  # the catalogue alone, which needs no other library
+python docs/generate.py lessons    # scores and pictures of the pages on choosing and reading
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ def main(pages: list[str]) -> None:
         from agreement import agreement
 
         written["agreement"] = ("agreement.md", agreement)
+    if not pages or "lessons" in pages:
+        import lessons
+
+        made = lessons.reports()
+        lessons.draw(made)
+        written["lessons"] = ("choose-a-metric.md", lambda: lessons.choose_a_metric(made))
     for name in pages or list(written):
         file, make = written[name]
         (DOCS / file).write_text(make(), encoding="utf-8")

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import uq_tracking as uq
+from uq_tracking.tracking.names import scalar_name
 
 RNG = np.random.default_rng(0)
 STD = RNG.uniform(0.2, 1.0, size=(3, 20, 30))
@@ -107,9 +108,9 @@ def evaluator() -> None:
         predictions="mean",
         model_type="regressor",
         evaluators=["uq"],
-        evaluator_config={"uq": {"std_col": "std", "strict": True}},
+        evaluator_config={"uq": {"std_col": "std", "strict": True, "scores": "all"}},
     )
-    same({key: result.metrics[f"uq/{key}"] for key in REPORT.scores})
+    same({key: result.metrics[scalar_name(key)] for key in REPORT.scores})
 
 
 @part

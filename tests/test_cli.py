@@ -144,6 +144,7 @@ def test_compare_and_rescore_read_what_log_wrote(csv, tmp_path):
 
 VERBS = (
     "demo",
+    "reproduce",
     "log",
     "report",
     "plot",

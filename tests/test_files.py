@@ -318,9 +318,9 @@ def test_pickle_codec_of_zarr_is_refused(tmp_path, spelling):
 # --- roles --------------------------------------------------------------------------------------------------
 
 
-def _npz(tmp_path, **columns):
-    np.savez(tmp_path / "p.npz", **columns)
-    return tmp_path / "p.npz"
+def _npz(tmp_path, name="p.npz", **columns):
+    np.savez(tmp_path / name, **columns)
+    return tmp_path / name
 
 
 ONE = np.array([1.0, 2.0])
@@ -357,7 +357,7 @@ def test_std_wins_over_variance_when_both_are_there(tmp_path):
 
 
 def test_interval_needs_its_level(tmp_path):
-    path = _npz(tmp_path, target=ONE, low=ONE - 1, high=ONE + 1, mean=ONE * 5)
+    path = _npz(tmp_path, target=ONE, low=ONE - 1, high=ONE + 1)
     data = read_predictions(path, {"level": "0.9"})
     assert_array_equal(data.mean, ONE)
     assert_allclose(data.std, np.full(2, 1 / 1.6448536269514722), rtol=1e-14)
@@ -365,8 +365,54 @@ def test_interval_needs_its_level(tmp_path):
         read_predictions(path, {"low": "low", "high": "high"})
     with pytest.raises(SettingsError, match="is not a number"):
         read_predictions(path, {"level": "ninety"})
-    with pytest.raises(SettingsError, match="low/high say what the mean is"):
-        read_predictions(path, {"low": "low", "high": "high", "level": "0.9", "mean": "mean"})
+    own = read_predictions(
+        _npz(tmp_path, target=ONE, low=ONE - 1, high=ONE + 1, mean=ONE * 5), {"level": "0.9"}
+    )
+    assert_array_equal(own.mean, ONE * 5)
+
+
+NIXTLA = ["NHITS-lo-80", "NHITS-median", "NHITS-hi-80"]
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (["q10", "q50", "q90"], None),
+        (["0.1", "0.5", "0.9"], None),
+        (["y_q0.1", "y_q0.5", "y_q0.9"], None),
+        (["Quantile_0.10", "Quantile_0.50", "Quantile_0.90"], None),
+        (NIXTLA, None),
+        (NIXTLA, {"quantiles": "NHITS-*"}),
+        (["a", "b", "c"], {"0.5": "b", "0.1": "a", ".9": "c"}),
+    ],
+)
+def test_columns_of_quantiles(write, names, columns):
+    q = {"target": np.arange(5.0), names[0]: np.zeros(5), names[1]: np.ones(5), names[2]: np.full(5, 3.0)}
+    path = write(q)
+    data = read_predictions(path, columns)
+    expected = Predictions.from_quantiles(q["target"], [q[name] for name in names], [0.1, 0.5, 0.9], axis=0)
+    assert data.digest() == expected.digest()
+    assert data.facts == expected.facts
+
+
+def test_a_point_prediction_beside_quantiles_is_kept_and_files_are_joined(tmp_path):
+    for name in ("1.npz", "2.npz"):
+        _npz(tmp_path, name, target=ONE, q05=ONE - 2, q95=ONE + 2, yhat=ONE * 5)
+    data = read_predictions(tmp_path / "*.npz")
+    assert_array_equal(data.mean, [5, 10, 5, 10])
+    assert data.facts["levels"] == [0.05, 0.95]
+    _npz(tmp_path, "3.npz", target=ONE, q10=ONE - 2, q90=ONE + 2, yhat=ONE * 5)
+    with pytest.raises(FileFormatError, match=r"3\.npz has quantiles at other levels than .*1\.npz"):
+        read_predictions(tmp_path / "*.npz")
+
+
+def test_quantiles_of_two_forecasts_are_not_told_apart(tmp_path):
+    columns = {f"{model}-{side}-80": ONE for model in ("A", "B") for side in ("lo", "hi")}
+    path = _npz(tmp_path, target=ONE, **columns)
+    with pytest.raises(SettingsError, match=r"A-hi-80.* could be quantiles, of 2 forecasts.*quantiles=A\*"):
+        read_predictions(path)
+    with pytest.raises(SettingsError, match="choose one"):
+        read_predictions(path, {"quantiles": "A-*", "0.1": "A-lo-80"})
 
 
 @pytest.mark.parametrize("axis", [0, -1])

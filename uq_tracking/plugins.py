@@ -154,9 +154,9 @@ def named(dotted: str) -> Callable[..., Any]:
 
 @lru_cache
 def metrics(task: str = "regression") -> dict[str, Metric]:
-    """Metrics of a task by key, family by family."""
+    """Metrics of a task by key, family by family, and the headline's first: the order of all tables and pages."""
     found: dict[str, Metric] = _of_task("uq_metrics", task, "key")
-    return dict(sorted(found.items(), key=lambda item: item[1].family_place))
+    return dict(sorted(found.items(), key=lambda item: item[1].place))
 
 
 @lru_cache

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 class EvaluateOptions(TypedDict, total=False):
     """Options of `evaluate`, explained there."""
 
+    y_true: Any
+    quantiles: Any
+    interval: Any
+    samples: Any
     mask: Any
     groups: Any
     by: Any
@@ -48,7 +52,8 @@ class EvaluateOptions(TypedDict, total=False):
 
 @overload
 def evaluate(
-    y_true: Any,
+    y_true: Any = ...,
+    /,
     y_pred: Any = ...,
     y_std: Any = ...,
     *,
@@ -59,15 +64,20 @@ def evaluate(
 
 @overload
 def evaluate(
-    y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Unpack[EvaluateOptions]
+    y_true: Any, /, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Unpack[EvaluateOptions]
 ) -> Reports: ...
 
 
 def evaluate(
-    y_true: Any,
+    data: Any = None,
+    /,
     y_pred: Any = None,
     y_std: Any = None,
     *,
+    y_true: Any = None,
+    quantiles: Mapping[float, str] | None = None,
+    interval: tuple[str, str, float] | None = None,
+    samples: str | Sequence[str] | None = None,
     mask: Any = None,
     groups: Any = None,
     by: Any = None,
@@ -98,9 +108,12 @@ def evaluate(
     y_true : array of any shape, or Predictions
         Targets, in their unit; a non-finite target means that there is no ground truth. A ``Predictions`` stands
         for the first three arguments and the input options. Dask arrays are scored chunk by chunk on the active
-        scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group.
+        scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group. A table may come first,
+        with the names of its columns: ``evaluate(df, y_true="y", y_pred="mu", y_std="sigma")``.
     y_pred, y_std : arrays of the same shape
         Predictive means and standard deviations, in the target's unit.
+    quantiles, interval, samples
+        Of a table: as for ``Predictions.from_frame``.
     mask, groups, by, std_floor, on_invalid
         As for ``Predictions``.
         ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
@@ -171,8 +184,10 @@ def evaluate(
         seed=seed,
         reference=reference,
     )
+    columns = {"y_true": y_true, "quantiles": quantiles, "interval": interval, "samples": samples}
+    truth, named = truth_of(data, columns)
     given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
-    return _run(plan, (y_true, y_pred, y_std), outputs, {**given, "unit": unit})
+    return _run(plan, (truth, y_pred, y_std), outputs, {**named, **given, "unit": unit})
 
 
 def evaluate_classification(
@@ -282,6 +297,12 @@ def evaluate_classification(
         "class_names": class_names,
     }
     return _run(plan, (labels, probs), outputs, given)
+
+
+def truth_of(first: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The truth, or the table that it is a column of, and the other options that are given."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return (given.pop("y_true", None) if first is None else first), given
 
 
 def _run(

@@ -31,7 +31,7 @@ LABELS = {"groups_col": "groups", "by_col": "by", "mask_col": "mask"}
 """Configuration that names further columns, and what they are for ``uq_tracking.log``."""
 
 OPTIONS = (
-    *("method", "split", "unit", "tags", "figures", "predictions", "strict", "statistics"),
+    *("scores", "method", "split", "unit", "tags", "figures", "predictions", "strict", "statistics"),
     *(
         "metrics",
         "alpha",

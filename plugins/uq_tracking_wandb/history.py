@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.tracking.names import SECTIONS
+
 if TYPE_CHECKING:
     import wandb
 
@@ -109,8 +111,8 @@ class History:
         """
         if not self._with_axis:
             self._run.define_metric(STEP)
-            for pattern in ("uq/*", "uq_recalibrated/*"):
-                self._run.define_metric(pattern, step_metric=STEP)
+            for section in SECTIONS:
+                self._run.define_metric(f"{section}/*", step_metric=STEP)
         new = {key for key in keys if "." not in key} - self._with_axis
         self._define(sorted(new))
         self._with_axis |= {STEP, *new}

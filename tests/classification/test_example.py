@@ -3,7 +3,7 @@
 import importlib.util
 from pathlib import Path
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "segmentation.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery" / "segmentation.py"
 
 
 def test_the_ensemble_knows_better_what_it_does_not_know(tmp_path, monkeypatch):

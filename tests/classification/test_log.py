@@ -48,7 +48,7 @@ def test_pixels_to_a_folder_and_back(folder):
     assert run.method == "ensemble"
     stored = run.stored.scalars
     assert stored["uq/test/ece"] == report.scores["ece"]
-    assert stored["uq/test/recalibration/temperature"] == pytest.approx(2, abs=0.3)
+    assert stored["uq_recalibration/test/temperature"] == pytest.approx(2, abs=0.3)
     assert stored["uq_recalibrated/test/nll"] < stored["uq/test/nll"]
     assert {
         "uq/test/report.json",

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 from rich.console import Console
 
+import uq_tracking as uq
 from uq_tracking.demo.methods import METHODS
 from uq_tracking.demo.run import ALPHA, run_demo
 from uq_tracking.demo.terrain import load_terrain
@@ -19,10 +20,11 @@ from uq_tracking.demo.trackers import EXPERIMENT
 from uq_tracking.errors import BackendError, SettingsError
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.settings import Settings
+from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.resolve import open_store
 
 TWO = ("multi-epochs", "gaussian-process")
-EXAMPLE = Path(__file__).parents[2] / "examples" / "terrain.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery" / "terrain.py"
 
 
 def demo(folder, **options):
@@ -65,11 +67,16 @@ def test_every_method_is_one_finished_run(runs):
     assert {run.info.status for run in found} == {"FINISHED"}
 
 
-def test_runs_hold_every_score_that_is_defined(runs, logged):
+def test_runs_show_the_headline_and_hold_every_score_that_is_defined(runs, logged):
+    client, _ = runs
     _, reports, _ = logged
     for run in runs[1]:
         report = reports[run.info.run_name]
-        metrics = {key.removeprefix("uq/"): value for key, value in run.data.metrics.items() if "uq/" in key}
+        shown = {key: value for key, value in run.data.metrics.items() if key.startswith("uq")}
+        assert {key for key in shown if not key.startswith("uq_curve/")} == logged_scores(report).keys()
+        metrics = uq.Report.from_json(
+            Path(client.download_artifacts(run.info.run_id, "uq/report.json"))
+        ).scores
         assert metrics.keys() == report.scores.keys()
         assert len(metrics) > 40
         again = score(report.statistics, Settings(alpha=ALPHA)).scores

@@ -14,7 +14,14 @@ def test_the_catalogue_is_up_to_date(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     from catalogue import catalogue
 
-    assert (DOCS / "metrics.md").read_text() == catalogue(), "run `make docs`"
+    assert (DOCS / "metrics.md").read_text() == catalogue(), "run `make pages`"
+
+
+def test_the_scores_of_the_lessons_are_up_to_date(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    from lessons import choose_a_metric, reports
+
+    assert (DOCS / "choose-a-metric.md").read_text() == choose_a_metric(reports()), "run `make pages`"
 
 
 def test_every_metric_stands_in_the_table_of_agreement_and_agrees():

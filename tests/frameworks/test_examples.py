@@ -38,14 +38,14 @@ def run(tmp_path, monkeypatch):
 
 def test_the_lightning_example(run, tmp_path, capsys):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    run(ROOT / "examples/lightning_callback.py", "--epochs", "2", "--tracking-uri", uri)
+    run(ROOT / "examples/gallery/lightning_callback.py", "--epochs", "2", "--tracking-uri", uri)
     (stored,) = mlflow.MlflowClient(uri).search_runs(["1"])
     assert {"uq/val/nll", "uq/test/nll"} <= set(stored.data.metrics)
     assert f"{stored.data.metrics['uq/test/nll']:8.4f}" in capsys.readouterr().out
 
 
 def test_the_sklearn_example(run, tmp_path, capsys):
-    run(ROOT / "examples/sklearn_gp.py")
+    run(ROOT / "examples/gallery/sklearn_gp.py")
     header, *lines = capsys.readouterr().out.splitlines()
     place = header.split().index("coverage_95")
     coverage = {line[:18].strip(): float(line[18:].split()[place]) for line in lines}

@@ -222,7 +222,7 @@ def test_an_undefined_score_is_nan_for_lightning(tmp_path):
 
     made = trainer(UncertaintyCallback(run=tmp_path / "run", figures=False))
     made.validate(tiny_model(lightning.pytorch, constant), VAL)
-    assert math.isnan(made.callback_metrics["uq/val/spearman"])
+    assert math.isnan(made.callback_metrics["uq_ranking/val/spearman"])
     assert made.callback_metrics["uq/val/rmse"] > 0
 
 

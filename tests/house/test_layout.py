@@ -17,7 +17,7 @@ from . import imports
 ROOT = Path(uq_tracking.__file__).parent
 
 PAGE = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-(LAYERS,) = re.findall(r"```layers\n(.*?)```", PAGE, re.DOTALL)
+(LAYERS,) = re.findall(r"```text layers\n(.*?)```", PAGE, re.DOTALL)
 LEVEL = {room: level for level, line in enumerate(LAYERS.splitlines()) for room in line.split()}
 
 MODULES = imports.modules()
@@ -45,7 +45,7 @@ def test_a_file_imports_only_from_above(module):
 
 def test_what_scores_and_logs_finds_figures_through_plugins():
     importers = {room_of(module) for module, found in GRAPH.items() if "figures" in map(room_of, found)}
-    assert importers <= {"figures", "comparison", "rescoring"}
+    assert importers <= {"figures", "comparison", "rescoring", "reproduction"}
 
 
 def test_figures_import_nothing_that_computes():

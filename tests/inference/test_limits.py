@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uq_tracking.inference.limits import DOMINATED, Influence, poisson_limits, share_limits
+from uq_tracking.inference.limits import DOMINATED, Influence, poisson_limits, share_limits, size_freedom
 
 
 def test_symmetric_contributions_get_students_limits():
@@ -14,6 +14,22 @@ def test_symmetric_contributions_get_students_limits():
     freedom = min(len(values) - 1, 2 * len(values) / (kurtosis - 1))
     half = stats.t.ppf(0.95, freedom) * values.std(ddof=1) / np.sqrt(len(values))
     assert (low, high) == pytest.approx((3 - half, 3 + half), rel=1e-12)
+
+
+def test_heavy_contributions_get_fewer_degrees_of_freedom():
+    values = np.asarray([-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0])
+    low, high = Influence.of(values / 10).limits(0.0, 0.95)
+    freedom = 2 * 10 / (stats.kurtosis(values, fisher=False, bias=False) - 1)
+    assert high == pytest.approx(stats.t.ppf(0.975, freedom) * stats.sem(values), rel=1e-9)
+    assert low == pytest.approx(-high, rel=1e-12)
+
+
+def test_unequal_units_get_fewer_degrees_of_freedom():
+    values, sizes = np.asarray([-1.0, 1.0] * 10), np.asarray([1.0] * 18 + [5.0] * 2)
+    free = size_freedom(sizes**2)
+    assert free == pytest.approx((18 + 2 * 25) ** 2 / (18 + 2 * 625) - 1, rel=1e-12)
+    high = Influence.of(values, None, free).limits(0.0, 0.95)[1]
+    assert high == pytest.approx(stats.t.ppf(0.975, free) * stats.sem(values) * 20, rel=1e-12)
 
 
 def test_leaving_units_out_is_the_jackknife_of_a_mean():

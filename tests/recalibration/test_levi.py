@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from numpy.testing import assert_allclose
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "levi.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery" / "levi.py"
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,12 @@ def logged(folder, **options):
 
 
 def test_a_run_holds_parameters_scores_and_figure(tmp_path):
-    report, store, run = logged(tmp_path, calibration=FIT, recalibration=["std_scaling", "cdf_isotonic"])
+    report, store, run = logged(
+        tmp_path, calibration=FIT, recalibration=["std_scaling", "cdf_isotonic"], scores="all"
+    )
     entries = report.recalibration["methods"]
-    assert run.scalars["uq/recalibration/std_scale"] == entries["std_scaling"]["scalars"]["std_scale"]
-    assert run.scalars["uq/recalibration/cdf_scale"] == entries["cdf_isotonic"]["scalars"]["cdf_scale"]
+    assert run.scalars["uq_recalibration/std_scale"] == entries["std_scaling"]["scalars"]["std_scale"]
+    assert run.scalars["uq_recalibration/cdf_scale"] == entries["cdf_isotonic"]["scalars"]["cdf_scale"]
     for key, value in entries["std_scaling"]["scores"].items():
         assert run.scalars[f"uq_recalibrated/{key}"] == value
     for key, value in entries["cdf_isotonic"]["scores"].items():
@@ -39,13 +41,13 @@ def test_a_run_holds_parameters_scores_and_figure(tmp_path):
 
 def test_a_split_is_in_every_name(tmp_path):
     _, store, run = logged(tmp_path, calibration=FIT, split="test", figures=False)
-    assert {"uq/test/recalibration/std_scale", "uq_recalibrated/test/nll"} <= set(run.scalars)
+    assert {"uq_recalibration/test/std_scale", "uq_recalibrated/test/nll"} <= set(run.scalars)
     assert "uq/test/recalibration.json" in store.files(run.run_id)
 
 
 def test_a_point_of_a_series_has_the_scalars_only(tmp_path):
     _, store, run = logged(tmp_path, calibration=FIT, step=3)
-    assert {"uq/recalibration/std_scale", "uq_recalibrated/nll"} <= set(run.scalars)
+    assert {"uq_recalibration/std_scale", "uq_recalibrated/nll"} <= set(run.scalars)
     assert not store.files(run.run_id)
 
 

@@ -8,7 +8,7 @@ import uq_tracking as uq
 from tests.rescoring.places import predictions
 from uq_tracking.tracking.directory import DirectoryRun
 from uq_tracking.tracking.names import SCORES_TAG
-from uq_tracking.tracking.publish import scores_digest
+from uq_tracking.tracking.publish import logged_scores, scores_digest
 
 ASKED = {"alpha": 0.8, "n_bins": 7}
 
@@ -56,5 +56,5 @@ def test_nothing_more_is_written_once_something_is_refused(dir_place, monkeypatc
     assert "disk full" in outcome.reason
     run = dir_place.run()
     assert run.stored.tags == tags
-    assert {key: run.stored.scalars[f"uq/{key}"] for key in before.scores} == dict(before.scores)
+    assert run.stored.scalars == logged_scores(before)
     assert run.scored().scores == before.scores

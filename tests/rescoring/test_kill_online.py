@@ -18,6 +18,7 @@ from tests.rescoring.places import predictions
 from tests.rescoring.test_kill import SCRIPT
 from tests.wandb_server.fixtures import child_processes
 from uq_tracking.tracking.names import RESCORED_TAG
+from uq_tracking.tracking.publish import logged_scores
 
 RUNS = 2
 MOMENTS = {
@@ -104,9 +105,7 @@ def test_every_online_run_ends_with_one_set_of_scores(wandb_online_place, wandb_
         report = wanted[run.method]
         scalars = {name: value for name, value in run.stored.scalars.items() if name.startswith("uq/")}
         del scalars["uq/step"]
-        assert scalars == pytest.approx(
-            {f"uq/{key}": value for key, value in report.scores.items()}, rel=1e-12
-        )
+        assert scalars == pytest.approx(logged_scores(report), rel=1e-12)
         assert run.scored().scores == pytest.approx(report.scores, rel=1e-12)
         assert run.files.count("uq/report.json") == 1
         assert "uq_curve/reliability-bins7.table.json" in run.files

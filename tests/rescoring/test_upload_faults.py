@@ -10,7 +10,7 @@ import pytest
 import uq_tracking as uq
 from tests.rescoring.places import predictions
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG
-from uq_tracking.tracking.publish import scores_digest
+from uq_tracking.tracking.publish import logged_scores, scores_digest
 
 ASKED = {"alpha": 0.8, "n_bins": 7}
 
@@ -18,8 +18,8 @@ ASKED = {"alpha": 0.8, "n_bins": 7}
 def shows(run, report) -> bool:
     """Whether the run's scalars are those of the report."""
     return all(
-        math.isclose(run.stored.scalars[f"uq/{key}"], value, rel_tol=1e-12)
-        for key, value in report.scores.items()
+        math.isclose(run.stored.scalars[name], value, rel_tol=1e-12)
+        for name, value in logged_scores(report).items()
     )
 
 

@@ -14,6 +14,7 @@ import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.errors import InputError, SettingsError, UnknownOptionError
 from uq_tracking.logged_run import logged_run, logged_runs
+from uq_tracking.tracking.names import scalar_name
 
 SHAPE = (6, 20, 24)
 N = int(np.prod(SHAPE))
@@ -175,7 +176,8 @@ def test_outputs_have_reports_of_their_own(case, tmp_path):
     close(expected, reports["back"].scores)
     logged = case.log(*arrays, outputs=["there", "back"], run=f"dir:{tmp_path}", figures=False, maps=False)
     (stored,) = logged_runs(f"dir:{tmp_path}")
-    assert_allclose(stored.stored.scalars[f"uq/back/{case.metric}"], logged["back"].scores[case.metric])
+    name = scalar_name(case.metric, "back", case.task)
+    assert_allclose(stored.stored.scalars[name], logged["back"].scores[case.metric])
     with pytest.raises(InputError, match="last axis"):
         case.evaluate(*arrays, outputs=["there", "back", "again"])
 

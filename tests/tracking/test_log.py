@@ -24,6 +24,7 @@ from uq_tracking.errors import (
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -61,7 +62,7 @@ class TestWhere:
         uq.log(TRUTH, MEAN, STD, method="p", **QUICK)
         runs = list(DirectoryStore(in_folder / "uq_runs").runs())
         assert [run.name for run in runs] == ["p 0.1", "p 0.1", "p 0.1", "p"]
-        assert runs[0].scalars["uq/mae"] != runs[1].scalars["uq/mae"]
+        assert runs[0].scalars["uq/rmse"] != runs[1].scalars["uq/rmse"]
 
     def test_every_active_run_gets_it(self, in_folder, trackers):
         report = uq.log(TRUTH, MEAN, STD, **QUICK)
@@ -104,12 +105,74 @@ class TestWhere:
         assert caplog.records == []
 
 
+HEADLINE = (
+    "rmse",
+    "nll",
+    "crps",
+    "coverage_95",
+    "calibration_error",
+    "ence",
+    "z_std",
+    "ause_rmse",
+    "n_merci",
+)
+FEW = [key for key in HEADLINE if key != "ence"]  # which a handful of samples leaves undefined
+
+
+class TestScores:
+    """Which scores a tracker shows, and where."""
+
+    def test_all_of_them_stand_in_sections_by_what_they_judge(self, in_folder, tmp_path):
+        report = uq.log(TRUTH, MEAN, STD, scores="all", split="test", run=f"dir:{tmp_path}/r", **QUICK)
+        stored = only_run(tmp_path / "r").scalars
+        assert len(stored) == len(report.scores)
+        sections = {name.split("/")[0] for name in stored}
+        assert sections == {"uq", "uq_accuracy", "uq_scoring", "uq_calibration", "uq_ranking", "uq_spread"}
+        assert {name for name in stored if name.startswith("uq/")} == {f"uq/test/{key}" for key in FEW}
+        assert stored["uq_ranking/test/spearman"] == report.scores["spearman"]
+
+    @pytest.mark.parametrize("how", ["arrays", "report", "accumulator"])
+    def test_what_is_asked_for_by_name_is_shown(self, how, in_folder, tmp_path):
+        metrics = ["pit_ks", "crps"]
+        given = {"arrays": (TRUTH, MEAN, STD), "report": (uq.evaluate(TRUTH, MEAN, STD, metrics=metrics),)}
+        counted = uq.Accumulator(metrics=metrics)
+        counted.update(TRUTH, MEAN, STD)
+        options = {"metrics": metrics} if how == "arrays" else {}
+        uq.log(*given.get(how, (counted,)), run=f"dir:{tmp_path}/r", figures=False, maps="auto", **options)
+        assert set(only_run(tmp_path / "r").scalars) == {"uq_calibration/pit_ks", "uq/crps"}
+
+    def test_after_a_recalibration_there_are_the_same(self, in_folder, tmp_path):
+        uq.log(TRUTH, MEAN, STD, calibration=True, run=f"dir:{tmp_path}/r", **QUICK)
+        names = only_run(tmp_path / "r").scalars
+        after = {name.split("/")[1] for name in names if name.startswith("uq_recalibrated/")}
+        assert after == set(FEW)
+
+    def test_a_rescoring_shows_no_fewer_than_the_run_did(self, in_folder, tmp_path):
+        uq.log(TRUTH, MEAN, STD, metrics=["crps", "merci"], run=f"dir:{tmp_path}/r", **QUICK)
+        uq.rescore(f"dir:{tmp_path}/r", alpha=0.8)
+        names = {"uq_ranking/merci", *(f"uq/{key}" for key in FEW)}
+        run = only_run(tmp_path / "r")
+        assert set(run.scalars) == names
+        assert run.scalars["uq_ranking/merci"] == uq.evaluate(TRUTH, MEAN, STD, alpha=0.8).scores["merci"]
+        uq.rescore(f"dir:{tmp_path}/r", alpha=0.8, metrics="pit_ks")
+        assert set(only_run(tmp_path / "r").scalars) == names | {"uq_calibration/pit_ks"}
+        uq.rescore(f"dir:{tmp_path}/r", alpha=0.8, scores="all")
+        assert len(only_run(tmp_path / "r").scalars) > 40
+        uq.rescore(f"dir:{tmp_path}/r", alpha=0.7)
+        run = only_run(tmp_path / "r")
+        assert run.scalars["uq_calibration/auce"] == uq.evaluate(TRUTH, MEAN, STD).scores["auce"]
+
+    def test_another_choice_is_refused(self, in_folder):
+        with pytest.raises(SettingsError, match="scores is 'al'; choose 'headline' or 'all'"):
+            uq.log(TRUTH, MEAN, STD, scores="al")
+
+
 class TestWhat:
     def test_the_names_are_the_documented_ones(self, in_folder, tmp_path):
         report = uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", method="m")
         stored = only_run(tmp_path / "r")
         files = set(DirectoryStore(tmp_path / "r").files(stored.run_id))
-        assert set(stored.scalars) == {f"uq/{key}" for key in report.scores}
+        assert stored.scalars == {f"uq/{key}": report.scores[key] for key in HEADLINE}
         assert {f"uq_curve/{name}.csv" for name in report.curves} <= files
         assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= files
         assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= files
@@ -147,7 +210,7 @@ class TestWhat:
     def test_recalibration_is_logged(self, in_folder, tmp_path):
         uq.log(sample_predictions(), run=f"dir:{tmp_path}/r", calibration=sample_predictions(seed=1), **QUICK)
         stored = only_run(tmp_path / "r")
-        assert {"uq/recalibration/std_scale", "uq_recalibrated/nll"} <= set(stored.scalars)
+        assert {"uq_recalibration/std_scale", "uq_recalibrated/nll"} <= set(stored.scalars)
         assert "uq/recalibration.json" in DirectoryStore(tmp_path / "r").files(stored.run_id)
 
     def test_figures_maps_and_predictions_can_be_left_out(self, in_folder, tmp_path):
@@ -176,7 +239,7 @@ class TestWhat:
         report = uq.evaluate(TRUTH, MEAN, STD)
         assert uq.log(report, run=f"dir:{tmp_path}/r", figures=False) is report
         stored = only_run(tmp_path / "r")
-        assert stored.scalars == {f"uq/{key}": value for key, value in report.scores.items()}
+        assert stored.scalars == logged_scores(report)
 
     def test_statistics_can_be_a_sketch(self, in_folder, tmp_path):
         report = uq.log(TRUTH, MEAN, STD, statistics="sketch", run=f"dir:{tmp_path}/r", **QUICK)

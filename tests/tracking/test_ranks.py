@@ -152,10 +152,10 @@ def test_another_rank_logs_into_runs_of_its_own_only(second_of_two, tmp_path):
     with plugin("test-ranks", uq_backends=backends):
         uq.log(*DATA, strict=True)
         scalars = {name: next(store.runs()).scalars for name, store in stores.items()}
-        assert "uq/mae" in scalars["own"]
+        assert "uq/rmse" in scalars["own"]
         assert not scalars["shared"]
         uq.log(*DATA, strict=True, every_rank=True)
-        assert "uq/mae" in next(stores["shared"].runs()).scalars
+        assert "uq/rmse" in next(stores["shared"].runs()).scalars
     assert not list(second_of_two.iterdir())
 
 

@@ -128,7 +128,7 @@ def test_threads_without_a_tracker_keep_a_report_each(in_folder):
         thread.join()
     runs = list(DirectoryStore(in_folder / "uq_runs").runs())
     assert len(runs) == 8
-    assert len({run.scalars["uq/mae"] for run in runs}) == 8
+    assert len({run.scalars["uq/rmse"] for run in runs}) == 8
 
 
 FORKED = """
@@ -155,7 +155,7 @@ def test_forked_workers_keep_a_report_each(in_folder):
     store = DirectoryStore(in_folder / "uq_runs")
     runs = list(store.runs())
     assert len(runs) == 9
-    assert len({run.scalars["uq/mae"] for run in runs}) == 9
+    assert len({run.scalars["uq/rmse"] for run in runs}) == 9
     assert sorted(len({step for step, _ in store.series(run)}) for run in runs) == [1] + [4] * 8
 
 
@@ -166,7 +166,7 @@ def test_a_deleted_working_directory_stops_nothing(tmp_path, monkeypatch):
     Path(gone).rmdir()
     report = uq.log(TRUTH, MEAN, STD, figures=False)
     (run,) = DirectoryStore(tmp_path / "state" / "uq_tracking" / "uq_runs").runs()
-    assert run.scalars["uq/mae"] == report.scores["mae"]
+    assert run.scalars["uq/rmse"] == report.scores["rmse"]
 
 
 def test_a_missing_temporary_directory_stops_nothing(in_folder, monkeypatch):
@@ -174,7 +174,7 @@ def test_a_missing_temporary_directory_stops_nothing(in_folder, monkeypatch):
     report = uq.log(TRUTH, MEAN, STD, method="m")
     store = DirectoryStore(in_folder / "uq_runs")
     (run,) = store.runs()
-    assert run.scalars["uq/mae"] == report.scores["mae"]
+    assert run.scalars["uq/rmse"] == report.scores["rmse"]
     assert {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"} <= set(store.files(run.run_id))
 
 

@@ -14,12 +14,14 @@ from uq_tracking.cli.options import (
     Columns,
     Method,
     Runs,
+    Scores,
     Split,
     StdFloor,
     Unit,
     Where,
     parse_columns,
     parse_list,
+    parse_scores,
 )
 
 
@@ -29,6 +31,7 @@ def rescore(
     where: Where = None,
     split: Split = None,
     metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
+    scores: Scores = "headline",
     alpha: Annotated[float | None, typer.Option(help=ALPHA)] = None,
     n_bins: Annotated[int | None, typer.Option(help=BINS)] = None,
     family: Annotated[
@@ -74,6 +77,7 @@ def rescore(
                 where=where,
                 split=split,
                 metrics=parse_list(metrics),
+                scores=parse_scores(scores),
                 alpha=alpha,
                 n_bins=n_bins,
                 family=cast(Any, family),

@@ -13,8 +13,11 @@ RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; one of them wit
 Runs = Annotated[list[str], typer.Argument(help=RUNS)]
 OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
 Where = Annotated[str | None, typer.Option(help="The tracker's own filter expression.")]
+Scores = Annotated[str, typer.Option(help="Which scores the tracker shows: headline, or all.")]
 Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
-Columns = Annotated[str, typer.Option(help="Names in the file, e.g. target=y,mean=mu,std=sigma.")]
+Columns = Annotated[
+    str, typer.Option(help="Names in the file: target=y,mean=mu,std=sigma or 0.1=q10,0.9=q90.")
+]
 Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
 Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
 StdFloor = Annotated[float | None, typer.Option(help="Raise smaller std to this.")]
@@ -38,6 +41,15 @@ def parse_columns(text: str) -> dict[str, str] | None:
 def parse_list(text: str) -> list[str] | None:
     """``a,b`` as a list; None for an empty text."""
     return [item.strip() for item in text.split(",") if item.strip()] or None
+
+
+def parse_scores(text: str) -> Literal["headline", "all"]:
+    """Which scores the tracker shows."""
+    if text == "headline":
+        return "headline"
+    if text == "all":
+        return "all"
+    raise SettingsError(f"--scores is {text!r}; choose headline or all{closest(text, ['headline', 'all'])}")
 
 
 def parse_policy(text: str) -> Literal["raise", "drop"]:

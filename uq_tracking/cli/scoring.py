@@ -16,11 +16,13 @@ from uq_tracking.cli.options import (
     Columns,
     Method,
     OneRun,
+    Scores,
     Split,
     StdFloor,
     Unit,
     parse_columns,
     parse_policy,
+    parse_scores,
 )
 from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_number
@@ -37,6 +39,7 @@ def log(
         str, typer.Option(help="Where to log: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or a run.")
     ] = "dir:uq_runs",
     columns: Columns = "",
+    scores: Scores = "headline",
     method: Method = None,
     split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
     unit: Unit = None,
@@ -77,6 +80,7 @@ def log(
         with messages.status(f"scoring and logging to {to}"):
             report = verb(
                 data,
+                scores=parse_scores(scores),
                 run=to,
                 method=method,
                 split=split,

@@ -43,7 +43,8 @@ class PairedGroups:
         if first is None or second is None:
             return None
         value = _mean_loss(one, metric) - _mean_loss(other, metric)
-        low, high = Influence.left_out(first - second).limits(value, level)
+        freedom = min(self.left[run.label].freedom for run in (*one, *other))
+        low, high = Influence.left_out(first - second, freedom).limits(value, level)
         return min(low, value), max(high, value)
 
     def tied(

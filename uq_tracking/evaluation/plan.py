@@ -102,7 +102,15 @@ class Plan:
         chosen = select(task.name, self.metrics, given=inputs.given)
         digest = begin(data.digest)
         statistics = build_statistics(task.layout_of(data), data, self.statistics)
-        report = score(statistics, settings, chosen, digest=digest(), extra=inputs, about=data.about)
+        report = score(
+            statistics,
+            settings,
+            chosen,
+            digest=digest(),
+            extra=inputs,
+            about=data.about,
+            asked=self.metrics,
+        )
         tables = build_groups(task.layout_of(data), data, self.intervals)
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, self.level)

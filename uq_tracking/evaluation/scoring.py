@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ def score(
     digest: Any = None,
     extra: MetricInputs | None = None,
     about: Mapping[str, Any] | None = None,
+    asked: Sequence[str] | None = None,
 ) -> Report:
     """Every score and curve of statistics.
 
@@ -40,6 +41,8 @@ def score(
         For metrics that need more than statistics.
     about : dict, optional
         What the input was like; goes into the report's settings.
+    asked : sequence of str, optional
+        Keys that a user asked for by name; trackers show them.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
@@ -66,6 +69,7 @@ def score(
             "accuracy": task.accuracy[statistics.kind],
             "digest": digest,
             "targets": task.targets(statistics),
+            **({"asked": list(asked)} if asked else {}),
         },
         statistics=statistics,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BLOCK_SAMPLES = 1 << 22
 _ARGUMENTS = {"target": "y_true", "mean": "y_pred", "std": "y_std"}
-_WHOLE = ("samples", "member_std", "level")
+_WHOLE = ("samples", "member_std", "quantiles", "level")
 """Roles that are not cut along the target's first axis."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
@@ -24,17 +25,23 @@ GUESSES: Mapping[str, tuple[str, ...]] = {
 """Names tried, whatever their case, for a role the user does not mention. ``mask`` is not among the roles: in one
 file it marks what to leave out, in another what to keep."""
 
-ROLES = (*GUESSES, "member_std", "mask", "level")
+ROLES = (*GUESSES, "quantiles", "member_std", "mask", "level")
 SPREADS: tuple[tuple[str, ...], ...] = (
     ("std",),
     ("variance",),
     ("log_variance",),
     ("low", "high"),
     ("samples",),
+    ("quantiles",),
 )
 """Ways to state the uncertainty, in the order in which they are looked for."""
-_WITHOUT_MEAN = (("low", "high"), ("samples",))
-"""Ways that state the mean too: as the midpoint, or as the mean of the members."""
+_WITHOUT_MEAN = (("low", "high"), ("samples",), ("quantiles",))
+"""Ways that state the mean too, unless it is there: as the midpoint, the mean of the members, or the median."""
+_QUANTILE = re.compile(
+    r"(?P<of>.*[_-])?(?:q|quantile)[_-]?(?P<level>\d*\.?\d+)|(?P<share>0?\.\d+)", re.IGNORECASE
+)
+_BOUND = re.compile(r"(?P<of>.+)-(?:(?P<side>lo|hi)-(?P<inside>\d+(?:\.\d+)?)|median)")
+"""Names of quantile columns: ``q10``, ``q0.1``, ``y_quantile_0.1``, ``0.1``; ``ARIMA-lo-90``, ``NHITS-median``."""
 _WEAK = {"y"}
 """Often a coordinate; taken only when there is no better name."""
 _ALIASES = {"group": "groups"}
@@ -46,7 +53,10 @@ def choose(
     columns: Mapping[str, str] | None,
     holds_numbers: Callable[[str], bool] = lambda name: True,
 ) -> dict[str, list[str]]:
-    """The columns of a file by role; only ``samples`` and ``member_std`` may have several.
+    """The columns of a file by role; only ``samples``, ``member_std`` and ``quantiles`` may have several.
+
+    Quantiles are told by their levels, which the role ``levels`` holds: ``{"0.1": "lower", "0.9": "upper"}``, or by a
+    pattern of columns that are named by them, ``{"quantiles": "q*"}``.
 
     Parameters
     ----------
@@ -65,11 +75,18 @@ def choose(
         An unknown role, a column the file does not have, a role that is missing or claimed by several columns, or
         two ways to state the uncertainty.
     """
-    chosen = {role: _find(path, names, role, name) for role, name in _known(columns or {}).items()}
+    given, levels = _levels(columns or {})
+    chosen = {role: _find(path, names, role, name) for role, name in _known(given).items()}
+    if levels:
+        chosen["quantiles"] = [_find(path, names, level, name)[0] for level, name in levels.items()]
+        chosen["levels"] = list(levels)
+    elif "quantiles" in chosen:
+        chosen |= _by_level(path, chosen["quantiles"])
     if _spread(chosen) is None:
         chosen |= _guess_spread(path, names, "level" in chosen)
     needed = ["target"] if _spread(chosen) in _WITHOUT_MEAN else ["target", "mean"]
-    for role in (*needed, "groups", "by"):
+    own_mean = ["mean"] if _spread(chosen) in (("low", "high"), ("quantiles",)) else []
+    for role in (*needed, *own_mean, "groups", "by"):
         if role not in chosen:
             chosen |= _guess(path, names, role)
     missing = [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
@@ -97,7 +114,7 @@ def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
         return [name]
     if name in names:
         return [name]
-    if role in ("samples", "member_std"):
+    if role in ("samples", "member_std", "quantiles"):
         several = [candidate for candidate in names if fnmatchcase(candidate, name)]
         if several:
             return several
@@ -127,9 +144,50 @@ def _guess(path: Path, names: Sequence[str], role: str) -> dict[str, list[str]]:
     return {role: found} if found else {}
 
 
+def _levels(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The roles, and the columns of quantiles by level."""
+    levels = {role: name for role, name in columns.items() if re.fullmatch(r"0?\.\d+|[01]\.?0*", role)}
+    if levels and "quantiles" in columns:
+        raise SettingsError("columns name quantiles by level and by pattern; choose one")
+    return {role: name for role, name in columns.items() if role not in levels}, levels
+
+
+def quantile_level(name: str) -> tuple[str, float] | None:
+    """Whose quantile a column is by its name, and at which level; None for another column.
+
+    Examples
+    --------
+    >>> quantile_level("q10"), quantile_level("0.25"), quantile_level("NHITS-hi-90"), quantile_level("quality")
+    (('', 0.1), ('', 0.25), ('NHITS', 0.95), None)
+    """
+    if found := _BOUND.fullmatch(name):
+        half = float(found["inside"] or 0) / 200
+        return found["of"], round(0.5 + (half if found["side"] == "hi" else -half), 9)
+    if found := _QUANTILE.fullmatch(name):
+        text = found["level"] or found["share"]
+        level = float(text) / (1 if "." in text and float(text) < 1 else 100)
+        return (found["of"] or "", round(level, 9)) if 0 < level < 1 else None
+    return None
+
+
+def _by_level(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of quantiles that are named by their levels, and these; nothing where there are none."""
+    found = {name: level for name in names if (level := quantile_level(name)) is not None}
+    owners = list(dict.fromkeys(owner for owner, _ in found.values()))
+    levels = [level for _, level in found.values()]
+    if len(owners) > 1 or len(set(levels)) < len(levels):
+        raise SettingsError(
+            f"{path}: {_listed(found)} could be quantiles, of {len(owners)} forecasts; say which, for example "
+            f"--columns 0.1=...,0.9=..., or quantiles={owners[0]}*"
+        )
+    return {"quantiles": list(found), "levels": [f"{level:g}" for level in levels]} if len(found) > 1 else {}
+
+
 def _guess_spread(path: Path, names: Sequence[str], has_level: bool) -> dict[str, list[str]]:
     for roles in SPREADS:
         found: dict[str, list[str]] = {}
+        if roles == ("quantiles",):
+            return _by_level(path, names)
         if has_level == (roles == ("low", "high")):
             for role in roles:
                 found |= _guess(path, names, role)
@@ -157,8 +215,8 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError("level belongs to low and high; name those columns too")
     if "member_std" in chosen and spread != ("samples",):
         raise SettingsError("member_std belongs to samples; name that column too")
-    if "mean" in chosen and spread in _WITHOUT_MEAN:
-        raise SettingsError(f"{'/'.join(spread or ())} say what the mean is; leave mean out of the columns")
+    if "mean" in chosen and spread == ("samples",):
+        raise SettingsError("samples say what the mean is; leave mean out of the columns")
 
 
 def _listed(names: Iterable[str], most: int = 40) -> str:

@@ -19,8 +19,8 @@ from uq_tracking.inputs.storage import ABOUT, REQUIRED
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_NUMBERS = ("level", "axis")
-_OF_MEMBERS = ("samples", "member_std")
+_NUMBERS = ("level", "levels", "axis")
+_OF_MEMBERS = ("samples", "member_std", "quantiles")
 
 
 def read_predictions(
@@ -36,8 +36,9 @@ def read_predictions(
         sizes are flattened. Or a list of files, which are read in this order.
     columns
         Names in the file by role: ``target``; ``mean``; one of ``std``, ``variance``, ``log_variance``, ``low`` and
-        ``high`` with ``level`` (a number such as ``"0.9"``), or ``samples`` (members along the first or last axis,
-        or a pattern such as ``"member_*"``; with ``member_std`` if there is one); ``mask`` (True leaves a sample
+        ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis,
+        or a pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level
+        (``{"0.1": "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True leaves a sample
         out), ``groups`` and ``by``. Usual names are found without it; the mask is not, because files differ in what
         True means. The columns of a plain npy matrix are numbered from "0"; three are target, mean and std.
     **options
@@ -104,7 +105,7 @@ def _load_own(path: Path, options: Options) -> Predictions:
 def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]:
     """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
     chosen = choose(table.path, table.names, columns, table.holds_numbers)
-    level = chosen.pop("level", None)
+    level, levels = chosen.pop("level", None), chosen.pop("levels", None)
     own = _is_own(table) and "mask" not in chosen
     saved = ["valid"] if own and "valid" in table.names else []
     names = list(dict.fromkeys([name for several in chosen.values() for name in several] + saved))
@@ -116,6 +117,8 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
     if "samples" in values:
         one_array = len(chosen["samples"]) == 1
         values["axis"] = _member_axis(values["samples"], np.shape(values["target"])) if one_array else 0
+    if levels is not None:
+        values |= {"levels": [_number(text) for text in levels], "axis": 0}
     return values if level is None else {**values, "level": _number(level[0])}
 
 
@@ -141,13 +144,18 @@ def build(values: dict[str, Any], options: Options) -> Predictions:
 
 def _construct(values: dict[str, Any], options: Options) -> Predictions:
     target, mean = values["target"], values.get("mean")
+    if "quantiles" in values:
+        return Predictions.from_quantiles(
+            target, values["quantiles"], values["levels"], mean, axis=0, **options
+        )
     if "samples" in values:
         noise, axis = values.get("member_std"), values["axis"]
         if noise is None:
             return Predictions.from_samples(target, values["samples"], axis=axis, **options)
         return Predictions.from_ensemble(target, values["samples"], noise, axis=axis, **options)
     if "low" in values:
-        return Predictions.from_interval(target, values["low"], values["high"], values["level"], **options)
+        low, high = values["low"], values["high"]
+        return Predictions.from_interval(target, low, high, values["level"], mean, **options)
     if "variance" in values:
         return Predictions.from_variance(target, mean, values["variance"], **options)
     if "log_variance" in values:
@@ -169,6 +177,8 @@ def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
 def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The values of several files as those of one."""
     for path, values in zip(paths, found, strict=True):
+        if values.get("levels") != found[0].get("levels"):
+            raise FileFormatError(f"{path} has quantiles at other levels than {paths[0]}; read them apart")
         if set(values) != set(found[0]):
             raise FileFormatError(
                 f"{path} has {', '.join(sorted(values))}, but {paths[0]} has {', '.join(sorted(found[0]))}; "

@@ -30,6 +30,7 @@ from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
+from uq_tracking.tracking.publish import Scores, logged_scores
 from uq_tracking.tracking.resolve import targets_of
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class UncertaintyCallback:
     splits : mapping
         Which of the stages ``"validate"`` and ``"test"`` are scored, and their split in names. With several data
         loaders ``_0``, ``_1`` ... is added.
+    scores : "headline" or "all"
+        Which scores loggers show, as for `log`; all of them can be watched.
     step : {"epoch", "global_step"}
         What a validation epoch's scores are logged at.
     on_invalid : {"skip", "drop", "raise"}
@@ -121,6 +124,7 @@ class UncertaintyCallback:
         keys: Sequence[str] | None = None,
         task: Literal["regression", "classification"] = "regression",
         splits: Mapping[Stage, str] | None = None,
+        scores: Scores = "headline",
         step: Literal["epoch", "global_step"] = "epoch",
         on_invalid: OnInvalid = "skip",
         method: str | None = None,
@@ -141,6 +145,7 @@ class UncertaintyCallback:
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.run, self.options = run, options
         self.logging: dict[str, Any] = {
+            "scores": scores,
             "method": method,
             "tags": tags,
             "strict": strict,
@@ -248,7 +253,7 @@ class UncertaintyCallback:
     def _monitor(self, report: Report | None, split: str, trainer: Any, pl_module: Any) -> None:
         """Tell Lightning every score, NaN where undefined: it would go on showing the last epoch's."""
         scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
-        named = {scalar_name(key, split): value for key, value in scores.items()}
+        named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
         pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
 
     def _publish(self, report: Report, accumulator: BatchAccumulator, split: str, trainer: Any) -> None:
@@ -265,7 +270,7 @@ class UncertaintyCallback:
         known, others = self._destinations(trainer)
         if known or not others:
             log(report, run=known or None, split=split, step=step, **self.logging)
-        scores = {scalar_name(key, split): value for key, value in report.scores.items()}
+        scores = logged_scores(report, split, self.logging["scores"])
         for logger in others:
             try:
                 logger.log_metrics(scores, step=step)

@@ -8,6 +8,7 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.curves import Curve, CurveSpec
+from uq_tracking.inference import read
 from uq_tracking.inference.leave_out import FEWEST_GROUPS, set_weights
 from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics.registry import Undefined
@@ -36,7 +37,10 @@ def banded(
         for one in resampled(tables, set_weights(len(tables))):
             for name in wanted:
                 _add_points(points[name], specs[name], one, settings)
-    made = {name: _with_band(curves[name], points[name], level, specs[name].ceiling) for name in wanted}
+    freedom = read.group_freedom(read.of_groups(tables))
+    made = {
+        name: _with_band(curves[name], points[name], level, specs[name].ceiling, freedom) for name in wanted
+    }
     return {**curves, **made}
 
 
@@ -47,14 +51,17 @@ def _add_points(points: list[FloatArray], spec: CurveSpec, statistics: object, s
         return  # without these groups the curve has no points, which says nothing of their spread
 
 
-def _with_band(curve: Curve, points: list[FloatArray], level: float, ceiling: float | None) -> Curve:
+def _with_band(
+    curve: Curve, points: list[FloatArray], level: float, ceiling: float | None, freedom: float
+) -> Curve:
     main = curve.columns[curve.main]
     points = [each for each in points if len(each) == len(main)]
     if len(points) < FEWEST_GROUPS:
         return curve
     columns = np.asarray(points).T
     limits = [
-        Influence.left_out(column).limits(value, level) for column, value in zip(columns, main, strict=True)
+        Influence.left_out(column, freedom).limits(value, level)
+        for column, value in zip(columns, main, strict=True)
     ]
     ends = np.asarray(limits)
     low = np.clip(ends[:, 0], 0, main)

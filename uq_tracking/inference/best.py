@@ -8,6 +8,8 @@ half of them.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -66,9 +68,18 @@ def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
     if not moving.shape[1]:
         return np.inf
     sets = len(moving)
-    weights = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES).astype(float)
+    weights = _resamples(sets, seed)
     mean = weights @ moving / sets
     spread = np.maximum(weights @ np.square(moving) / sets - mean**2, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         largest = np.nan_to_num(np.abs(mean) / np.sqrt(spread / (sets - 1)), posinf=0.0).max(axis=1)
     return float(np.quantile(largest, level))
+
+
+@lru_cache(maxsize=8)
+def _resamples(sets: int, seed: int) -> FloatArray:
+    """How many times each set counts in every resample, the same for all metrics."""
+    drawn = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES)
+    weights = drawn.astype(np.float64)
+    weights.setflags(write=False)
+    return weights

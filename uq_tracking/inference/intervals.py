@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from uq_tracking.inference.leave_out import (
 from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
 from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
 from uq_tracking.inference.noise import without as without_each
+from uq_tracking.inference.tails import averages_squares, heavy_tails
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -52,6 +54,9 @@ FULL_BIN = 50
 """Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
+HEAVY_TAILS = (
+    "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,8 @@ def interval_table(
                 exact = None if scores is None else scores[key]
                 found = together.gap_limits(known[key], level, exact)
             else:
+                if together.heavy and averages_squares(key, together.statistics, settings):
+                    raise Undefined(HEAVY_TAILS)
                 exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
         except Undefined as reason:
@@ -157,13 +164,23 @@ def effective_share_limits(share: float, influence: Influence, n_groups: int, le
     return share_limits(share * total, total, level)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Together:
     """Gaps of calibration without each group, made once for each kind."""
 
     statistics: Any
     settings: Settings
     made: dict[Kind, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+
+    @cached_property
+    def heavy(self) -> bool:
+        """Whether squared errors have too heavy a tail."""
+        return heavy_tails(self.statistics)
+
+    @cached_property
+    def freedom(self) -> float:
+        """Degrees of freedom that the sizes of the groups allow."""
+        return read.group_freedom(self.statistics)
 
     def gap_limits(self, score: GapScore, level: float, exact: float | None) -> Range:
         """Limits of a score of gaps."""
@@ -174,6 +191,7 @@ class _Together:
             return gap_limits(
                 replace(score, kind="confidence"),
                 *_squared_gaps(self.statistics, self.settings),
+                self.freedom,
                 level,
                 exact,
             )
@@ -181,7 +199,7 @@ class _Together:
             _require_full_bins(self.statistics, self.settings)
         if kind not in self.made:
             self.made[kind] = group_moves(self.statistics, kind, self.settings)
-        return gap_limits(score, *self.made[kind], level, exact)
+        return gap_limits(score, *self.made[kind], self.freedom, level, exact)
 
 
 def _require_full_bins(statistics: Any, settings: Settings) -> None:
@@ -203,7 +221,12 @@ def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, Floa
 
 
 def gap_limits(
-    score: GapScore, without: FloatArray, weights: FloatArray, level: float, exact: float | None = None
+    score: GapScore,
+    without: FloatArray,
+    weights: FloatArray,
+    freedom: float,
+    level: float,
+    exact: float | None = None,
 ) -> Range:
     """Limits of a score of gaps.
 
@@ -214,6 +237,8 @@ def gap_limits(
         The gaps without each group; of bins of variances, the logarithm of mean squared error over mean variance.
     weights : array, shape (bins,)
         Of bins that have their own.
+    freedom : float
+        Degrees of freedom that the sizes of the groups allow.
     level : float
     exact : float, optional
         The score itself, around which the limits of a largest gap lie; by default that of the gaps.
@@ -221,20 +246,20 @@ def gap_limits(
     if score.kind == "variance":
         without = np.expm1(without / 2)
     if score.norm == "largest":
-        return _largest_limits(without, level, exact)
+        return _largest_limits(without, freedom, level, exact)
     each = score.weights(weights, without.shape[1])
     total = float(each.sum())
     share = each / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
     gap = score.counted(centre)
     estimate = float(share @ (np.square(gap) - np.square(moves).sum(axis=0)))
-    squares = Influence.left_out(np.square(score.counted(without)) @ share)
+    squares = Influence.left_out(np.square(score.counted(without)) @ share, freedom)
     low = math.sqrt(max(squares.limits(estimate, level)[0], 0.0))
     high = math.sqrt(squares.limits(max(estimate, 0.0), level)[1])
     if score.kind in GRIDS:
         reach = float(special.stdtrit(squares.freedom, (1 + level) / 2))
         high = math.sqrt(max(estimate, 0.0)) + reach * float(np.linalg.norm(moves * np.sqrt(share), 2))
-    noise = score.counted(multivariate_t(moves))
+    noise = score.counted(multivariate_t(moves, freedom))
     if score.norm == "absolute":
         size = float(share @ np.abs(gap))
         low *= size / math.sqrt(float(share @ np.square(gap))) if size else 1.0
@@ -246,9 +271,9 @@ def gap_limits(
     return (total * low**2, total * high**2) if score.norm == "square" else (total * low, total * high)
 
 
-def _largest_limits(without: FloatArray, level: float, exact: float | None) -> Range:
+def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float | None) -> Range:
     """The largest gap is at most as far off as the largest gap of noise."""
-    noise = np.abs(multivariate_t(left_out_moves(without))).max(axis=1)
+    noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
     observed = float(np.abs(without.mean(axis=0)).max()) if exact is None else exact
     reach = float(np.quantile(noise, level))
     return max(observed - reach, 0.0), min(observed + reach, 1.0)

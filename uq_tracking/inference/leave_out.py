@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.errors import SettingsError
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -39,11 +39,14 @@ class LeftOut:
         Scores without each set; NaN where a metric is undefined.
     n_groups : int
         Number of groups.
+    freedom : float
+        Degrees of freedom that the sizes of the groups allow.
     """
 
     whole: Mapping[str, float]
     without: Mapping[str, FloatArray]
     n_groups: int
+    freedom: float = math.inf
 
     def estimates(self, key: str, exact: float | None = None) -> FloatArray:
         """Scores without each set, moved to where the exact score lies; Undefined where one is missing."""
@@ -54,7 +57,7 @@ class LeftOut:
 
     def influence(self, key: str) -> Influence:
         """Contributions of the sets to a score."""
-        return Influence.left_out(self.estimates(key))
+        return Influence.left_out(self.estimates(key), self.freedom)
 
 
 def sets_of(groups: int) -> IntArray:
@@ -76,7 +79,8 @@ def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]
     with np.errstate(all="ignore"):
         rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
     without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
-    return LeftOut(rows[0], without, len(tables))
+    squares = (1 - weights[1:]) @ np.square(tables.sums["n"].astype(float))
+    return LeftOut(rows[0], without, len(tables), size_freedom(squares))
 
 
 def check_level(level: float) -> None:

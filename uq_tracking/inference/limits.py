@@ -7,8 +7,11 @@ Two corrections make the limits of skewed or heavy-tailed contributions hold:
 * the cubic transformation of Hall (1992, Journal of the Royal Statistical Society B 54, 221), which removes the
   effect of skewness on the studentised estimate without losing monotony;
 * Student's t with as many degrees of freedom as the spread of the contributions lets their variance be known by
-  (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1. Where one unit carries everything, that is
-  about two.
+  (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1, and at most what the sizes of the units
+  allow: :math:`(\sum m^2)^2 / \sum m^4 - 1` for units of m samples, whose contributions spread like m. Where one
+  unit carries everything, that is about two.
+
+Skewness and kurtosis are the estimates that are unbiased for normal contributions (Joanes and Gill 1998).
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ Range = tuple[float, float]
 
 DOMINATED = 0.45
 """Skewness over sqrt(n) from which on a few units carry most of the spread; about .2 where nothing is unusual."""
+SMALLEST = 3
+"""Up to this many units skewness and kurtosis have no unbiased estimate."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +42,20 @@ class Influence:
         Number of units.
     square, cube, fourth : float
         Sums of the powers of the contributions.
+    most_freedom : float
+        Degrees of freedom that the sizes of the units allow.
     """
 
     units: int
     square: float
     cube: float
     fourth: float
+    most_freedom: float = math.inf
 
     @classmethod
-    def of(cls, contributions: FloatArray, counts: FloatArray | None = None) -> Influence:
+    def of(
+        cls, contributions: FloatArray, counts: FloatArray | None = None, most_freedom: float = math.inf
+    ) -> Influence:
         """Power sums of contributions, ``counts`` units having each; their mean is taken out."""
         many = np.ones(len(contributions)) if counts is None else counts
         units = float(many.sum())
@@ -53,14 +63,19 @@ class Influence:
             u = contributions - np.dot(many, contributions) / max(units, 1.0)
             square = u * u
             weighted = many * square
-            sums = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
-        return cls(round(units), *map(float, sums))
+            square, cube, fourth = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
+        return cls(round(units), float(square), float(cube), float(fourth), most_freedom)
 
     @classmethod
-    def left_out(cls, estimates: FloatArray) -> Influence:
+    def left_out(cls, estimates: FloatArray, most_freedom: float = math.inf) -> Influence:
         """Contributions of units from the estimates without each of them (the jackknife)."""
         units = len(estimates)
-        return cls.of(-(estimates - estimates.mean()) * (units - 1) / units)
+        return cls.of(-(estimates - estimates.mean()) * (units - 1) / units, None, most_freedom)
+
+    def scaled(self, factor: float) -> Influence:
+        """Contributions to a multiple of the estimate."""
+        square, cube, fourth = self.square * factor**2, self.cube * factor**3, self.fourth * factor**4
+        return Influence(self.units, square, cube, fourth, self.most_freedom)
 
     @property
     def standard_error(self) -> float:
@@ -70,18 +85,25 @@ class Influence:
     @property
     def dominance(self) -> float:
         """Skewness of the contributions over the root of their number: 1 where a single unit carries everything."""
-        return abs(self._skewness()) / math.sqrt(self.units)
+        return abs(self.cube) / self.square**1.5 if self.square else 0.0
 
     @property
     def freedom(self) -> float:
         """Degrees of freedom by which the standard error is known."""
+        n = self.units
         if not self.square:
-            return float(self.units - 1)
-        kurtosis = self.units * self.fourth / self.square**2
-        return max(1.0, min(self.units - 1.0, 2 * self.units / max(kurtosis - 1, 1e-9)))
+            return float(n - 1)
+        kurtosis = n * self.fourth / self.square**2
+        if n > SMALLEST:
+            kurtosis = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
+        return max(1.0, min(n - 1.0, self.most_freedom, 2 * n / max(kurtosis - 1, 1e-9)))
 
     def _skewness(self) -> float:
-        return self.cube / self.square**1.5 * math.sqrt(self.units) if self.square else 0.0
+        if not self.square:
+            return 0.0
+        n = self.units
+        unbiased = math.sqrt(n * (n - 1)) / (n - 2) if n > SMALLEST else 1.0
+        return float(unbiased * self.cube / self.square**1.5 * math.sqrt(n))
 
     def limits(self, estimate: float, level: float) -> Range:
         """Confidence limits of the estimate; NaN where there are fewer than two units.
@@ -97,6 +119,17 @@ class Influence:
             estimate - self.standard_error * _untransformed(q, skew),
             estimate - self.standard_error * _untransformed(-q, skew),
         )
+
+
+def size_freedom(weights: FloatArray) -> float:
+    """Degrees of freedom by which a variance is known that units contribute to in these proportions.
+
+    >>> size_freedom(np.ones(12)), round(size_freedom(np.asarray([1.0, 1.0, 1.0, 9.0])), 2)
+    (11.0, 0.71)
+    """
+    largest = float(weights.max(initial=0.0))
+    share = weights / largest if largest > 0 else weights
+    return float(share.sum() ** 2 / max(np.square(share).sum(), 1e-300)) - 1
 
 
 def _untransformed(x: float, skew: float) -> float:

@@ -8,8 +8,8 @@ this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 20
   N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the forecasts' own fourth
   moments. Bins of a classification are binomial.
 * **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show:
-  the gaps move like a multivariate t with the groups' jackknife covariance and G - 1 degrees of freedom. Below twenty
-  groups that covariance is poorly known.
+  the gaps move like a multivariate t with the groups' jackknife covariance and as many degrees of freedom as
+  their sizes allow, G - 1 for equal ones. Below twenty groups that covariance is poorly known.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def kurtosis_of(family: Standard) -> float:
 
 def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:
     moves, weights = group_moves(statistics, kind, settings)
-    noise = multivariate_t(left_out_moves(moves))
+    noise = multivariate_t(left_out_moves(moves), read.group_freedom(statistics))
     if kind == "variance":  # moves of log(MSE / MV), which do not depend on how large the ratio is
         return Drawn(np.expm1(noise), weights)
     return Drawn(noise, weights)
@@ -230,17 +230,21 @@ def left_out_moves(without: FloatArray) -> FloatArray:
     return np.asarray((without.mean(axis=0) - without) * math.sqrt((groups - 1) / groups))
 
 
-def multivariate_t(contributions: FloatArray) -> FloatArray:
-    """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate."""
-    return np.asarray(_t_weights(len(contributions)) @ contributions)
+def multivariate_t(contributions: FloatArray, freedom: float) -> FloatArray:
+    """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate.
+
+    ``freedom`` is that which the sizes of the groups allow, at most their number less one.
+    """
+    return np.asarray(_t_weights(len(contributions), freedom) @ contributions)
 
 
 @lru_cache(maxsize=8)
-def _t_weights(groups: int) -> FloatArray:
+def _t_weights(groups: int, freedom: float) -> FloatArray:
     """Weights of groups in every draw: normal, over the root of a chi-square on its degrees of freedom."""
     rng = np.random.default_rng(SEED)
     made = rng.normal(size=(DRAWS_OF_GROUPS, groups))
-    made *= np.sqrt((groups - 1) / rng.chisquare(groups - 1, (DRAWS_OF_GROUPS, 1)))
+    known = max(1.0, min(groups - 1.0, freedom))
+    made *= np.sqrt(known / rng.chisquare(known, (DRAWS_OF_GROUPS, 1)))
     made.setflags(write=False)
     return np.asarray(made)
 

@@ -154,7 +154,8 @@ def _paired(
         [metric.loss(score) for score in part.estimates(metric.key, exact).tolist()]
         for part, exact in zip(left, (mine, theirs), strict=True)
     )
-    low, high = Influence.left_out(np.subtract(first, second)).limits(value, level)
+    freedom = min(part.freedom for part in left)
+    low, high = Influence.left_out(np.subtract(first, second), freedom).limits(value, level)
     losses = (min(low, value), max(high, value))
     apart = not losses[0] <= 0 <= losses[1]
     if metric.direction == "higher":

@@ -45,7 +45,8 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
     if read.group_count(statistics) is not None:
         table, groups = statistics.groups.orders[by], len(statistics.groups)
         count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
-        return Influence.of(_contributions(count, error, mean, kept, step))
+        contributions = _contributions(count, error, mean, kept, step)
+        return Influence.of(contributions, None, read.group_freedom(statistics))
     if task == "regression":
         return Influence.of(*_of_cells(statistics, mean, kept, step))
     return Influence.of(*_of_bounded(statistics, mean, kept, step))

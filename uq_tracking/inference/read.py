@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.families import Standard, family_of
+from uq_tracking.inference.limits import size_freedom
 from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
 from uq_tracking.metrics.classification import equal_width_bins
 from uq_tracking.settings import Settings
@@ -48,6 +49,11 @@ def group_sizes(statistics: Any) -> FloatArray:
     """Samples of each group."""
     table = next(iter(statistics.groups.orders.values()))
     return added(table.row, table.sums["count"], len(statistics.groups))
+
+
+def group_freedom(statistics: Any) -> float:
+    """Degrees of freedom that the sizes of the groups allow."""
+    return size_freedom(np.square(group_sizes(statistics)))
 
 
 def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:

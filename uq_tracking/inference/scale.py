@@ -18,6 +18,8 @@ from uq_tracking.statistics.grouped import Block, FloatArray
 
 FEW_ERRORS = 30
 """Up to this many misclassified samples their number is taken for a Poisson number."""
+LARGEST_LOG = 600.0
+"""Limits on the logarithm beyond this are 0, or infinite, in float64."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
         square, variance = read.group_squares(statistics)
         ratio = float(square.sum() / variance.sum())
         left = (square.sum() - square) / np.maximum(variance.sum() - variance, read.ZERO_GAP)
-        influence = Influence.left_out(left)
+        influence = Influence.left_out(left, read.group_freedom(statistics))
     else:
         square, variance, count = read.squares(statistics)
         total = float(statistics.orders["std"].sum("std2"))
@@ -78,9 +80,13 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
-    low, high = influence.limits(mean, level)
+    """Root of a mean square; limits are laid on the logarithm, where a mean of few squares is less skewed."""
+    low, high = influence.scaled(1 / mean).limits(0.0, level)
     return Estimated(
-        math.sqrt(mean), math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0)), influence.dominance
+        math.sqrt(mean),
+        math.sqrt(mean * math.exp(max(low, -LARGEST_LOG))),
+        math.sqrt(mean * math.exp(min(high, LARGEST_LOG))),
+        influence.dominance,
     )
 
 
@@ -113,7 +119,7 @@ def _grouped_square(statistics: Any) -> tuple[float, Influence]:
     square = spread + count * mean**2
     estimate = float(square.sum() / count.sum())
     left = (square.sum() - square) / (count.sum() - count)
-    return estimate, Influence.left_out(left)
+    return estimate, Influence.left_out(left, read.group_freedom(statistics))
 
 
 def mean_bias(statistics: Any, level: float) -> Estimated:
@@ -122,7 +128,7 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
     if read.group_count(statistics) is not None:
         count, mean, _ = read.group_moments(statistics, "error")
         left = ((count * mean).sum() - count * mean) / (count.sum() - count)
-        influence = Influence.left_out(-left)
+        influence = Influence.left_out(-left, read.group_freedom(statistics))
     else:
         n = statistics.n
         influence = Influence(n, moments.m2 / n**2, 0.0, 3 * moments.m2**2 / n**5)
@@ -142,7 +148,7 @@ def error_scale(statistics: Any, level: float) -> Estimated:
             raise Undefined("no sample is misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
-        influence = Influence.left_out(left)
+        influence = Influence.left_out(left, read.group_freedom(statistics))
     elif wrong <= FEW_ERRORS:
         low, high = poisson_limits(round(wrong), level)
         return Estimated(ratio, low / doubt, high / doubt)
@@ -175,7 +181,7 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         count, doubt, correct = read.class_sums(statistics)
         own = count - doubt - correct
         left = (own.sum() - own) / (count.sum() - count)
-        influence = Influence.left_out(left)
+        influence = Influence.left_out(left, read.group_freedom(statistics))
     else:
 
         def powers(block: Block) -> FloatArray:

@@ -37,6 +37,7 @@ from uq_tracking.inference.noise import (
     multivariate_t,
 )
 from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.inference.tails import heavy_tails
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS, sparsification
@@ -223,7 +224,9 @@ class _Tests:
         except Undefined as reason:
             caveats.append(f"The scale is not tested: {reason}.")
             return None, False
-        dominated = found.dominance > DOMINATED
+        dominated = found.dominance > DOMINATED or (
+            self.task == "regression" and heavy_tails(self.statistics)
+        )
         if dominated:
             units = "samples" if read.group_count(self.statistics) is None else "groups"
             caveats.append(
@@ -249,7 +252,8 @@ class _Tests:
         moves, weights = group_moves(self.statistics, "quantiles", self.settings)
         observed = read.below_quantiles(self.statistics, read.family(self.settings), LEVELS).sum(axis=0)
         gap = float(np.abs(observed / self.statistics.n - LEVELS).max())
-        return floor_of(np.sort(largest(multivariate_t(left_out_moves(moves)), weights)), gap).p
+        noise = multivariate_t(left_out_moves(moves), read.group_freedom(self.statistics))
+        return floor_of(np.sort(largest(noise, weights)), gap).p
 
     def _floor_of_ece(self) -> NoiseFloor | None:
         from uq_tracking.inference.noise import noise_floors

@@ -122,9 +122,10 @@ class Metric:
     when: Callable[[Any, Settings], bool] | None = None
 
     @property
-    def family_place(self) -> int:
-        """Place of the family in the order of reports."""
-        return list(FAMILIES).index(self.family) if self.family in FAMILIES else len(FAMILIES)
+    def place(self) -> tuple[int, bool]:
+        """Place in the order of reports: by family, those of the headline first."""
+        family = list(FAMILIES).index(self.family) if self.family in FAMILIES else len(FAMILIES)
+        return family, not self.headline
 
     def better(self, one: float, other: float) -> bool:
         """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""

@@ -19,6 +19,7 @@ from uq_tracking.recalibration.base import (
 )
 from uq_tracking.recalibration.cdf_isotonic import CdfIsotonic
 from uq_tracking.recalibration.conformal import Conformal
+from uq_tracking.recalibration.conformal_by import ConformalBy
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
 from uq_tracking.recalibration.fitting import recalibrate
 from uq_tracking.recalibration.std_binning import StdBinning
@@ -29,6 +30,7 @@ from uq_tracking.recalibration.temperature import Temperature
 __all__ = [
     "CdfIsotonic",
     "Conformal",
+    "ConformalBy",
     "FittedOn",
     "Recalibration",
     "Recalibrator",

@@ -16,6 +16,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
+from uq_tracking.inputs.labels import spread
 from uq_tracking.settings import Family, Settings
 from uq_tracking.typed import record
 
@@ -170,18 +171,24 @@ class RegressionRecalibration(Recalibration):
         """Recalibrated means, given the standard deviations before; most methods leave them."""
         return mean
 
+    def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
+        """Recalibrated standard deviations of samples with these values of ``by``, which few methods ask for."""
+        return self.new_std(std)
+
     @property
     def shape(self) -> Standard | None:
         """Distribution of the standardised error after recalibration, where the method has its own."""
         return None
 
-    def apply(self, mean: Any, std: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Recalibrate predictions.
 
         Parameters
         ----------
         mean, std : arrays of one shape, from any array library
             Predictive means and standard deviations, in the target's unit; std >= 0. NaN stays NaN.
+        by : labels of that shape, optional
+            The group of each prediction, for methods that are fitted by groups.
 
         Returns
         -------
@@ -200,8 +207,11 @@ class RegressionRecalibration(Recalibration):
             raise ShapeError(
                 f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; nothing is broadcast"
             )
+        labels = None if by is None else np.asarray(by)
+        if labels is not None and labels.shape != std_in.values.shape:
+            raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; nothing is broadcast")
         mean64, std64 = mean_in.values.astype(np.float64), std_in.values.astype(np.float64)
-        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std(std64))
+        return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
 
     def apply_std(self, std: Any) -> npt.NDArray[Any]:
         """Recalibrate standard deviations alone; parameters, result and errors as for ``apply``."""
@@ -234,11 +244,15 @@ class RegressionRecalibration(Recalibration):
     def apply_to(self, predictions: Predictions) -> Predictions:
         """Recalibrate ``Predictions``; what is left out stays as it is."""
         valid = predictions.valid
+        by = predictions.by
+        labels = None if by is None else spread(by, predictions.shape)
         if valid is None:
-            mean, std = self.apply(predictions.mean, predictions.std)
+            mean, std = self.apply(predictions.mean, predictions.std, labels)
             return predictions.replace(mean=mean, std=std)
         mean, std = predictions.mean.copy(), predictions.std.copy()
-        mean[valid], std[valid] = self.apply(mean[valid], std[valid])
+        mean[valid], std[valid] = self.apply(
+            mean[valid], std[valid], None if labels is None else labels[valid]
+        )
         return predictions.replace(mean=mean, std=std)
 
 
@@ -327,6 +341,9 @@ class Recalibrator:
         ``RecalibrationError`` for what it cannot be fitted to.
     summary, source : str
         One line for people, and where it comes from.
+    fit_by : callable, optional
+        ``fit_by(rows, labels, settings, fitted_on)`` of a method that is fitted by groups: columns ``target``,
+        ``mean`` and ``std`` of the samples, and the value of ``by`` of each. ``fit`` then refuses.
     """
 
     name: str
@@ -334,6 +351,7 @@ class Recalibrator:
     fit: Callable[..., Recalibration]
     summary: str
     source: str
+    fit_by: Callable[..., Recalibration] | None = None
 
     @property
     def task(self) -> Task:

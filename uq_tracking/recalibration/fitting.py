@@ -24,6 +24,7 @@ def recalibrate(
     n_bins: int | None = None,
     split: str | None = None,
     ignore_label: int | None = None,
+    by: Any = None,
 ) -> Recalibration:
     """Fit a recalibration; ``apply`` it to other predictions, or pass it to ``evaluate(..., calibration=)``.
 
@@ -35,8 +36,8 @@ def recalibrate(
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, and so does
         a stored run: the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
     method : str
-        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``temperature``, or a
-        plugin's.
+        ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
+        ``temperature``, or a plugin's.
     family, dof : optional
         Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
     n_bins : int, optional
@@ -45,6 +46,8 @@ def recalibrate(
         Name of the set, kept with the parameters.
     ignore_label : int, optional
         Label that ``temperature`` leaves out.
+    by : labels, optional
+        The group of each sample, for ``conformal_by``: as for `Predictions`, which may hold it already.
 
     Returns
     -------
@@ -72,6 +75,10 @@ def recalibrate(
         return _fit_arrays(chosen, source, split, ignore_label)
     if ignore_label is not None:
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
+    if chosen.fit_by is not None:
+        return fit_to(chosen, source, _settings({}, family=family, dof=dof), by=by, split=split)
+    if by is not None:
+        raise SettingsError(f"{method} is fitted to all samples together; by= is for conformal_by")
     statistics, about = statistics_of(source)
     settings = _settings(about.get("settings") or {}, family=family, dof=dof, n_bins=n_bins)
     return fit(chosen, statistics, settings, split=split, digest=about.get("digest"))
@@ -91,6 +98,25 @@ def fit(
         settings,
         FittedOn(statistics.n, statistics.kind, split, digest, statistics.facts.get("std_floor")),
     )
+
+
+def fit_to(
+    method: Recalibrator, source: Any, settings: Settings, *, by: Any = None, split: str | None = None
+) -> Recalibration:
+    """Fit a method that is fitted by groups to arrays or predictions."""
+    if isinstance(source, tuple | list):
+        source = _predictions(source)
+    if not isinstance(source, Predictions) or method.fit_by is None:
+        raise RecalibrationError(
+            f"{method.name} is fitted to samples and the group of each, which a {type(source).__name__} does not "
+            "hold; pass (y_true, y_pred, y_std) or Predictions, with by="
+        )
+    if by is not None:
+        source = source.replace(by=by)
+    if source.by is None:
+        raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
+    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.std_floor)
+    return method.fit_by(source.rows(), source.flat_labels("by"), settings, fitted_on)
 
 
 def find_recalibrator(method: str) -> Recalibrator:

@@ -135,8 +135,9 @@ def _merged(statistics: Sequence[Any]) -> Any:
 
 
 def _scored(statistics: Statistics, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
-    chosen = select(statistics.task, keys)
-    return score(statistics, settings, chosen, about=about_input(statistics, like))
+    asked = None if keys is None else list(keys)
+    chosen = select(statistics.task, asked)
+    return score(statistics, settings, chosen, about=about_input(statistics, like), asked=asked)
 
 
 def _digest(report: Report) -> Any:

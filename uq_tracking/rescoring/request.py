@@ -17,7 +17,9 @@ from uq_tracking.metrics.registry import Task, find
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
+from uq_tracking.tracking.arguments import check_scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
+from uq_tracking.tracking.publish import Scores
 
 Figures = Literal["auto"] | bool
 
@@ -42,6 +44,8 @@ class Request:
         Stored files of runs that were not logged by this package, and the names in them.
     figures
         ``"auto"``: those that the run holds and whose numbers changed.
+    scores
+        ``"headline"``: that, what was asked for, and what the run shows already; or ``"all"``.
     prefix
         Name that the scores are put under in place of the split's.
     source_digest
@@ -60,6 +64,7 @@ class Request:
     predictions: str | None = None
     columns: Mapping[str, str] | None = None
     figures: Figures = "auto"
+    scores: Scores = "headline"
     prefix: str | None = None
     source_digest: str | None = None
     limit: int = LIMIT
@@ -94,6 +99,7 @@ class Request:
         values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in skipped}
         values["calibration"] = _described(self.calibration)
         values["figures"] = self.figures is True
+        values["scores"] = self.scores == "all"
         values["suite"] = [
             __version__,
             SCHEMA,
@@ -142,6 +148,7 @@ def make_request(
         raise SettingsError(
             "recalibration names methods, but not what to fit them on; pass calibration_split=, or calibration=True"
         )
+    check_scores(rest.get("scores", "headline"))
     return Request(
         split=check_split(split),
         metrics=_known(metrics),

@@ -14,6 +14,7 @@ from uq_tracking.rescoring.request import Figures, make_request
 from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.work import Work
 from uq_tracking.settings import Family
+from uq_tracking.tracking.publish import Scores
 
 Progress = Callable[[Outcome, int], object]
 """Called with every outcome, as soon as it is there, and the number of runs."""
@@ -25,6 +26,7 @@ def rescore(
     where: str | None = None,
     split: str | None = None,
     metrics: str | Iterable[str] | None = None,
+    scores: Scores = "headline",
     alpha: float | None = None,
     n_bins: int | None = None,
     family: Family | None = None,
@@ -63,6 +65,9 @@ def rescore(
         The split that is rescored.
     metrics : str or iterable of str, optional
         Keys to compute besides the default suite and what the run has.
+    scores : "headline" or "all"
+        Which scores the tracker shows: the headline, those named in ``metrics`` and those that the run shows already;
+        or all.
     alpha, n_bins, family, dof, unit : optional
         As for ``Settings``.
     std_floor : float, optional
@@ -135,6 +140,7 @@ def rescore(
         predictions=predictions,
         columns=columns,
         figures=figures,
+        scores=scores,
         limit=limit,
         **_other_means(common, split, predictions),
     )

@@ -28,6 +28,7 @@ from uq_tracking.tracking.names import (
     STATISTICS_FILE,
     curve_name,
     figure_name,
+    scalar_name,
     tag_name,
 )
 from uq_tracking.tracking.publish import Content, publish, scores_digest
@@ -96,6 +97,8 @@ class Work:
         curves = changed_curves(report, shown)
         return Content(
             report,
+            scores=self.request.scores,
+            shown=_shown(written, report),
             split=written.split,
             curves=curves,
             figures=self._figures(written, report, shown, curves),
@@ -141,7 +144,20 @@ def new_report(
         calibration = _calibration(run, request)
         report = recalibrated_anew(report, source, settings, request, calibration)
     about = {"from": source.name, **_origin(source, request, logged)}
-    return replace(report, provenance={**report.provenance, "rescored": about})
+    asked = {"asked": list(_asked(request, logged))} if _asked(request, logged) else {}
+    kept = {name: value for name, value in report.provenance.items() if name != "asked"}
+    return replace(report, provenance={**kept, **asked, "rescored": about})
+
+
+def _asked(request: Request, logged: Report | None) -> dict[str, None]:
+    """Scores that were asked for by name, now or when the run was logged."""
+    before = () if logged is None else logged.provenance.get("asked", ())
+    return dict.fromkeys((*before, *request.metrics))
+
+
+def _shown(run: LoggedRun, report: Report) -> list[str]:
+    """Scores that the run shows already."""
+    return [key for key in report.scores if scalar_name(key, run.split, report.task) in run.stored.scalars]
 
 
 def _rescored(report: Report) -> Mapping[str, Any]:

@@ -165,7 +165,7 @@ class Grouped(Groups):
         with np.errstate(divide="ignore", invalid="ignore"):  # an infinite z has no width
             width = high[inside] - low[inside]
             part = np.where(width > 0, (wanted - low[inside]) / width, 0.0)
-        part = np.where(whole < len(high), np.clip(np.nan_to_num(part), 0, 1), 0.0)
+        part = np.where(whole < len(high), np.fmin(np.fmax(part, 0), 1), 0.0)  # NaN becomes 0
         return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
 
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102

@@ -314,7 +314,8 @@ class BatchAccumulator(Streaming):
             raise SettingsError("a stream has intervals over groups only; pass groups= to update")
         about = {**statistics.facts, **self._about}
         digest = self._fingerprint.digest
-        report = score(statistics, settings, self._metrics, digest=digest, about=about)
+        asked = self.settings["metrics"]
+        report = score(statistics, settings, self._metrics, digest=digest, about=about, asked=asked)
         if tables is not None and plan.intervals is not False:
             tables = tables.pooled_to(MOST_GROUPS)
             report = with_intervals(report, tables, settings, self._metrics, plan.level)

@@ -13,11 +13,12 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import split_outputs
 from uq_tracking.metrics.reference import as_reference
-from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.fitting import fit, statistics_of
+from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, RegressionRecalibration
+from uq_tracking.recalibration.fitting import fit, fit_to, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.distribution import layout_for
@@ -26,6 +27,8 @@ from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Fit, Samples, Task
 
+COLUMNS = ("y_true", "quantiles", "interval", "samples")
+"""Options that name columns of a table."""
 INPUT = ("mask", "groups", "by", "std_floor", "on_invalid", "unit")
 
 AT_ONCE = 1 << 22
@@ -50,6 +53,17 @@ class Regression(Task):
         "1e5 samples on); standard deviations closer than a bucket count as tied",
     }
 
+    def read(self, *arrays: Any, **options: Any) -> Any:
+        """As for every task; or a table first, with the names of its columns."""
+        named = {name: options.pop(name) for name in COLUMNS if options.get(name) is not None}
+        if not named and not isinstance(arrays[1], str):
+            return super().read(*arrays, **options)
+        if "y_true" not in named:
+            column_names(arrays[0])
+            raise SettingsError("name the column of the truth too: y_true=")
+        own: Any = {name: value for name, value in options.items() if value is not None}
+        return Predictions.from_frame(arrays[0], y_pred=arrays[1], y_std=arrays[2], **named, **own)
+
     def layout_of(self, data: Any) -> Layout:  # noqa: D102
         return layout_for(data.facts)
 
@@ -59,7 +73,9 @@ class Regression(Task):
     def split(  # noqa: D102
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
+        if isinstance(arrays[0], Predictions) or any(
+            array is None or isinstance(array, str) for array in arrays
+        ):
             raise SettingsError("outputs= cuts arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
         parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)
@@ -103,7 +119,8 @@ class Regression(Task):
             raise RecalibrationError("scores after a recalibration of std need regression statistics")
         if data is not None:
             codes = None if data.groups is None else data.select(data.label_codes("groups")[1])
-            return RegressionSamples(data.rows(), statistics, codes)
+            labels = None if data.by is None else data.flat_labels("by")
+            return RegressionSamples(data.rows(), statistics, codes, labels)
         try:
             return RegressionSamples(statistics.rows(), statistics)
         except IncompatibleStatisticsError:
@@ -113,7 +130,13 @@ class Regression(Task):
 
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
         statistics, about = statistics_of(calibration)
-        return lambda method: fit(method, statistics, settings, digest=about.get("digest"))
+
+        def fitted(method: Recalibrator) -> Recalibration:
+            if method.fit_by is not None:
+                return fit_to(method, calibration, settings)
+            return fit(method, statistics, settings, digest=about.get("digest"))
+
+        return fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +147,8 @@ class RegressionSamples(Samples):
     like: Statistics
     """Statistics of the same samples before recalibration."""
     codes: npt.NDArray[Any] | None = None
+    labels: npt.NDArray[Any] | None = None
+    """Value of ``by`` of each sample."""
     whole: bool = True
     """Whether these are all the samples that ``like`` is of."""
 
@@ -144,9 +169,14 @@ class RegressionSamples(Samples):
 
     def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
         columns = {name: column[keep] for name, column in self.columns.items()}
-        return RegressionSamples(columns, self.like, whole=False)
+        labels = None if self.labels is None else self.labels[keep]
+        return RegressionSamples(columns, self.like, labels=labels, whole=False)
 
     def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+        if method.fit_by is not None:
+            if self.labels is None:
+                raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
+            return method.fit_by(self.columns, self.labels, settings, FittedOn(self.n, "arrays"))
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
@@ -165,12 +195,13 @@ class RegressionSamples(Samples):
             rows = {
                 name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
             }
+            std = fitted.new_std_by(rows["std"], None if self.labels is None else self.labels[part])
             if "target" in rows:
                 mean = fitted.new_mean(rows["mean"], rows["std"])
-                yield {"target": rows["target"], "mean": mean, "std": fitted.new_std(rows["std"])}
+                yield {"target": rows["target"], "mean": mean, "std": std}
             else:
                 shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
-                yield {"std": fitted.new_std(rows["std"]), "error": rows["error"] - shift}
+                yield {"std": std, "error": rows["error"] - shift}
 
 
 def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:

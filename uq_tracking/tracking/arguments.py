@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, closest
 from uq_tracking.tracking.dispatch import checked_step
 from uq_tracking.tracking.redaction import printable
 
@@ -15,7 +15,9 @@ LONGEST_METHOD = 250
 """Characters that every tracker takes in a name."""
 
 
-def checked_about(step: Any, method: Any, tags: Any, figures: Any, keep_predictions: Any) -> dict[str, Any]:
+def checked_about(
+    scores: Any, step: Any, method: Any, tags: Any, figures: Any, keep_predictions: Any
+) -> dict[str, Any]:
     """The same, in the form that trackers take: texts without control characters and lone surrogates.
 
     Raises
@@ -23,6 +25,7 @@ def checked_about(step: Any, method: Any, tags: Any, figures: Any, keep_predicti
     SettingsError
         One has another type or is out of range.
     """
+    check_scores(scores)
     if method is not None and not isinstance(method, str):
         raise SettingsError(f"method is {method!r}; pass the name of the uncertainty method as text")
     if method is not None and len(method) > LONGEST_METHOD:
@@ -34,9 +37,17 @@ def checked_about(step: Any, method: Any, tags: Any, figures: Any, keep_predicti
     if not isinstance(keep_predictions, bool | np.bool_) and keep_predictions != "auto":
         raise SettingsError(f"predictions is {keep_predictions!r}; pass 'auto', True or False")
     return {
+        "scores": scores,
         "step": checked_step(step),
         "method": None if method is None else printable(method),
         "tags": {printable(str(name)): printable(str(value)) for name, value in (tags or {}).items()},
         "figures": bool(figures),
         "keep_predictions": keep_predictions,
     }
+
+
+def check_scores(scores: Any) -> None:
+    """SettingsError for what is no choice of scores."""
+    if not isinstance(scores, str) or scores not in ("headline", "all"):
+        near = closest(scores, ["headline", "all"]) if isinstance(scores, str) else ""
+        raise SettingsError(f"scores is {scores!r}; choose 'headline' or 'all'{near}")

@@ -20,26 +20,28 @@ from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import check_split, output_split
-from uq_tracking.tracking.publish import Content
+from uq_tracking.tracking.publish import Content, Scores
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.verbs import planned
+from uq_tracking.verbs import planned, truth_of
 
 
 @overload
 def log(
-    y_true: Any, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
+    y_true: Any = ..., /, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
 ) -> Report: ...
 
 
 @overload
-def log(y_true: Any, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
+def log(y_true: Any, /, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
 
 
 def log(
-    y_true: Any,
+    y_true: Any = None,
+    /,
     y_pred: Any = None,
     y_std: Any = None,
     *,
+    scores: Scores = "headline",
     run: Any = None,
     to: str | Sequence[str] | None = None,
     method: str | None = None,
@@ -78,9 +80,15 @@ def log(
     y_true : array of any shape, `Predictions`, `Report` or `Accumulator`
         Truth, in the target's unit; or predictions, a report or an accumulator made before, then without
         ``y_pred``, ``y_std``. Dask arrays are scored chunk by chunk; like those of an accumulator, their
-        predictions are not stored.
+        predictions are not stored. A table may come first, with the names of its columns:
+        ``log(df, y_true="y", y_pred="mu", y_std="sigma")``, or ``quantiles={0.1: "q10", 0.9: "q90"}``.
     y_pred, y_std : array of the same shape
         Predictive mean and standard deviation, in the target's unit.
+    scores : "headline" or "all"
+        Which scores the tracker shows: those few that answer whether the model is accurate, honest and knows where it
+        errs (``uq/<key>``) and those asked for by ``metrics=``, or besides all others, by what they judge
+        (``uq_accuracy/<key>``, ``uq_scoring/``, ``uq_calibration/``, ``uq_ranking/``, ``uq_spread/``). All are in the
+        report that is stored with the run either way, where `compare` and `rescore` find them.
     run : optional
         A tracker's run object or run id, a Lightning logger, a `Run`, an address (``mlflow:EXPERIMENT`` makes a
         run there, ``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``), or a list of these. Active runs belong to a
@@ -139,14 +147,15 @@ def log(
     >>> round(report.scores["mae"], 3)
     0.167
     """
+    truth, options = truth_of(y_true, options)
     return _log(
         REGRESSION,
-        (y_true, y_pred, y_std),
+        (truth, y_pred, y_std),
         options,
         outputs=outputs,
         images=images,
         maps=maps,
-        about=checked_about(step, method, tags, figures, predictions),
+        about=checked_about(scores, step, method, tags, figures, predictions),
         split=split,
         destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )
@@ -156,6 +165,7 @@ def log_classification(
     labels: Any,
     probs: Any = None,
     *,
+    scores: Scores = "headline",
     run: Any = None,
     to: str | Sequence[str] | None = None,
     method: str | None = None,
@@ -182,7 +192,7 @@ def log_classification(
         True classes 0 ... C - 1; or predictions, a report or an accumulator, then without ``probs``.
     probs : array of the labels' shape and an axis of classes, or of the labels' shape
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
-    run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
+    scores, run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
         As for `log`.
     images : array, shape (cases, h, w) or (cases, h, w, channels), optional
         Input images, shown beside the maps.
@@ -217,7 +227,7 @@ def log_classification(
         outputs=outputs,
         images=images,
         maps=maps,
-        about=checked_about(step, method, tags, figures, predictions),
+        about=checked_about(scores, step, method, tags, figures, predictions),
         split=split,
         destination=(run, to, strict, every_rank, checked_deadline(deadline)),
     )

@@ -1,10 +1,12 @@
 """What things are called in a run: the same on every tracker.
 
 ==========================  =====================================================================
-``uq/<key>``                every defined score
-``uq/recalibration/<name>`` parameters of recalibrations, such as ``std_scale``
-``uq_recalibrated/<key>``   every defined score after recalibration by the first method, and after a further
-                            one ``uq_recalibrated/<method>/<key>``
+``uq/<key>``                the headline: the few scores that answer whether a model is good and honest
+``uq_<family>/<key>``       other scores, where they are asked for, by what they judge: ``uq_accuracy``,
+                            ``uq_scoring``, ``uq_calibration``, ``uq_ranking``, ``uq_spread``, ``uq_other``
+``uq_recalibration/<name>`` parameters of recalibrations, such as ``std_scale``
+``uq_recalibrated/<key>``   the same scores after recalibration by the first method, and after a further one
+                            ``uq_recalibrated/<method>/<key>``
 ``uq_curve/<name>``         curves, in the tracker's own charts
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
@@ -18,8 +20,10 @@ A curve whose definition depends on a setting that is not the default one says s
 ``uq_curve/calibration.student_t4``. Trackers draw whatever has one name as one line and cannot delete points, so
 curves of differing definition need names of their own, the same in every run.
 
-With a split, ``uq/<split>/<key>``, ``uq_recalibrated/<split>/<key>``, ``uq_curve/<split>/<name>``,
-``uq_<split>_<name>.png``,
+A metric's declaration says whether it belongs to the headline, and its family.
+
+With a split, ``uq/<split>/<key>``, ``uq_ranking/<split>/<key>``, ``uq_recalibrated/<split>/<key>``,
+``uq_curve/<split>/<name>``, ``uq_<split>_<name>.png``,
 ``uq_map/<split>/<case>`` and ``uq/<split>/report.json``. The outputs of a model with several are named like splits:
 ``uq/<output>/<key>``, ``uq/<split>/<output>/<key>``, ``uq_<split>_<output>_<name>.png``.
 """
@@ -30,8 +34,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.curves.spec import spec_of
 from uq_tracking.errors import SettingsError
+from uq_tracking.metrics.registry import FAMILIES
 from uq_tracking.settings import Settings
 
 METHOD_TAG = "uq.method"
@@ -47,6 +53,10 @@ REPORT_FILE = "report.json"
 STATISTICS_FILE = "statistics.npz"
 RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
+
+HEADLINE, OTHER = "uq", "uq_other"
+SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")
+"""Where numbers stand, in the order in which people read them."""
 
 _SPLIT = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
@@ -76,13 +86,34 @@ def output_split(split: str | None, output: str) -> str:
     return _joined("/", split, output)
 
 
-def scalar_name(key: str, split: str | None = None) -> str:
+def scalar_name(key: str, split: str | None = None, task: str = "regression") -> str:
     """Name a score.
 
-    >>> scalar_name("nll"), scalar_name("nll", "test")
-    ('uq/nll', 'uq/test/nll')
+    >>> scalar_name("nll"), scalar_name("nll", "test"), scalar_name("pit_ks", "test")
+    ('uq/nll', 'uq/test/nll', 'uq_calibration/test/pit_ks')
     """
-    return _joined("/", "uq", split, key)
+    return _joined("/", section(key, task), split, key)
+
+
+def section(key: str, task: str = "regression") -> str:
+    """Where a score stands: in the headline, or with those that judge the same.
+
+    >>> section("crps"), section("mae")
+    ('uq', 'uq_accuracy')
+    """
+    metric = plugins.metrics(task).get(key)
+    if metric is None or (metric.family not in FAMILIES and not metric.headline):
+        return OTHER
+    return HEADLINE if metric.headline else f"uq_{metric.family}"
+
+
+def parameter_name(name: str, split: str | None = None) -> str:
+    """Name a parameter of a recalibration.
+
+    >>> parameter_name("std_scale", "test")
+    'uq_recalibration/test/std_scale'
+    """
+    return _joined("/", "uq_recalibration", split, name)
 
 
 def recalibrated_name(key: str, split: str | None = None, method: str | None = None) -> str:

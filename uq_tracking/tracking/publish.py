@@ -33,6 +33,7 @@ from uq_tracking.tracking.names import (
     figure_name,
     file_name,
     map_name,
+    parameter_name,
     recalibrated_name,
     scalar_name,
     tag_name,
@@ -40,6 +41,7 @@ from uq_tracking.tracking.names import (
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
 
+Scores = Literal["headline", "all"]
 PREDICTIONS_LIMIT = 256 * 2**20
 """Bytes of predictions up to which ``predictions="auto"`` stores them."""
 
@@ -51,12 +53,15 @@ _log = logging.getLogger("uq_tracking")
 class Content:
     """Everything one call may log.
 
-    ``figures``, ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal``
-    are tags that are set last, with that of the scores, once all else has arrived.
+    ``scores`` says which scores the tracker shows, ``shown`` names those that the run shows already. ``figures``,
+    ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal`` are tags that
+    are set last, with that of the scores, once all else has arrived.
     """
 
     report: Report
     predictions: PredictionsBase | None = None
+    scores: Scores = "headline"
+    shown: Collection[str] = ()
     split: str | None = None
     step: int | None = None
     method: str | None = None
@@ -152,8 +157,30 @@ def _drawings(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
         yield from _maps(content, number, case)
 
 
+def chosen_scores(
+    report: Report, scores: Mapping[str, float], choice: Scores = "headline", shown: Collection[str] = ()
+) -> dict[str, float]:
+    """Those of the scores that a tracker shows: the headline and what was asked for by name, or all.
+
+    All as well where the headline is empty, as in a task of a plugin that declares none.
+    """
+    known = plugins.metrics(report.task)
+    asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
+    wanted = {*asked, *report.provenance.get("asked", ()), *shown}
+    found = {key: value for key, value in scores.items() if choice == "all" or key in wanted}
+    return found or dict(scores)
+
+
+def logged_scores(
+    report: Report, split: str | None = None, choice: Scores = "headline", shown: Collection[str] = ()
+) -> dict[str, float]:
+    """The scores that a tracker shows, by the names they have in a run."""
+    chosen = chosen_scores(report, report.scores, choice, shown)
+    return {scalar_name(key, split, report.task): value for key, value in chosen.items()}
+
+
 def _scores(content: Content) -> Write:
-    scores = {scalar_name(key, content.split): value for key, value in content.report.scores.items()}
+    scores = logged_scores(content.report, content.split, content.scores, content.shown)
     scalars = finite({**scores, **_recalibrated(content)})
     tags = _tags(content)
     settings = content.report.settings
@@ -179,8 +206,9 @@ def _recalibrated(content: Content) -> dict[str, float]:
     found: dict[str, float] = {}
     for place, (method, entry) in enumerate(methods.items()):
         for name, value in entry.get("scalars", {}).items():
-            found[scalar_name(f"recalibration/{name}", content.split)] = value
-        for key, value in entry.get("scores", {}).items():
+            found[parameter_name(name, content.split)] = value
+        scores = entry.get("scores", {})
+        for key, value in chosen_scores(content.report, scores, content.scores, content.shown).items():
             found[recalibrated_name(key, content.split, method if place else None)] = value
     return found
 

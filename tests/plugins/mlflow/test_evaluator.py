@@ -20,6 +20,7 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
+from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.verbs import EvaluateOptions
 
 with warnings.catch_warnings():  # MLflow's import hooks use what Python deprecates
@@ -38,7 +39,7 @@ FRAME["mean"] = 2 * FRAME["x"]
 FRAME["y"] = FRAME["mean"] + FRAME["std"] * RNG.normal(size=60)
 FRAME["scene"] = np.repeat(list("abcdefghijklmnopqrst"), 3)
 REPORT = uq.evaluate(*(FRAME[name].to_numpy() for name in ("y", "mean", "std")))
-SCORES = {f"uq/{key}": value for key, value in REPORT.scores.items()}
+SCORES = logged_scores(REPORT)
 FEATURES = FRAME[["x", "y"]]
 NUMBERS = FRAME.drop(columns="scene")  # MLflow 3.17's own evaluators fail on text of pandas 3
 ARRAYS = {"data": FRAME[["mean", "std"]].to_numpy(), "targets": FRAME["y"].to_numpy()}
@@ -149,7 +150,7 @@ def test_options_reach_the_scores_and_the_names(evaluate):
     config = {"split": "test", "alpha": 0.8, "n_bins": 5, "calibration": True, "recalibration": "std_scaling"}
     result = evaluate(predictions="mean", config=config)
     expected = uq.evaluate(*(FRAME[name].to_numpy() for name in ("y", "mean", "std")), alpha=0.8, n_bins=5)
-    assert result.metrics["uq/test/merci"] == expected.scores["merci"]
+    assert result.metrics["uq/test/n_merci"] == expected.scores["n_merci"]
     assert result.metrics["uq/test/ence"] == expected.scores["ence"]
     assert result.metrics["uq_recalibrated/test/nll"] > 0
     assert result.artifacts["uq/test/report"].content["settings"]["alpha"] == 0.8
@@ -223,7 +224,7 @@ def test_asked_for_without_a_configuration_it_cannot_evaluate(experiment):
 
 
 def test_every_option_of_evaluate_can_be_configured():
-    elsewhere = {"reference"}  # arrays
+    elsewhere = {"reference", "y_true", "samples", "quantiles", "interval"}  # arrays and other forms
     known = {*OPTIONS, *LABELS.values()}
     assert set(EvaluateOptions.__annotations__) - elsewhere <= known
 

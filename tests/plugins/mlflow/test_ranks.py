@@ -26,7 +26,7 @@ def client(in_experiment):
 def test_a_run_per_rank_gets_what_its_rank_logs(client, tmp_path):
     with mlflow.start_run() as run:
         report = uq.log(*DATA, figures=False, strict=True)
-    assert client.get_run(run.info.run_id).data.metrics["uq/mae"] == report.scores["mae"]
+    assert client.get_run(run.info.run_id).data.metrics["uq/rmse"] == report.scores["rmse"]
     assert not (tmp_path / "uq_runs").exists()
 
 
@@ -40,5 +40,5 @@ def test_the_run_of_the_environment_is_rank_zeros(client, monkeypatch, experimen
     uq.log(*DATA, figures=False, strict=True)
     assert not client.get_run(run_id).data.metrics
     uq.log(*DATA, run=run_id, figures=False, strict=True)
-    assert "uq/mae" in client.get_run(run_id).data.metrics
+    assert "uq/rmse" in client.get_run(run_id).data.metrics
     assert not (tmp_path / "uq_runs").exists()

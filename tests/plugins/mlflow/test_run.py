@@ -12,6 +12,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
+from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
 from uq_tracking_mlflow.run import MLflowRun
@@ -32,7 +33,7 @@ def test_the_active_run_gets_it_and_stays_open(client):
         assert client.get_run(run.info.run_id).info.status == "RUNNING"
     stored = client.get_run(run.info.run_id)
     assert stored.info.status == "FINISHED"
-    assert {f"uq/{key}": value for key, value in report.scores.items()}.items() <= stored.data.metrics.items()
+    assert logged_scores(report).items() <= stored.data.metrics.items()
     assert stored.data.tags["uq.method"] == "m"
 
 
@@ -206,7 +207,7 @@ def test_one_call_is_one_request(client, monkeypatch):
     with mlflow.start_run():
         report = uq.log(TRUTH, MEAN, STD, **QUICK)
         points = [len(curve.steps) for curve in report.curves.values() if curve.steps is not None]
-        assert sent == [len(report.scores) + sum(points)]
+        assert sent == [len(logged_scores(report)) + sum(points)]
         uq.log(TRUTH, MEAN, STD, step=1, split="val", **QUICK)
         assert len(sent) == 2
 

@@ -40,7 +40,9 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]
 def both(experiment: str, wandb_offline: Path) -> tuple[Logged, Logged, uq.Report]:
     """Store and run id of the MLflow run and of the W&B run, and the report."""
     with mlflow.start_run(experiment_id=experiment) as of_mlflow, wandb.init(project="p") as of_wandb:
-        report = uq.log(sample_predictions(), method="mc-dropout", calibration=True, strict=True)
+        report = uq.log(
+            sample_predictions(), method="mc-dropout", calibration=True, scores="all", strict=True
+        )
     fragment_of(wandb_offline, of_wandb.id)
     return (
         (open_store("mlflow:p")[0], of_mlflow.info.run_id),

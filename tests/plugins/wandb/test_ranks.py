@@ -32,7 +32,7 @@ def _log_as(rank: int) -> None:
 def test_a_run_per_rank_gets_what_its_rank_logs(wandb_offline: Path, tmp_path: Path) -> None:
     with wandb.init(project="p", group="g") as sdk_run:
         report = uq.log(*DATA, figures=False, strict=True)
-    assert fragment_of(wandb_offline, sdk_run.id).summary["uq/mae"] == report.scores["mae"]
+    assert fragment_of(wandb_offline, sdk_run.id).summary["uq/rmse"] == report.scores["rmse"]
     assert not (tmp_path / "uq_runs").exists()
 
 
@@ -51,7 +51,7 @@ def test_a_run_that_a_forked_rank_inherited_is_rank_zeros(
         worker.start()
         worker.join(60)
         assert worker.exitcode == 0
-    assert ("uq/mae" in fragment_of(wandb_offline, sdk_run.id).summary) is (rank == 0)
+    assert ("uq/rmse" in fragment_of(wandb_offline, sdk_run.id).summary) is (rank == 0)
     assert not (tmp_path / "uq_runs").exists()
 
 

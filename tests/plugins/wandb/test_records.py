@@ -15,6 +15,7 @@ from tests.plugins.wandb.helpers import fragment_of, train
 from tests.plugins.wandb.writer import BLOCK, framed, write_run
 from uq_tracking.curves import Curve
 from uq_tracking.errors import FileFormatError
+from uq_tracking.tracking.names import SECTIONS
 from uq_tracking_wandb.fragment import read_fragment, started
 from uq_tracking_wandb.records import _payloads, read_records
 from uq_tracking_wandb.run import WandbRun
@@ -95,7 +96,7 @@ def test_an_offline_run_is_read_back_exactly(wandb_offline: Path, curve: Curve, 
     ]
     assert found.own_summary["uq/nll"] == 1 / 3
     assert found.own_summary["loss"] == 1 / 3
-    scalars = ("uq/*", "uq_recalibrated/*", "uq/nll", "uq/mae")
+    scalars = (*(f"{section}/*" for section in SECTIONS), "uq/nll", "uq/mae")
     assert found.axes == dict.fromkeys(scalars, "uq/step")
     artifact = next(item for item in found.artifacts if item.type == "uq")
     assert artifact.name == f"uq-{sdk_run.id}"

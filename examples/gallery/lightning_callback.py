@@ -1,9 +1,12 @@
-"""A mean-variance network under Lightning: its uncertainty scored after every epoch, and logged to MLflow.
+"""A mean-variance network under Lightning
+=======================================
 
-The target is y = sin(3 x) + noise whose standard deviation grows with |x|. Training stops when the validation NLL,
-which the callback hands to Lightning, gets no better; figures and the full report come at the end.
+Its uncertainty is scored after every epoch, and logged to MLflow.
 
-    python examples/lightning_callback.py
+The target is y = sin(3 x) + noise whose standard deviation grows with abs(x). Training stops when the validation NLL,
+which the callback hands to Lightning, gets no better; figures and the full report come at the end::
+
+    python examples/gallery/lightning_callback.py
     mlflow ui --backend-store-uri sqlite:///mlflow.db
 """
 
@@ -66,7 +69,9 @@ class MeanVariance(LightningModule):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="Its uncertainty is scored after every epoch, and logged to MLflow."
+    )
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--tracking-uri", default="sqlite:///mlflow.db")
     options = parser.parse_args()

@@ -1,12 +1,15 @@
-"""Segment real terrain into land forms, and see what an ensemble does for the uncertainty.
+"""Segment terrain into land forms
+===============================
+
+What does an ensemble do for the uncertainty of a segmentation?
 
 The labels are valley, slope and ridge of the elevation model around Jacksboro, Tennessee, that ships with matplotlib:
 each cell's height against the mean height around it. The classifiers only see heights interpolated from 5 % of the
 cells. They are trained in the west; the east is scored, a strip in between calibrates. Cells at the border, whose
-surroundings are not known, carry the ignore label 255.
+surroundings are not known, carry the ignore label 255::
 
     pip install "uq-tracking[demo]"
-    python examples/segmentation.py [--to mlflow:segmentation]
+    python examples/gallery/segmentation.py [--to mlflow:segmentation]
 """
 
 from __future__ import annotations
@@ -100,7 +103,9 @@ def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="What does an ensemble do for the uncertainty of a segmentation?"
+    )
     parser.add_argument("--to", help="where to log, such as mlflow:segmentation or dir:runs")
     keys = ("accuracy", "miou", "nll", "brier", "ece", "ause_brier", "aurc")
     print(f"{'':34}" + "".join(f"{key:>11}" for key in keys))

@@ -1,11 +1,14 @@
-"""Random uncertainty, perfectly calibrated: why quantile calibration alone says little.
+"""Random uncertainty, perfectly calibrated
+========================================
+
+Why quantile calibration alone says little.
 
 The experiment of Levi et al. 2019, section 4.1. The target is y ~ N(x, x^2), x ~ U[.1, 1]; the model predicts the
 mean x and a standard deviation drawn from U[1, 10], which knows nothing of x. Correcting the quantiles
 (`cdf_isotonic`) makes `calibration_error` vanish, although the standard deviations are still random; `ence`, which
-looks at samples of like standard deviation, is not fooled.
+looks at samples of like standard deviation, is not fooled::
 
-    python examples/levi.py [--log]
+    python examples/gallery/levi.py [--log]
 
 With ``--log``, each run is logged to the active tracker, or to ./uq_runs.
 """
@@ -48,7 +51,7 @@ def show(title: str, report: uq.Report) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Why quantile calibration alone says little.")
     parser.add_argument("--log", action="store_true", help="log both runs as well")
     options = parser.parse_args()
     for title, informed in (("random std", False), ("true std", True)):

@@ -1,9 +1,12 @@
-"""Whose uncertainty can be trusted? Five scikit-learn estimators on one noisy function.
+"""Whose uncertainty can be trusted?
+=================================
+
+Five scikit-learn estimators on one noisy function.
 
 A Gaussian process and Bayesian splines know of the noise. The spread of a forest shows only how far its trees
-disagree, which leaves the noise out: of 95 % intervals, about 65 % hold. The errors of all five are nearly alike.
+disagree, which leaves the noise out: of 95 % intervals, about 65 % hold. The errors of all five are nearly alike::
 
-    python examples/sklearn_gp.py [--log]
+    python examples/gallery/sklearn_gp.py [--log]
 
 With ``--log``, each estimator is logged to the active tracker, or to ./uq_runs.
 """
@@ -53,7 +56,7 @@ def fit(estimator, x: np.ndarray, y: np.ndarray):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Five scikit-learn estimators on one noisy function.")
     parser.add_argument("--log", action="store_true", help="log every estimator as well")
     options = parser.parse_args()
     rng = np.random.default_rng(0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import assemble, read_only
-from uq_tracking.inputs.convert import Source, read_floats
-from uq_tracking.inputs.form_constructors import FormConstructors
-from uq_tracking.inputs.validation import Wording, check_shapes
+from uq_tracking.inputs.constructors.base import Makes, Options, read_equal
+from uq_tracking.inputs.validation import Wording
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -29,29 +27,8 @@ _EVIDENCE = Wording(
 )
 
 
-class Options(TypedDict, total=False):
-    """Options that every constructor of `Predictions` takes, explained there."""
-
-    mask: Any
-    on_invalid: Literal["raise", "drop"]
-    std_floor: float | None
-    groups: Any
-    by: Any
-    unit: str | None
-
-
-class Constructors(FormConstructors):
-    """The constructors of `Predictions` besides the plain one; each takes its options too."""
-
-    def _fill(self, values: dict[str, Any]) -> Self:
-        """Set the attributes of a new object; a frozen dataclass allows no other way."""
-        for item in fields(self):  # type: ignore[arg-type]  # Predictions, a dataclass, by the time of the call
-            object.__setattr__(self, item.name, values.get(item.name))
-        return self
-
-    @classmethod
-    def _new(cls, values: dict[str, Any]) -> Self:
-        return object.__new__(cls)._fill(values)
+class FromVariances(Makes):
+    """The constructors of `Predictions` from variances and evidence."""
 
     @classmethod
     def from_variance(cls, y_true: Any, y_pred: Any, variance: Any, **options: Unpack[Options]) -> Self:
@@ -110,10 +87,3 @@ class Constructors(FormConstructors):
         std, aleatoric, epistemic = moments.pointwise(moments.evidential_moments, 3, *evidence)
         values = assemble(sources, sources[1].values, std, _EVIDENCE, **options)
         return cls._new({**values, "aleatoric": read_only(aleatoric), "epistemic": read_only(epistemic)})
-
-
-def read_equal(**arrays: Any) -> tuple[Source, ...]:
-    """Read arrays of real numbers, by their argument names, and refuse unequal shapes."""
-    sources = tuple(read_floats(value, name) for name, value in arrays.items())
-    check_shapes(*((source.name, source.values.shape) for source in sources))
-    return sources

@@ -1,8 +1,13 @@
-"""Log two predictions of real terrain to MLflow, the best and the worst method of the demo.
+"""Log depth maps to MLflow
+========================
 
-pip install "uq-tracking[demo]"
-python examples/terrain.py
-mlflow ui --backend-store-uri sqlite:///mlflow.db
+Two predictions of real terrain, by the best and the worst method of the demo.
+
+::
+
+    pip install "uq-tracking[demo]"
+    python examples/gallery/terrain.py
+    mlflow ui --backend-store-uri sqlite:///mlflow.db
 """
 
 import mlflow

@@ -1,0 +1,43 @@
+"""The Python of every page runs as written, block after block, with the arrays that its reader has."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import mlflow
+import pytest
+import torch
+
+from .preludes import PRELUDES
+
+DOCS = Path(__file__).parents[2] / "docs"
+NOT_SCRIPTS = {"architecture", "frameworks", "write-a-backend"}
+"""Pages of sketches, of pieces of a plugin that its own tests run, and one that tests of frameworks run."""
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def test_every_page_with_python_is_run():
+    assert {page.stem for page in DOCS.glob("*.md") if blocks(page)} - NOT_SCRIPTS == set(PRELUDES)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", PRELUDES)
+def test_the_python_of_the_page_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    page = "\n".join(blocks(DOCS / f"{name}.md"))
+    page = page.replace("RUN_ID", "0123abcd").replace('0123abcd"', '" + RUN_ID')
+    module = ModuleType(f"page_{name}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    try:
+        exec(compile(f"{PRELUDES[name]}\n{page}", f"{name}.md", "exec"), module.__dict__)
+    finally:
+        mlflow.set_tracking_uri(None)
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()

@@ -1,0 +1,37 @@
+"""The verb that runs the papers' experiments again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uq_tracking.cli.app import app, say, shown_errors
+
+
+@app.command()
+def reproduce(
+    papers: Annotated[
+        list[str] | None, typer.Argument(help="merci, n-merci, gustafsson, xiong, levi; all by default.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller samples, fewer repeats.")] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the page, the numbers and the runs.")
+    ] = Path("uq_reproduction"),
+    to: Annotated[
+        str | None, typer.Option(help="Address the runs are logged to, e.g. mlflow:EXPERIMENT.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+) -> None:
+    """Run the experiments of the papers again: their tables and figures beside what they print."""
+    from uq_tracking.reproduction import reproduce as reproduce_papers
+    from uq_tracking.reproduction.verb import PAGE_FILE
+
+    with shown_errors():
+        found = reproduce_papers(papers or "all", quick=quick, output=output, to=to, seed=seed)
+        for key, section in found.items():
+            say(f"{key}, {section.about['seconds']:.0f} s")
+            for finding in section.findings:
+                say(f"  {'holds  ' if finding.holds else 'DIFFERS'}  {finding.claim}")
+        say(f"the tables and figures, to open in a browser: {(output / PAGE_FILE).resolve().as_uri()}")

@@ -1,0 +1,10 @@
+"""The papers' toy data sets, each with the distribution that its targets are drawn from.
+
+One module per paper; functions take the number of samples and a seed, and return a `Sample` whose ``truth`` can be
+scored: ``uq.evaluate(sample.truth)`` says what the best possible model scores.
+"""
+
+from uq_tracking.datasets import levi, merci
+from uq_tracking.datasets.sample import Sample, Seed
+
+__all__ = ["Sample", "Seed", "levi", "merci"]

@@ -1,0 +1,80 @@
+r"""Whether errors have tails so heavy that the mean of their squares cannot be known from these data.
+
+Where the squares have no variance, a mean of squares is dominated by errors so rare that most samples lack them: no
+interval holds. Hill's (1975) estimate from the largest share f of the standardised errors is
+
+.. math:: \hat\alpha^{-1} = \frac1k \sum_{i \le k} \log \frac{|z|_{(n+1-i)}}{|z|_{(n-k)}}, \quad k = f n.
+
+A t distribution with four degrees of freedom, whose squares are the first to have no variance, gives 3.5 for
+f = .04; a normal one 6.5, five degrees of freedom 4.1, three 2.7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference import read
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import DISTRIBUTION
+from uq_tracking.statistics.grouped import Groups
+
+SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian", "ause_rmse", "aurg_rmse"})
+"""Scores that average squared errors; so does ``nll`` of Gaussian forecasts."""
+SHARE = 0.04
+"""Share of the samples that count as the tail."""
+FEWEST = 16
+"""Samples of a tail that show how heavy it is."""
+PLACES = 400
+"""Places of the tail that are looked up, at most."""
+HEAVY = 3.5
+"""Tail index below which squares are taken to have no variance."""
+
+
+def tail_index(z: Groups) -> float | None:
+    """Hill's estimate for absolute values; None where the samples are too few to tell, or their tail has no width.
+
+    Parameters
+    ----------
+    z : Groups
+        The order by standardised error.
+    """
+    n = z.total
+    size = round(SHARE * n)
+    if size < FEWEST:
+        return None
+    folded = z.folded()
+    ranks = n - size + (np.arange(min(size, PLACES)) + 0.5) * (size / min(size, PLACES)) + 0.5
+    start, values = folded.value([n - size])[0], folded.value(ranks)
+    if not (start > 0 and np.isfinite(values).all()):
+        return None
+    with np.errstate(over="ignore"):
+        spread = float(np.log(values / start).mean())
+    return 1 / spread if spread > 0 else None
+
+
+def heavy_tails(statistics: Any) -> bool:
+    """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
+
+    ``statistics`` may be those of groups alone. Of draws nothing is said: few of them make a noisy std, and so a
+    heavy-tailed z.
+    """
+    groups = statistics.groups
+    if groups is not None:
+        if groups.facts.get("distribution") == "draws" or "z" not in groups.orders:
+            return False
+        order: Groups = read.whole(groups.orders["z"], "z", groups.bits)
+    else:
+        if statistics.facts.get("distribution") == "draws" or "z" not in statistics.orders:
+            return False
+        order = statistics.orders["z"]
+    found = tail_index(order)
+    return found is not None and found < HEAVY
+
+
+def averages_squares(key: str, statistics: Any, settings: Settings) -> bool:
+    """Whether a score is a mean of squared errors, or a function of one."""
+    if key == "nll":
+        return settings.family == "gaussian" and statistics.groups.layout is not DISTRIBUTION
+    return key in SQUARES

@@ -1,0 +1,95 @@
+"""What the constructors of predictions share: their options, and how a form becomes checked predictions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+import numpy as np
+
+from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
+from uq_tracking.inputs.assemble import assemble
+from uq_tracking.inputs.convert import FloatArray, Source, read_floats
+from uq_tracking.inputs.forms.scored import Scored
+from uq_tracking.inputs.validation import Wording, check_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+QUANTILES_UP_TO = 5_000
+"""Samples up to which the 199 quantiles that some scores need are searched for without being asked for."""
+
+
+class Options(TypedDict, total=False):
+    """Options that every constructor of `Predictions` takes, explained there."""
+
+    mask: Any
+    on_invalid: Literal["raise", "drop"]
+    std_floor: float | None
+    groups: Any
+    by: Any
+    unit: str | None
+
+
+class Makes:
+    """Makes predictions of checked values."""
+
+    def _fill(self, values: dict[str, Any]) -> Self:
+        """Set the attributes of a new object; a frozen dataclass allows no other way."""
+        for item in fields(self):  # type: ignore[arg-type]  # Predictions, a dataclass, by the time of the call
+            object.__setattr__(self, item.name, values.get(item.name))
+        return self
+
+    @classmethod
+    def _new(cls, values: dict[str, Any]) -> Self:
+        return object.__new__(cls)._fill(values)
+
+
+def read_equal(**arrays: Any) -> tuple[Source, ...]:
+    """Read arrays of real numbers, by their argument names, and refuse unequal shapes."""
+    sources = tuple(read_floats(value, name) for name, value in arrays.items())
+    check_shapes(*((source.name, source.values.shape) for source in sources))
+    return sources
+
+
+def assembled(
+    sources: Any, scored: Scored, wording: Wording, dtype: np.dtype[Any], options: Any
+) -> dict[str, Any]:
+    """The attributes of `Predictions`; a sample whose PIT is not known is as bad as one without a mean."""
+    mean = np.where(np.isfinite(scored.columns["pit_low"]), scored.columns["mean"], np.nan).astype(dtype)
+    values = assemble(tuple(sources), mean, scored.columns["std"].astype(dtype), wording, **options)
+    kept: dict[str, FloatArray] = {}
+    for name, column in scored.columns.items():
+        if name not in ("mean", "std"):
+            kept[name] = column.view()
+            kept[name].flags.writeable = False
+    return {**values, "scored": Scored(scored.form, kept, scored.facts)}
+
+
+def wants_quantiles(truth: Source, asked: bool | None) -> bool:
+    """Whether the quantiles of a continuous distribution are searched for."""
+    return truth.values.size <= QUANTILES_UP_TO if asked is None else asked
+
+
+def check_members(
+    truth: Source, members: Source, noise: Source | None, name: str, *, fewest: int = 2
+) -> None:
+    """Refuse members, or quantiles, of which one does not have the target's shape, or that are too few."""
+    shape, expected = members.values.shape, truth.values.shape
+    what = "quantile" if name == "quantiles" else "member"
+    if shape[1:] != expected:
+        raise ShapeError(
+            f"with its {what}s first, {name} has shape {shape}, and y_true has {expected}: one {what} must "
+            f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
+        )
+    if noise is not None and noise.values.shape != shape:
+        raise ShapeError(f"{name} has shape {shape} and stds {noise.values.shape}; they must be equal")
+    if expected == ():
+        raise ShapeError("y_true is a single number; pass arrays, for example [y_true]")
+    if shape[0] == 0:
+        raise EmptyInputError(f"{name} has no {what}s (M = 0 along the axis of {what}s)")
+    if shape[0] < fewest and noise is None:
+        raise SettingsError(
+            f"{name} has a single {what} (M = 1), so its spread is zero and says nothing about uncertainty; "
+            "pass more, their own stds (from_ensemble), or the right axis="
+        )

@@ -1,0 +1,71 @@
+"""Predictions from draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uq_tracking.inputs.assemble import members_first, read_only, without_members
+from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members
+from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.forms.draws import score_draws
+from uq_tracking.inputs.validation import Wording
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+_DRAWS = Wording(
+    mean="the mean of the draws",
+    std="the std of the draws",
+    non_finite_cure="every sample needs two draws that are finite; NaN draws are left out",
+)
+
+
+class FromDraws(Makes):
+    """The constructor of `Predictions` from draws."""
+
+    @classmethod
+    def from_samples(cls, y_true: Any, draws: Any, *, axis: int = 0, **options: Unpack[Options]) -> Self:
+        """Draws from the predictive distribution, scored as what they are: nothing is fitted to them.
+
+        The truth's rank among the draws gives its probability integral transform, spread over the gap it falls
+        into, so that coverage and calibration do not depend on the number of draws; ``crps`` is the fair estimator.
+        The mean is that of the draws, the variance ``1 + 1/M`` times theirs. Draws have no density: ``nll`` is
+        undefined.
+
+        For members that predict a mean (and a std) each, see `from_ensemble`.
+
+        Parameters
+        ----------
+        y_true : array, shape (...)
+            Truth.
+        draws : array, shape (M, ...)
+            Exchangeable draws; a list of M arrays will do. NaN (or masked) draws are left out, so that samples may
+            have different numbers of them, two at least.
+        axis
+            The axis of the M draws.
+        **options
+            As for `Predictions`.
+
+        Raises
+        ------
+        ShapeError
+            One draw does not have the shape of ``y_true``.
+        SettingsError
+            A single draw says nothing about uncertainty.
+
+        Examples
+        --------
+        >>> from uq_tracking.inputs import Predictions
+        >>> data = Predictions.from_samples([2.0], [[1.0], [2.0], [4.0]])
+        >>> data.scored.columns["pit_low"], data.scored.columns["pit_high"]
+        (array([0.25]), array([0.75]))
+        """
+        truth, source = read_floats(y_true, "y_true"), members_first(read_floats(draws, "draws"), axis)
+        check_members(truth, source, None, "draws")
+        if source.left_out is not None:
+            source = source._replace(values=np.where(source.left_out, np.nan, source.values), left_out=None)
+        scored = score_draws(truth.values, source.values)
+        made = assembled((truth, without_members(source)), scored, _DRAWS, source.values.dtype, options)
+        return cls._new({**made, "samples": read_only(source.values)})

@@ -1,0 +1,161 @@
+"""Predictions from the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from uq_tracking.errors import InputTypeError, SettingsError, closest
+from uq_tracking.inputs.constructors.base import Options
+from uq_tracking.inputs.constructors.distributions import FromDistributions
+from uq_tracking.inputs.constructors.draws import FromDraws
+from uq_tracking.inputs.constructors.ensembles import FromEnsembles
+from uq_tracking.inputs.constructors.quantiles import FromQuantiles
+from uq_tracking.inputs.constructors.variances import FromVariances
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+COLUMN_OPTIONS = ("mask", "groups", "by")
+"""Options that may name a column too."""
+
+MOST_LISTED = 40
+
+
+class FromFrames(FromVariances, FromDraws, FromEnsembles, FromQuantiles, FromDistributions):
+    """The constructor of `Predictions` from tables, which calls the others."""
+
+    @classmethod
+    def from_frame(
+        cls,
+        table: Any,
+        y_true: str,
+        y_pred: str | None = None,
+        y_std: str | float | None = None,
+        *,
+        quantiles: Mapping[float, str] | None = None,
+        interval: tuple[str, str, float] | None = None,
+        samples: str | Sequence[str] | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
+        """Columns of a table by their names: pandas, polars, a dict of arrays, or anything like these.
+
+        The uncertainty is stated once, by ``y_std``, ``quantiles``, ``interval`` or ``samples``.
+
+        Parameters
+        ----------
+        table
+            With ``columns`` (or ``column_names``, or the keys of a mapping), and ``table[name]``.
+        y_true : str
+            Column of the truth.
+        y_pred : str, optional
+            Column of the point prediction; beside ``y_std`` it is needed.
+        y_std : str or float, optional
+            Column of the standard deviation, or one number for all samples.
+        quantiles : dict of float to str, optional
+            Columns of quantiles by their levels, as for `from_quantiles`.
+        interval : (str, str, float), optional
+            Columns of the lower and the upper end, and the probability between them, as for `from_interval`.
+        samples : str or sequence of str, optional
+            Columns of draws, or a pattern such as ``"draw_*"``, as for `from_samples`.
+        **options
+            As for `Predictions`; ``mask``, ``groups`` and ``by`` may name columns too.
+
+        Raises
+        ------
+        SettingsError
+            The table has no such column, or the uncertainty is stated not at all or twice.
+        InputTypeError
+            It is no table.
+
+        Examples
+        --------
+        >>> from uq_tracking.inputs import Predictions
+        >>> table = {"y": [1.0, 2.0], "low": [0.0, 0.5], "high": [3.0, 2.5]}
+        >>> Predictions.from_frame(table, "y", interval=("low", "high", 0.9)).mean
+        array([1.5, 1.5])
+        """
+        own: Any = dict(options)
+        names, build = column_names(table), _stated(y_std, quantiles, interval, samples)
+        for option in COLUMN_OPTIONS:
+            if isinstance(own.get(option), str):
+                own[option] = _column(table, names, own[option], option)
+        truth = _column(table, names, y_true, "y_true")
+        point = None if y_pred is None else _column(table, names, y_pred, "y_pred")
+        if build == "quantiles" and quantiles:
+            columns = [
+                _column(table, names, name, f"quantiles[{level}]") for level, name in quantiles.items()
+            ]
+            return cls.from_quantiles(truth, columns, list(quantiles), point, axis=0, **own)
+        if build == "interval" and interval:
+            low, high = (_column(table, names, name, "interval") for name in interval[:2])
+            return cls.from_interval(truth, low, high, interval[2], point, **own)
+        if build == "samples":
+            draws = [_column(table, names, name, "samples") for name in _several(samples, names)]
+            return cls.from_samples(truth, draws, axis=0, **own)
+        if point is None:
+            raise SettingsError("y_std goes with a point prediction; name its column, y_pred=")
+        plain: Any = cls
+        std = y_std if isinstance(y_std, Real) else _column(table, names, y_std, "y_std")
+        made: Self = plain(truth, point, std, **own)
+        return made
+
+
+def column_names(table: Any) -> list[Any]:
+    """Names of the columns of anything that is a table; InputTypeError where it is none.
+
+    Examples
+    --------
+    >>> column_names({"y": [1.0], "mu": [2.0]})
+    ['y', 'mu']
+    """
+    if isinstance(table, Mapping):
+        return list(table)
+    for attribute in ("column_names", "columns"):
+        names = getattr(table, attribute, None)
+        if names is not None and hasattr(table, "__getitem__"):
+            return list(names)
+    raise InputTypeError(
+        f"names of columns were given, but a {type(table).__name__} has none; pass a table first (a DataFrame, or a "
+        "dict of arrays), or arrays alone"
+    )
+
+
+def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
+    try:
+        known = name in names
+    except (TypeError, ValueError):  # an array in place of a name
+        known = False
+    if known:
+        return table[name]
+    if not isinstance(name, str):
+        raise SettingsError(f"{role} is a {type(name).__name__}; beside a table pass the name of a column")
+    listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
+    raise SettingsError(f"the table has no column {name!r} ({role}){closest(name, names)}; it has {listed}")
+
+
+def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
+    if not isinstance(samples, str):
+        return list(samples)
+    found = [name for name in names if fnmatchcase(str(name), samples)]
+    if not found:
+        raise SettingsError(f"no column of the table is like {samples!r} (samples){closest(samples, names)}")
+    return found
+
+
+def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any) -> str:
+    """The one way in which the uncertainty is stated."""
+    given = {"y_std": y_std, "quantiles": quantiles, "interval": interval, "samples": samples}
+    found = [name for name, value in given.items() if value is not None]
+    if len(found) != 1:
+        raise SettingsError(
+            f"the uncertainty is stated by {' and '.join(found) or 'no column'}; name it once: y_std=, "
+            "quantiles={0.1: 'q10', ...}, interval=('low', 'high', 0.9) or samples="
+        )
+    if quantiles is not None and not isinstance(quantiles, Mapping):
+        raise SettingsError(f"quantiles={quantiles!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")
+    if interval is not None and len(interval) != 3:
+        raise SettingsError(f"interval={interval!r}; pass two columns and a level: ('low', 'high', 0.9)")
+    return found[0]

@@ -1,0 +1,11 @@
+"""MeRCI (Moukari et al. 2018): the cubic with biased outliers, and six uncertainties of one map."""
+
+from __future__ import annotations
+
+from uq_tracking.reproduction import merci_toy
+from uq_tracking.reproduction.study import Study
+
+
+def reproduce(study: Study) -> None:
+    """Every figure and table of the paper."""
+    merci_toy.reproduce(study)

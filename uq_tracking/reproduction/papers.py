@@ -1,0 +1,46 @@
+"""The papers that can be reproduced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uq_tracking.errors import SettingsError, closest
+
+EVERY = "all"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and the module that reproduces it by a function ``reproduce(study)``."""
+
+    title: str
+    citation: str
+    module: str
+
+
+PAPERS: dict[str, Paper] = {
+    "merci": Paper(
+        "MeRCI: a new metric to evaluate the correlation between predictive uncertainty and true error",
+        "Moukari, Picard, Simon, Jurie, 2018",
+        "uq_tracking.reproduction.merci",
+    ),
+}
+
+
+def chosen(papers: str | Sequence[str]) -> list[str]:
+    """Keys of the papers, in the order of `PAPERS`.
+
+    Raises
+    ------
+    SettingsError
+        There is no such paper.
+    """
+    asked = [papers] if isinstance(papers, str) else list(papers)
+    unknown = [name for name in asked if name != EVERY and name not in PAPERS]
+    if unknown:
+        raise SettingsError(
+            f"no paper is called {unknown[0]!r}; choose among {', '.join(PAPERS)}, {EVERY}"
+            f"{closest(unknown[0], list(PAPERS))}"
+        )
+    return [name for name in PAPERS if name in asked or EVERY in asked or not asked]
