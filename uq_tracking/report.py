@@ -17,6 +17,7 @@ from uq_tracking.errors import FileFormatError, RecalibrationError
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import statistics_from_arrays
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
@@ -158,7 +159,7 @@ class Report:
                 verdicts=_texts(values.get("verdicts", {})),
                 judgement=_stored_judgement(values),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGE as error:
             raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
 
     def to_json(self, path: str | Path | None = None) -> str:

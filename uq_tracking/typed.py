@@ -8,6 +8,9 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 T = TypeVar("T")
 
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What values of a damaged file raise where they are used first."""
+
 
 def record(kind: type[T], values: Mapping[str, Any]) -> T:
     """Make a dataclass of plain values.

@@ -64,5 +64,5 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
     go.set()
     assert [outcome.status for outcome in uq.sync().outcomes] == ["done"]
     (stored,) = DirectoryStore(run.path.parent).runs()
-    assert stored.scalars[scalar_name("mae", None)] == uq.evaluate(TRUTH, MEAN, STD).scores["mae"]
+    assert stored.scalars[scalar_name("crps")] == uq.evaluate(TRUTH, MEAN, STD).scores["crps"]
     assert "uq/report.json" in DirectoryStore(run.path.parent).files(run.path.name)

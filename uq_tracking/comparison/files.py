@@ -13,7 +13,7 @@ from uq_tracking.comparison.metrics import metric_from_dict, metric_to_dict
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun
 from uq_tracking.errors import FileFormatError
 from uq_tracking.tables.model import Cell
-from uq_tracking.typed import record
+from uq_tracking.typed import DAMAGE, record
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -90,7 +90,7 @@ def comparison_fields(source: str | Path) -> dict[str, Any]:
         )
     try:
         return _fields(values)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{name} is a damaged comparison ({error!r})") from error
 
 

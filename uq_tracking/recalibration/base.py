@@ -18,7 +18,7 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.labels import spread
 from uq_tracking.settings import Family, Settings
-from uq_tracking.typed import record
+from uq_tracking.typed import DAMAGE, record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -112,7 +112,7 @@ class Recalibration(ABC):
                 for name, value in values["parameters"].items()
             }
             return kind(fitted_on=record(FittedOn, values["fitted_on"]), **parameters)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGE as error:
             raise FileFormatError(f"the recalibration by {kind.method} is damaged ({error})") from error
 
     @classmethod

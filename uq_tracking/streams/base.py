@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -201,7 +202,7 @@ def _settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
         about = json.loads(str(arrays[ABOUT]))
         found, version, of_task = about["format"], int(about["version"]), about["task"]
         settings = dict(about["settings"])
-    except (KeyError, ValueError, TypeError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
     if found != FORMAT:
         raise FileFormatError(f"{source} holds {found!r}, not {FORMAT!r}")
