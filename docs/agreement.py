@@ -165,6 +165,35 @@ PEERS |= {
     "interval_coverage": {"scipy": coverage(0.9)},
     "interval_width": {"scipy": lambda y, mu, s: np.mean(np.diff(stats.norm.interval(0.9, mu, s), axis=0))},
 }
+PEERS |= {
+    "energy_score": {
+        "scoringrules": lambda y, mu, s: scoringrules.es_ensemble(
+            pairs(y), pairs(draws_of(mu, s)), m_axis=0, estimator="fair"
+        ).mean()
+    },
+    "variogram_score": {
+        "scoringrules": lambda y, mu, s: scoringrules.vs_ensemble(
+            pairs(y), pairs(draws_of(mu, s)), m_axis=0, p=0.5, estimator="fair"
+        ).mean()
+    },
+    "joint_nll": {
+        "scipy": lambda y, mu, s: (
+            -np.mean(
+                [
+                    stats.multivariate_normal(cov=c).logpdf(e)
+                    for e, c in zip(pairs(y - mu), covariances(s), strict=True)
+                ]
+            )
+        )
+    },
+    "joint_ks": {"scipy": lambda y, mu, s: stats.kstest(distances(y - mu, s), stats.chi2(2).cdf).statistic},
+    **{
+        f"joint_coverage_{p}": {
+            "scipy": lambda y, mu, s, p=p: np.mean(distances(y - mu, s) <= stats.chi2(2).ppf(p / 100))
+        }
+        for p in (50, 90, 95)
+    },
+}
 PEERS |= {f"{key}_gaussian": PEERS[key] for key in ("nll", "crps")}
 QUADRATURE = {
     f"{kind}_score{prior}": by_quadrature(kind, prior)
@@ -222,13 +251,34 @@ def quantiles_of(mu: Array, s: Array) -> Array:
     return mu + s * stats.norm.ppf(np.array(QUANTILE_LEVELS))[:, None]
 
 
+def pairs(values: Array) -> Array:
+    """Vectors of two neighbours each, shape (..., N/2, 2)."""
+    return values.reshape(*values.shape[:-1], -1, 2)
+
+
+def covariances(s: Array) -> Array:
+    """Covariances of the pairs with a correlation of .4, shape (N/2, 2, 2)."""
+    return pairs(s)[:, :, None] * pairs(s)[:, None] * np.array([[1.0, 0.4], [0.4, 1.0]])
+
+
+def distances(error: Array, s: Array) -> Array:
+    """Squared Mahalanobis distances of the pairs."""
+    solved = np.linalg.solve(covariances(s), pairs(error)[..., None])[..., 0]
+    return np.asarray((pairs(error) * solved).sum(axis=1))
+
+
 def _form_scores(y: Array, mu: Array, s: Array) -> dict[str, float]:
-    """Scores of draws and of quantiles only."""
+    """Scores of draws, of quantiles and of vectors only."""
     draws = uq.evaluate(uq.Predictions.from_samples(y, draws_of(mu, s))).scores
     given = uq.Predictions.from_quantiles(y, quantiles_of(mu, s), QUANTILE_LEVELS, axis=0)
     found = uq.evaluate(given).scores
-    return {"crps_ensemble": draws["crps_ensemble"]} | {
-        key: found[key] for key in ("wis", "interval_coverage", "interval_width")
+    joint = uq.evaluate(uq.Predictions.from_samples(pairs(y), pairs(draws_of(mu, s)), joint=True)).scores
+    normal = uq.evaluate(uq.Predictions.from_covariance(pairs(y), pairs(mu), covariances(s))).scores
+    return {
+        "crps_ensemble": draws["crps_ensemble"],
+        **{key: found[key] for key in ("wis", "interval_coverage", "interval_width")},
+        **{key: value for key, value in normal.items() if key.startswith("joint_")},
+        **{key: joint[key] for key in ("energy_score", "variogram_score")},
     }
 
 

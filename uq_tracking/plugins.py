@@ -37,6 +37,7 @@ BUILT_IN = (
     "uq_tracking.metrics.spread",
     "uq_tracking.metrics.classification",
     "uq_tracking.metrics.forms",
+    "uq_tracking.metrics.joint",
     "uq_tracking.metrics.reference",
     "uq_tracking.curves.regression",
     "uq_tracking.curves.classification",

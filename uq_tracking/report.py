@@ -91,6 +91,20 @@ class Report:
             return self.judgement
         return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
 
+    @property
+    def strata(self) -> dict[str, dict[str, float]]:
+        """Scores of each label of ``by`` and its ``count``; ``pandas.DataFrame(report.strata).T`` is their table."""
+        found: dict[str, dict[str, float]] = {}
+        for name, curve in self.curves.items():
+            if name.startswith("by_group_") and curve.labels is not None:
+                columns = {
+                    key: curve.columns[key].tolist() for key in ("count", name.removeprefix("by_group_"))
+                }
+                for place, label in enumerate(curve.labels):
+                    own = found.setdefault(label, {})
+                    own.update({key: column[place] for key, column in columns.items()})
+        return found
+
     def scored_methods(self) -> dict[str, Any]:
         """Entries of the recalibrations that there are scores after, in order."""
         entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})

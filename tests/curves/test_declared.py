@@ -23,13 +23,18 @@ STATISTICS = {
         RNG.integers(0, 3, 600), RNG.dirichlet([1, 1, 2], 600)
     ).statistics,
 }
+VECTORS = uq.evaluate(
+    uq.Predictions.from_covariance(RNG.normal(size=(300, 2)), np.zeros((300, 2)), np.eye(2))
+).statistics
+"""What a curve of whole vectors takes."""
 SPECS = [spec for task in STATISTICS for spec in plugins.curves(task).values()]
 NAMES = [f"{spec.task}/{spec.name}" for spec in SPECS]
 OTHER = {"n_bins": 7, "family": "laplace", "alpha": 0.8}
 
 
 def built(spec, **settings) -> Curve:
-    return spec.build(STATISTICS[spec.task], Settings(**settings))
+    statistics = VECTORS if spec.name == "joint_coverage" else STATISTICS[spec.task]
+    return spec.build(statistics, Settings(**settings))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=NAMES)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.curves import Curve
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, ShapeError
 
 KEYS = ["mae", "n_merci", "coverage_95"]
 
@@ -95,3 +95,74 @@ def test_a_stream_has_its_strata_too():
     )
     order = np.argsort(streamed.labels)
     assert_allclose(streamed.columns["rmse"][order], whole.columns["rmse"], rtol=1e-9)
+
+
+class TestLabelsOfTheLastAxes:
+    HOURS = np.array([6, 12, 24, 48])
+
+    def arrays(self, n=50):
+        rng = np.random.default_rng(0)
+        std = 0.1 * np.sqrt(self.HOURS) * np.ones((n, 1))
+        return std * rng.normal(size=(n, 4)), np.zeros((n, 4)), std
+
+    def test_a_curve_and_a_table_by_lead_time(self):
+        y, mean, std = self.arrays()
+        report = uq.evaluate(y, mean, std, by=self.HOURS, curve_metrics=["rmse", "crps"])
+        curve = report.curves["by_group_crps"]
+        assert curve.columns["group"].tolist() == self.HOURS.tolist()
+        for place, hours in enumerate(self.HOURS):
+            own = uq.evaluate(y[:, place], mean[:, place], std[:, place]).scores
+            assert report.strata[str(hours)]["count"] == 50
+            for key in ("rmse", "crps"):
+                assert_allclose(report.strata[str(hours)][key], own[key], rtol=1e-12)
+                assert_allclose(report.curves[f"by_group_{key}"].columns[key][place], own[key], rtol=1e-12)
+        assert Curve.from_dict(curve.to_dict()).columns["group"].tolist() == self.HOURS.tolist()
+
+    def test_of_forms_streams_dask_and_slices(self):
+        import dask.array as da
+
+        from uq_tracking.streams.blocks import array_blocks, evaluate_blocks
+
+        y, mean, std = self.arrays()
+        options = {"by": self.HOURS, "curve_metrics": ["rmse"]}
+        whole = uq.evaluate(y, mean, std, **options).strata
+        lazy = [da.from_array(array, chunks=(20, 2)) for array in (y, mean, std)]
+        assert_same(uq.evaluate(*lazy, **options).strata, whole)
+        assert_same(evaluate_blocks(array_blocks(y, mean, std, by=self.HOURS, samples=60)).strata, whole)
+        draws = uq.Predictions.from_samples(y, np.stack([mean - std, mean + std]), by=self.HOURS)
+        assert_same(uq.evaluate(draws, curve_metrics=["rmse"]).strata, whole)
+        stream = uq.Accumulator()
+        for part in (slice(0, 21), slice(21, 50)):
+            stream.update(y[part], mean[part], std[part], by=self.HOURS)
+        assert_same(stream.compute().strata, whole)
+
+    def test_two_axes_of_one_length_are_told_apart_by_the_user(self):
+        y, mean, std = self.arrays(4)
+        with pytest.raises(ShapeError, match=r"equally long; pass by\[:, None\] .* by\[None, :\] for"):
+            uq.evaluate(y, mean, std, by=self.HOURS)
+        first = uq.evaluate(y, mean, std, by=self.HOURS[:, None], curve_metrics=["rmse"]).strata
+        last = uq.evaluate(y, mean, std, by=self.HOURS[None], curve_metrics=["rmse"]).strata
+        for place, hours in enumerate(self.HOURS):
+            assert_allclose(first[str(hours)]["rmse"], np.sqrt(np.mean(y[place] ** 2)))
+            assert_allclose(last[str(hours)]["rmse"], np.sqrt(np.mean(y[:, place] ** 2)))
+        uq.evaluate(y, mean, std, groups=self.HOURS)  # one per entry of the first axis, as ever
+
+    def test_of_two_last_axes(self):
+        rng = np.random.default_rng(1)
+        y, by = rng.normal(size=(5, 3, 2)), np.array([["a", "b"], ["b", "c"], ["c", "c"]])
+        found = uq.evaluate(y, 0 * y, 0 * y + 1, by=by, curve_metrics=["rmse"]).strata
+        assert_allclose(found["b"]["rmse"], np.sqrt(np.mean(y[:, [0, 1], [1, 0]] ** 2)))
+
+    def test_a_shape_that_fits_no_axis(self):
+        y, mean, std = self.arrays()
+        with pytest.raises(ShapeError, match=r"by has shape \(3,\); pass .* or one per entry .* last \(4,\)"):
+            uq.evaluate(y, mean, std, by=[1, 2, 3])
+        with pytest.raises(ShapeError, match=r"groups has shape \(4,\); pass one label per sample \(50, 4\)"):
+            uq.evaluate(y, mean, std, groups=self.HOURS)
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for label, row in expected.items():
+        for key, value in row.items():
+            assert_allclose(found[label][key], value, rtol=1e-9)

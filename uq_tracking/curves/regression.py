@@ -5,16 +5,21 @@ They stand in the order in which comparisons show them: the most telling first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from uq_tracking.curves.curve import FloatArray
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
-from uq_tracking.metrics.ranking import n_merci_at, sparsification
+from uq_tracking.metrics.isotonic import isotonic_variance
+from uq_tracking.metrics.joint import require_distances
+from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.covariance import distance_shares
 from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.regression import joint_within
 from uq_tracking.statistics.statistics import Statistics
@@ -92,6 +97,7 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
     settings=("family",),
     draw="uq_tracking.figures.curves.calibration",
     figure="calibration",
+    gaps="quantiles",
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
@@ -118,6 +124,7 @@ def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tupl
     steps=percent("nominal"),
     reference=(0.0,),
     settings=("family",),
+    gaps="coverage",
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """By how much the central intervals cover more than they promise."""
@@ -139,6 +146,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     settings=("n_bins",),
     draw="uq_tracking.figures.curves.reliability",
     figure="reliability",
+    gaps="variance",
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the standard deviation that is claimed, in bins of equal count."""
@@ -151,6 +159,27 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
         "std_low": bins.std_low,
         "std_high": bins.std_high,
     }
+
+
+@curve(
+    "reliability_isotonic",
+    x="predicted",
+    y="observed",
+    x_label="Predicted standard deviation",
+    y_label="Observed: isotonic RMSE",
+    title="Reliability without bins",
+    score="ence",
+    default=False,
+    steps=row_number,
+    reference="diagonal",
+    gaps="isotonic",
+    draw="uq_tracking.figures.curves.reliability_isotonic",
+)
+def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
+    """RMSE as the rising step function of the standard deviation that fits the errors best (CORP)."""
+    require_variance(statistics, settings)
+    predicted, observed = isotonic_variance(statistics).corners()
+    return {"predicted": np.sqrt(predicted), "observed": np.sqrt(observed)}
 
 
 def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, float]:
@@ -172,18 +201,85 @@ def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, flo
     limits=practical_limits,
     draw="uq_tracking.figures.ranking.n_merci_by_alpha",
 )
-def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
+def n_merci_by_alpha(
+    statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
+) -> Columns:
     """n-MeRCI at each share of the errors to cover, where it is defined."""
-    values = []
-    for alpha in ALPHAS.tolist():
+    kept, values = _where_defined(n_merci_at, statistics, alphas)
+    return {"alpha": kept, "n_merci": values}
+
+
+@curve(
+    "merci_by_alpha",
+    x="alpha",
+    y="merci",
+    x_label="Share of errors covered, alpha",
+    y_label="MeRCI",
+    title="MeRCI",
+    score="merci",
+    default=False,
+    steps=percent("alpha"),
+    draw="uq_tracking.figures.ranking.merci_by_alpha",
+)
+def merci_by_alpha(
+    statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
+) -> Columns:
+    """MeRCI at each share of the errors to cover, between its bounds: the oracle's and a constant's.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Such as ``report.statistics``.
+    settings : Settings
+    alphas : sequence of float in (0, 1]
+        The grid; .50, .51 ... 1 by default.
+
+    Returns
+    -------
+    dict of arrays
+        ``alpha``, ``merci``, ``oracle`` (the mean absolute error) and ``constant`` (the percentile of the errors), in
+        the target's unit.
+
+    Raises
+    ------
+    Undefined
+        No scale covers so many of the errors at any of the shares.
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 3.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> from uq_tracking.settings import Settings
+    >>> report = uq.evaluate([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.5, 1.0, 0.5])
+    >>> merci_by_alpha(report.statistics, Settings(), [0.6, 1.0])["merci"].round(3).tolist()
+    [0.667, 1.333]
+    """
+    kept, values = _where_defined(merci_at, statistics, alphas)
+    errors = statistics.orders["abs_error"]
+    constant = errors.value([order_of(alpha, statistics.n) for alpha in kept.tolist()])
+    oracle = np.full(len(kept), errors.sum("abs_error") / statistics.n)
+    return {"alpha": kept, "merci": values, "oracle": oracle, "constant": np.asarray(constant, dtype=float)}
+
+
+def _where_defined(
+    score: Callable[[Statistics, float], float],
+    statistics: Statistics,
+    alphas: FloatArray | Sequence[float],
+) -> tuple[FloatArray, FloatArray]:
+    """The shares at which a score has a value, and its values; the score at the chosen alpha says why not."""
+    found = []
+    for alpha in np.asarray(alphas, dtype=float).tolist():
         try:
-            values.append((alpha, n_merci_at(statistics, alpha)))
-        except Undefined:
-            continue  # left out of the curve; the score at the chosen alpha says why
-    if not values:
-        raise Undefined("n_merci is undefined at every alpha")
-    alphas, scores = np.asarray(values).T
-    return {"alpha": alphas, "n_merci": scores}
+            found.append((alpha, score(statistics, alpha)))
+        except Undefined as reason:
+            last = reason
+    if not found:
+        raise Undefined(f"undefined at every alpha: {last}")
+    kept, values = np.asarray(found).T
+    return kept, values
 
 
 @curve(
@@ -199,6 +295,7 @@ def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
     ceiling=1.0,
     settings=("family",),
     draw="uq_tracking.figures.curves.coverage",
+    gaps="coverage",
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""
@@ -284,3 +381,20 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     cells = joint_within(statistics, HISTOGRAM_CELLS)
     columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
     return {**columns, "count": cells.count.astype(float)}
+
+
+@curve(
+    "joint_coverage",
+    x="nominal",
+    y="observed",
+    x_label="Probability of the ellipsoid",
+    y_label="Share of the vectors inside",
+    title="Coverage of ellipsoids",
+    score="joint_ks",
+    steps=percent("nominal"),
+    reference="diagonal",
+)
+def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
+    """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""
+    require_distances(statistics)
+    return {"nominal": LEVELS, "observed": distance_shares(statistics, LEVELS)}

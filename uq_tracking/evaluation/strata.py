@@ -27,10 +27,11 @@ def by_group(
 ) -> list[Curve]:
     """One curve per metric over labelled strata, in the order of the mapping.
 
-    Columns ``group`` (the place, named in ``labels``), the metric's key, and ``count``; strata in which a metric is
-    undefined are left out of its curve.
+    Columns ``group`` (the label itself where all are numbers, such as lead times; else its place, named in
+    ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
     """
-    place = np.arange(len(strata), dtype=float)
+    numbers = [label for label in strata if isinstance(label, int | float) and not isinstance(label, bool)]
+    place = np.asarray(numbers if len(numbers) == len(strata) else range(len(strata)), dtype=float)
     names = tuple(str(label) for label in strata)
     parts = list(strata.values())
     return _curves("by_group", {"group": place}, "group", "Group", parts, settings, metrics, names)

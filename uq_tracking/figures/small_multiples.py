@@ -43,7 +43,9 @@ PRIORS = (
     ("_uniform", "uniform", ":", style.ORACLE),
 )
 """Distributions that scores are swept under besides the predicted one: ending of the key, name, dashes, colour."""
-SWEPT = ("nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball")
+SWEPT = (
+    "nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball", "coverage_95", "merci",
+)  # fmt: skip
 NEAR = (0.4, 2.5)
 """Factors whose scores have to be seen in whole; a log score is thousands at a tenth of the scale."""
 
@@ -168,6 +170,11 @@ def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table, names = columns(report, curve, ("group", key)), report.curves[curve].labels
     _small(ax, "")
     x = table["group"]
+    if names is not None and _stepped(x, names):
+        points(ax, x, table[key], linewidth=1.8)
+        _room(ax, table[key])
+        _whole(ax, report, key)
+        return
     ax.bar(x, table[key], width=0.7, color=style.MODEL, edgecolor="white", linewidth=0.6, zorder=2)
     _whole(ax, report, key)
     labels = [shorten(one_line(name), 12) for name in names or [readable(value) for value in x]]
@@ -177,6 +184,12 @@ def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     crowded = len(labels) > 4 or max(map(len, labels), default=0) > 6
     ax.tick_params(axis="x", rotation=90 if crowded else 0)
     ax.set_xlim(float(x.min()) - 0.6, float(x.max()) + 0.6)
+
+
+def _stepped(x: FloatArray, names: tuple[str, ...]) -> bool:
+    """Whether groups are numbers with gaps or fractions, such as lead times of 6, 12 and 24 hours."""
+    numbers = all(name == str(value) or name == str(int(value)) for name, value in zip(names, x, strict=True))
+    return numbers and len(x) > 2 and bool(np.any(x != x[0] + np.arange(len(x))))
 
 
 def _whole(ax: Axes, report: Report, key: str) -> None:

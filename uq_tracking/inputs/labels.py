@@ -17,7 +17,8 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     Parameters
     ----------
     value
-        One label per sample (``shape``), or one per entry of the first axis, for example one per image.
+        One label per sample (``shape``); one per entry of the first axis, for example one per image; of the last axes
+        (strata only), for example one per lead time; or with axes of length 1, along which labels repeat.
     name
         How errors call it.
     shape, axes, truth
@@ -28,21 +29,56 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     InputTypeError
         Labels of mixed or unusable types.
     ShapeError
-        Neither of the two shapes.
+        None of these shapes, or one label per entry of an axis where the first and the last are equally long.
+
+    Returns
+    -------
+    array
+        Of the target's shape, of its first axis, or with as many axes, some of length 1.
     """
     source = read(value, name)
     labels = _usable(source.values, name)
-    if labels.shape not in (shape, shape[:1]):
-        raise ShapeError(
-            f"{name} has shape {labels.shape}; pass one label per sample {shape}, "
-            f"or one per entry of the first axis {shape[:1]}"
-        )
+    labels = labels.reshape(label_shape(labels.shape, name, shape))
+    if len(source.axes) < len(labels.shape):  # along the last axes
+        source = source._replace(axes=(*(None,) * (labels.ndim - len(source.axes)), *source.axes))
     check_alignment([(truth, axes), (name, source.axes)])
     if source.left_out is not None:
         raise InputTypeError(
             f"{name} is a masked array; pass labels for every place, and mask= for what to leave out"
         )
     return labels
+
+
+def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of labels, with axes of length 1 in front where they belong to the last axes.
+
+    Raises
+    ------
+    ShapeError
+        They belong to no axes, or to the first as well as to the last.
+
+    Examples
+    --------
+    >>> label_shape((24,), "by", (100, 24)), label_shape((100,), "by", (100, 24))
+    ((1, 24), (100,))
+    """
+    first, last = own == shape[:1], 0 < len(own) < len(shape) and own == shape[-len(own) :]
+    if first and last and name != "groups":
+        axes = ", ".join(["None"] * (len(shape) - 1))
+        raise ShapeError(
+            f"{name} has shape {own}, and the first and the last axis of {shape} are equally long; pass "
+            f"{name}[:, {axes}] for labels of the first, {name}[{axes}, :] for labels of the last"
+        )
+    full = len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
+    if first or full:
+        return own
+    if last and name != "groups":
+        return (*(1,) * (len(shape) - len(own)), *own)
+    also = "" if name == "groups" or len(shape) < 2 else f", one per entry of the last {shape[-1:]}"
+    raise ShapeError(
+        f"{name} has shape {own}; pass one label per sample {shape}, "
+        f"or one per entry of the first axis {shape[:1]}{also}"
+    )
 
 
 def _usable(labels: AnyArray, name: str) -> AnyArray:
@@ -83,7 +119,7 @@ def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
 
 
 def spread(labels: AnyArray, shape: tuple[int, ...]) -> AnyArray:
-    """Repeat labels of the first axis over its samples, as a read-only view."""
+    """Repeat labels over the samples they belong to, as a read-only view."""
     if labels.shape == shape:
         return labels
-    return np.broadcast_to(labels.reshape(-1, *(1,) * (len(shape) - 1)), shape)
+    return np.broadcast_to(labels.reshape(*labels.shape, *(1,) * (len(shape) - labels.ndim)), shape)

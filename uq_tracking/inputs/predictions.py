@@ -51,7 +51,8 @@ class Predictions(Constructors, PredictionsBase):
         Samples that belong together, for honest confidence intervals: the image, scene or block of each.
         Of the target's shape, or one per entry of the first axis (one per image).
     by : labels, optional
-        Strata to score separately; shapes as for ``groups``.
+        Strata to score separately; shapes as for ``groups``, or one per entry of the last axes (one per lead time or
+        output), or with axes of length 1, along which labels repeat.
     unit : str, optional
         Unit of the target, for axes; read from the ``units`` attribute of an xarray target when not given.
 
@@ -92,7 +93,7 @@ class Predictions(Constructors, PredictionsBase):
     counts: dict[str, int]
     """``n`` samples count; ``n_missing``, ``n_masked``, ``n_invalid`` do not; ``n_zero_std`` of the ``n``."""
     groups: AnyArray | None
-    """Labels of the target's shape, or one per entry of the first axis."""
+    """Labels of the target's shape, one per entry of the first axis, or with axes of length 1."""
     by: AnyArray | None
     """Labels like ``groups``."""
     aleatoric: FloatArray | None
@@ -261,7 +262,8 @@ class Predictions(Constructors, PredictionsBase):
 
     @property
     def _pit(self) -> list[FloatArray]:
-        return [] if self.scored is None else [self.scored.columns[name] for name in ("pit_low", "pit_high")]
+        columns = {} if self.scored is None else self.scored.columns
+        return [columns[name] for name in ("pit_low", "pit_high", "joint_pit") if name in columns]
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file that `load` reads back with equal values, dtypes and shapes; no pickles in it."""

@@ -95,16 +95,16 @@ def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:
 def largest_pit_gap(statistics: Statistics) -> float:
     """Largest distance of the expected distribution of the PIT from the uniform one; both bend only at its ends."""
     found = 0.0
-    for places in (_places(statistics.orders[name]) for name in (LOW, HIGH)):
-        for start in range(0, len(places), AT_ONCE):
-            u = special.ndtr(places[start : start + AT_ONCE])
+    for found_at in (places(statistics.orders[name]) for name in (LOW, HIGH)):
+        for start in range(0, len(found_at), AT_ONCE):
+            u = special.ndtr(found_at[start : start + AT_ONCE])
             for closed in (True, False):
                 share = expected_below(statistics, u, closed=closed) / statistics.n
                 found = max(found, float(np.abs(share - u).max()))
     return found
 
 
-def _places(groups: Groups) -> FloatArray:
+def places(groups: Groups) -> FloatArray:
     """Distinct values of an order, or the edges of its buckets."""
     if isinstance(groups, SortedRows):
         return np.unique(groups.values).astype(np.float64)

@@ -247,6 +247,29 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
 
 
 @metric(
+    "trimmed_mae",
+    family="accuracy",
+    direction="lower",
+    unit="target",
+    summary="Mean of the alpha smallest absolute errors",
+    formula="mean of the ceil(alpha N) smallest |y - mu|",
+    source="n-MeRCI 2019 fig. 4",
+    bounds=(0, math.inf),
+)
+def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
+    """Mean absolute error of the samples that MeRCI covers: without the largest errors, beyond ``alpha`` of them.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("trimmed_mae")
+    0.341667
+    """
+    kept = order_of(settings.alpha, statistics.n)
+    return float(statistics.orders["abs_error"].cumulative("abs_error", [kept])[0]) / kept
+
+
+@metric(
     "spearman",
     family="ranking",
     direction="higher",

@@ -25,6 +25,7 @@ from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import SCORES
+from uq_tracking.statistics.covariance import COVARIANCE
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
@@ -59,6 +60,7 @@ class DistributionLayout(RegressionLayout):
         "distribution": "distribution",
         "levels": "levels",
         "spread": "the scale (standard deviation or interquartile range)",
+        "vector_length": "the length of the vectors",
     }
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
@@ -110,7 +112,9 @@ DISTRIBUTION = DistributionLayout()
 
 def layout_for(facts: Mapping[str, Any]) -> Layout:
     """The layout of regression statistics with these facts."""
-    return DISTRIBUTION if facts.get("distribution") else REGRESSION
+    if facts.get("distribution"):
+        return DISTRIBUTION
+    return COVARIANCE if facts.get("vector_length") else REGRESSION
 
 
 def is_distribution(statistics: Statistics) -> bool:
@@ -119,8 +123,8 @@ def is_distribution(statistics: Statistics) -> bool:
 
 
 def plain(statistics: Statistics) -> Statistics:
-    """What statistics of a distribution know of mean and std alone, as those of a regression by mean and std."""
-    if not is_distribution(statistics):
+    """What statistics of a regression know of mean and std alone, whatever else they hold."""
+    if statistics.layout not in (DISTRIBUTION, COVARIANCE):
         return statistics
     return replace(
         statistics,

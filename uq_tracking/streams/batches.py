@@ -123,7 +123,7 @@ class BatchAccumulator(Streaming):
         try:
             data = self._read(arrays, mask=mask, groups=groups, by=by)
         except EmptyInputError as error:
-            self._count_nothing(error.counts, arrays[0])
+            self.count_nothing(error.counts, arrays[0])
             return
         self._check_labels(data)
         unit = _one_unit(self._unit, getattr(data, "unit", None), given=self.settings.get("unit") is not None)
@@ -166,7 +166,7 @@ class BatchAccumulator(Streaming):
             self._counts[name] += counts.get(name, 0)
         self._batches += 1
 
-    def _count_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
+    def count_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
         """Count a batch of which no sample is left: it has cases, and samples that were left out."""
         shape = truth.shape if hasattr(truth, "shape") else np.shape(truth)
         self._count(counts)

@@ -9,6 +9,7 @@ import numpy as np
 
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
@@ -100,7 +101,7 @@ def array_blocks(
     y_true, y_pred, y_std : array-like with ``shape`` and slicing
         Of equal shape.
     mask, groups, by : array-like, optional
-        As for `Predictions`: of that shape, or (labels) one per entry of the first axis.
+        As for `Predictions`; labels may also be one per entry of the first axis, strata of the last.
     samples : int
         Samples per block, about.
 
@@ -117,9 +118,16 @@ def array_blocks(
     arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "groups": groups, "by": by}
     given = {name: array for name, array in arrays.items() if array is not None}
     check_shapes(*((name, tuple(given[name].shape)) for name in given if name not in ("groups", "by")))
-    step = rows_per_block(y_true, samples)
-    for start in range(0, y_true.shape[0], step):
-        yield {name: array[start : start + step] for name, array in given.items()}
+    for name in ("groups", "by"):
+        if name in given:
+            labels = np.asarray(given[name])
+            given[name] = labels.reshape(label_shape(labels.shape, name, tuple(y_true.shape)))
+    step, size = rows_per_block(y_true, samples), y_true.shape[0]
+    for start in range(0, size, step):
+        yield {
+            name: array[start : start + step] if array.shape[0] == size else array
+            for name, array in given.items()
+        }
 
 
 def rows_per_block(array: Any, samples: int = BLOCK_SAMPLES) -> int:

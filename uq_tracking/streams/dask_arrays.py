@@ -15,10 +15,13 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes
+from uq_tracking.inputs.labels import label_shape
+from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
+from uq_tracking.streams.dask_forms import Form, read_form
 from uq_tracking.streams.map_samples import case_number
 from uq_tracking.tasks import Task, task_of
 
@@ -70,7 +73,15 @@ def count_dask(
     """
     dask: Any = import_module("dask")
 
-    lazy, given = task.lazy(_arrays(task, arrays, mask), given)
+    if isinstance(arrays[0], LazyPredictions):
+        beside = dict(zip(task.predictions.arguments[1:], arrays[1:], strict=False))
+        asked = {**beside, "mask": mask, "groups": groups, "by": by, **given}
+        form, named, given = read_form(arrays[0], asked)
+        mask, groups, by = (given.pop(name, None) for name in ("mask", "groups", "by"))
+        lazy = _arrays(task, named, mask)
+    else:
+        form, named = None, _named(task, arrays)
+        lazy, given = task.lazy(_arrays(task, named, mask), given)
     truth = lazy[task.predictions.arguments[0]]
     shape, chunks = truth.shape, truth.chunks
     values = plan.settings.to_dict()
@@ -83,7 +94,7 @@ def count_dask(
     }
     accumulator_of(task)(**options)  # a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
-    parts = _parts(task, lazy, labels, options)
+    parts = _parts(task, lazy, labels, options, form)
     while len(parts) > 1:
         merged = dask.delayed(_merged, pure=True)
         parts = [
@@ -91,19 +102,24 @@ def count_dask(
         ]
     (counted,) = dask.compute(parts[0])
     made: BatchAccumulator = counted
-    _keep(made, task, lazy, given, cases, images)
+    _keep(made, task, lazy, given, cases, images, form)
     return made
 
 
-def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
-    """All as dask arrays of known shape."""
-    da: Any = import_module("dask.array")
-
+def _named(task: Task, arrays: Sequence[Any]) -> dict[str, Any]:
+    """The arrays by the names of the verb's arguments."""
     names = task.predictions.arguments
     missing = [name for name, array in zip(names, arrays, strict=True) if array is None]
     if missing:
         raise SettingsError(f"{' and '.join(missing)} missing; pass {', '.join(names)}")
-    given = {**dict(zip(names, arrays, strict=True)), **({} if mask is None else {"mask": mask})}
+    return dict(zip(names, arrays, strict=True))
+
+
+def _arrays(task: Task, named: Mapping[str, Any], mask: Any) -> dict[str, Any]:
+    """All as dask arrays of known shape."""
+    da: Any = import_module("dask.array")
+
+    given = {**named, **({} if mask is None else {"mask": mask})}
     labelled = [(name, xarray_axes(value)) for name, value in given.items() if hasattr(value, "dims")]
     if task.name == "regression":
         check_alignment(labelled)
@@ -113,7 +129,8 @@ def _arrays(task: Task, arrays: Sequence[Any], mask: Any) -> dict[str, Any]:
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
     if mask is not None:
-        check_shapes((names[0], lazy[names[0]].shape), ("mask", lazy["mask"].shape))
+        truth = task.predictions.arguments[0]
+        check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
     return lazy
 
 
@@ -129,16 +146,17 @@ def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
         raise SettingsError(f"{name} is {value!r}; pass labels{', or chunk' if name == 'groups' else ''}")
     bare = value.data if hasattr(value, "dims") else value
     labels = bare if isinstance(bare, da.Array) else da.asarray(np.asarray(bare))
-    if labels.shape not in (shape, shape[:1]):
-        raise ShapeError(
-            f"{name} has shape {labels.shape}; pass one label per sample {shape}, "
-            f"or one per entry of the first axis {shape[:1]}"
-        )
-    return labels.rechunk(chunks[: labels.ndim])
+    labels = labels.reshape(label_shape(labels.shape, name, shape))
+    cut = zip(labels.shape, shape[: labels.ndim], chunks, strict=False)
+    return labels.rechunk(tuple(sizes if own == whole else (1,) for own, whole, sizes in cut))
 
 
 def _parts(
-    task: Task, arrays: Mapping[str, Any], labels: Mapping[str, Any], options: Mapping[str, Any]
+    task: Task,
+    arrays: Mapping[str, Any],
+    labels: Mapping[str, Any],
+    options: Mapping[str, Any],
+    form: Form | None,
 ) -> list[Any]:
     """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
@@ -158,7 +176,7 @@ def _parts(
         own = {name: block[_whole(task, place, block.ndim)] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(own, start, task.name, dict(options)))
+        parts.append(count(own, start, task.name, dict(options), form))
     return parts
 
 
@@ -179,11 +197,17 @@ def _whole(task: Task, place: tuple[int, ...], ndim: int) -> tuple[int, ...]:
 
 
 def _label_of(label: Any, place: tuple[int, ...]) -> Any:
-    return ".".join(map(str, place)) if isinstance(label, str) else label[place[: label.ndim]]
+    if isinstance(label, str):
+        return ".".join(map(str, place))
+    return label[tuple(k if size > 1 else 0 for k, size in zip(place, label.shape, strict=False))]
 
 
 def _count_block(
-    arrays: Mapping[str, Any], start: tuple[int, ...], task: str, options: Mapping[str, Any]
+    arrays: Mapping[str, Any],
+    start: tuple[int, ...],
+    task: str,
+    options: Mapping[str, Any],
+    form: Form | None,
 ) -> BatchAccumulator:
     """Count one chunk, on a worker."""
     counted: Any = accumulator_of(task_of(task))(**options)
@@ -192,11 +216,23 @@ def _count_block(
         truth = arguments[counted.kind.predictions.arguments[0]]
         arguments["groups"] = np.full(len(truth), arguments["groups"])
     try:
-        counted.update(**arguments)
+        counted.update(**arguments) if form is None else _count_form(counted, form, arguments, options)
     except InvalidValueError as error:
         raise InvalidValueError(f"in the block that starts at {start}: {error}") from error
     made: BatchAccumulator = counted
     return made
+
+
+def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
+    """Count predictions of another form; of a block without a truth that counts, that it was there."""
+    given: dict[str, Any] = {name: arrays.pop(name) for name in ("mask", "groups", "by") if name in arrays}
+    given |= {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
+    try:
+        data = form.predictions(arrays, given)
+    except EmptyInputError as error:
+        counted.count_nothing(error.counts, arrays["y_true"])
+        return
+    counted.update(data)
 
 
 def _merged(parts: Sequence[BatchAccumulator], task: str, options: Mapping[str, Any]) -> BatchAccumulator:
@@ -215,6 +251,7 @@ def _keep(
     given: Mapping[str, Any],
     cases: Sequence[int],
     images: Any,
+    form: Form | None,
 ) -> None:
     """Read the cases wanted for maps."""
     dask: Any = import_module("dask")
@@ -231,7 +268,12 @@ def _keep(
         (found,) = dask.compute(wanted)
         mask = {"mask": found.pop("mask")} if "mask" in found else {}
         try:
-            data = task.read(*(found[name] for name in names), **given, **mask)
+            options = {**given, **mask}
+            data = (
+                form.predictions(found, options)
+                if form
+                else task.read(*(found[name] for name in names), **options)
+            )
         except EmptyInputError:
             continue  # a picture without any ground truth
         image = None if images is None else np.asarray(images[case_number(place, shape)])

@@ -96,7 +96,8 @@ class Regression(Task):
         options: Any = {"mask": None if data.valid is None else ~data.valid, "std_floor": data.std_floor}
         samples = data.samples[list(chosen)]
         if data.scored is not None and data.scored.form == "draws":
-            return Predictions.from_samples(data.target, samples, **options)
+            joint = "vector_length" in data.facts
+            return Predictions.from_samples(data.target, samples, joint=joint, **options)
         noise = None if data.member_std is None else data.member_std[list(chosen)]
         combine: Literal["gaussian", "mixture"] = "gaussian" if data.scored is None else "mixture"
         return Predictions.from_ensemble(data.target, samples, noise, combine=combine, **options)

@@ -32,7 +32,18 @@ def _quantiles() -> uq.Predictions:
     return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
 
 
+def _vectors() -> uq.Predictions:
+    std = STD.reshape(6, 2)
+    cov = std[:, :, None] * std[:, None] * np.array([[1.0, 0.4], [0.4, 1.0]])
+    return uq.Predictions.from_covariance(TARGET.reshape(6, 2), MEAN.reshape(6, 2), cov)
+
+
+VECTORS = (
+    "energy_score", "variogram_score", "joint_nll", "joint_ks", "joint_coverage_50", "joint_coverage_90",
+    "joint_coverage_95",
+)  # fmt: skip
 FORMS = {
+    **dict.fromkeys(VECTORS, _vectors),
     "crps_ensemble": lambda: uq.Predictions.from_samples(TARGET, SAMPLES),
     "wis": _quantiles,
     "interval_coverage": _quantiles,

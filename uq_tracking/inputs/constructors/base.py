@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -10,7 +11,8 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
-from uq_tracking.inputs.forms.scored import Scored
+from uq_tracking.inputs.forms.scored import Columns, Scored
+from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import Wording, check_shapes
 
 if TYPE_CHECKING:
@@ -44,6 +46,20 @@ class Makes:
     def _new(cls, values: dict[str, Any]) -> Self:
         return object.__new__(cls)._fill(values)
 
+    @classmethod
+    def _later(
+        cls,
+        constructor: str,
+        arrays: Mapping[str, Any],
+        axes: Mapping[str, int],
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> Self:
+        """What `evaluate` and `log` make predictions of block by block, in place of predictions of lazy arrays."""
+        lazy: Any = LazyPredictions(constructor, arrays, axes, arguments, options)
+        made: Self = lazy
+        return made
+
 
 def read_equal(**arrays: Any) -> tuple[Source, ...]:
     """Read arrays of real numbers, by their argument names, and refuse unequal shapes."""
@@ -66,9 +82,25 @@ def assembled(
     return {**values, "scored": Scored(scored.form, kept, scored.facts)}
 
 
-def wants_quantiles(truth: Source, asked: bool | None) -> bool:
+def with_vectors(
+    values: dict[str, Any], function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
+) -> dict[str, Any]:
+    """The attributes of `Predictions`, with what ``function`` says of vectors along the target's last axis."""
+    from uq_tracking.inputs.forms.joint import spread_over_vectors
+
+    target, valid = arrays[0], values["valid"]
+    whole = np.ones(target.shape[:-1], dtype=bool) if valid is None else valid.all(axis=-1)
+    columns = spread_over_vectors(function, np.asarray(whole), arrays, cost)
+    for column in columns.values():
+        column.flags.writeable = False
+    scored = values.get("scored") or Scored(None, {})
+    facts = {**scored.facts, "vector_length": target.shape[-1]}
+    return {**values, "scored": Scored(scored.form, {**scored.columns, **columns}, facts)}
+
+
+def wants_quantiles(size: int, asked: bool | None) -> bool:
     """Whether the quantiles of a continuous distribution are searched for."""
-    return truth.values.size <= QUANTILES_UP_TO if asked is None else asked
+    return size <= QUANTILES_UP_TO if asked is None else asked
 
 
 def check_members(

@@ -65,7 +65,9 @@ class FromDistributions(Makes):
 
         truth = read_floats(y_true, "y_true")
         check_shapes((truth.name, truth.values.shape))
-        scored = score_distribution(truth.values, dist, quantiles=wants_quantiles(truth, quantile_scores))
+        scored = score_distribution(
+            truth.values, dist, quantiles=wants_quantiles(truth.values.size, quantile_scores)
+        )
         return cls._new(assembled((truth,), scored, _LAW, np.dtype(np.float64), options))
 
     @classmethod

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking.inputs.assemble import members_first, read_only, without_members
-from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members
+from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members, with_vectors
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.forms.draws import score_draws
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.validation import Wording
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ class FromDraws(Makes):
     """The constructor of `Predictions` from draws."""
 
     @classmethod
-    def from_samples(cls, y_true: Any, draws: Any, *, axis: int = 0, **options: Unpack[Options]) -> Self:
+    def from_samples(
+        cls, y_true: Any, draws: Any, *, axis: int = 0, joint: bool = False, **options: Unpack[Options]
+    ) -> Self:
         """Draws from the predictive distribution, scored as what they are: nothing is fitted to them.
 
         The truth's rank among the draws gives its probability integral transform, spread over the gap it falls
@@ -45,6 +48,9 @@ class FromDraws(Makes):
             have different numbers of them, two at least.
         axis
             The axis of the M draws.
+        joint : bool
+            The last axis of ``y_true`` holds the components of vectors, and each draw is one of a whole vector:
+            ``energy_score`` and ``variogram_score`` are computed too, from M^2 / 2 distances of each vector.
         **options
             As for `Predictions`.
 
@@ -62,10 +68,19 @@ class FromDraws(Makes):
         >>> data.scored.columns["pit_low"], data.scored.columns["pit_high"]
         (array([0.25]), array([0.75]))
         """
+        if is_lazy(y_true):
+            arrays, arguments = {"y_true": y_true, "draws": draws}, {"joint": joint}
+            return cls._later("from_samples", arrays, {"draws": axis}, arguments, options)
         truth, source = read_floats(y_true, "y_true"), members_first(read_floats(draws, "draws"), axis)
         check_members(truth, source, None, "draws")
         if source.left_out is not None:
             source = source._replace(values=np.where(source.left_out, np.nan, source.values), left_out=None)
         scored = score_draws(truth.values, source.values)
         made = assembled((truth, without_members(source)), scored, _DRAWS, source.values.dtype, options)
+        if joint:
+            from uq_tracking.inputs.forms.joint import draw_vectors
+
+            draws_last = np.moveaxis(source.values, 0, -2)
+            cost = draws_last.shape[-2] * (2 + draws_last.shape[-1]) * 3
+            made = with_vectors(made, draw_vectors, (truth.values, draws_last), cost)
         return cls._new({**made, "samples": read_only(source.values)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 from uq_tracking.errors import SettingsError
@@ -9,6 +10,7 @@ from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import assemble, members_first, read_only, without_members
 from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members, wants_quantiles
 from uq_tracking.inputs.convert import read_floats
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.validation import Wording
 
 if TYPE_CHECKING:
@@ -85,6 +87,13 @@ class FromEnsembles(Makes):
         """
         if combine not in ("gaussian", "mixture"):
             raise SettingsError(f"combine={combine!r}; choose gaussian or mixture")
+        if is_lazy(y_true):
+            arrays = {"y_true": y_true, "means": means} | ({} if stds is None else {"stds": stds})
+            wanted = wants_quantiles(math.prod(y_true.shape), quantile_scores)
+            arguments = {"combine": combine, "ddof": ddof, "quantile_scores": wanted}
+            return cls._later(
+                "from_ensemble", arrays, dict.fromkeys(list(arrays)[1:], axis), arguments, options
+            )
         truth, source = read_floats(y_true, "y_true"), members_first(read_floats(means, "means"), axis)
         noise = None if stds is None else members_first(read_floats(stds, "stds"), axis)
         check_members(truth, source, noise, "means")
@@ -99,7 +108,7 @@ class FromEnsembles(Makes):
         else:
             from uq_tracking.inputs.forms.mixture import score_mixture
 
-            wanted = wants_quantiles(truth, quantile_scores)
+            wanted = wants_quantiles(truth.values.size, quantile_scores)
             scored = score_mixture(truth.values, source.values, noise.values, quantiles=wanted)
             values = assembled(sources, scored, _COMPONENTS, mixed.mean.dtype, options)
         extra = {

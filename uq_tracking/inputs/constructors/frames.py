@@ -14,6 +14,7 @@ from uq_tracking.inputs.constructors.draws import FromDraws
 from uq_tracking.inputs.constructors.ensembles import FromEnsembles
 from uq_tracking.inputs.constructors.quantiles import FromQuantiles
 from uq_tracking.inputs.constructors.variances import FromVariances
+from uq_tracking.inputs.constructors.vectors import FromCovariances
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -24,7 +25,7 @@ COLUMN_OPTIONS = ("mask", "groups", "by")
 MOST_LISTED = 40
 
 
-class FromFrames(FromVariances, FromDraws, FromEnsembles, FromQuantiles, FromDistributions):
+class FromFrames(FromVariances, FromCovariances, FromDraws, FromEnsembles, FromQuantiles, FromDistributions):
     """The constructor of `Predictions` from tables, which calls the others."""
 
     @classmethod

@@ -12,6 +12,7 @@ from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import members_first, without_members
 from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members
 from uq_tracking.inputs.convert import FloatArray, read_floats
+from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.validation import Wording, check_shapes
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class FromQuantiles(Makes):
         SettingsError
             Levels are no probabilities, occur twice or do not enclose the median, and ``y_pred`` is not given.
         """
+        if is_lazy(y_true):
+            arrays = {"y_true": y_true, "quantiles": quantiles} | (
+                {} if y_pred is None else {"y_pred": y_pred}
+            )
+            return cls._later("from_quantiles", arrays, {"quantiles": axis}, {"levels": levels}, options)
         truth, source = (
             read_floats(y_true, "y_true"),
             members_first(read_floats(quantiles, "quantiles"), axis),

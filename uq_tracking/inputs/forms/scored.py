@@ -13,6 +13,9 @@ from uq_tracking.inputs.validation import BLOCK
 
 Columns = dict[str, FloatArray]
 
+JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")
+"""What is summed of the vectors that samples are components of: how many samples are, and the vectors' scores."""
+
 SCORES = (
     "nll",
     "crps",
@@ -28,6 +31,7 @@ SCORES = (
     "inside_95",
     "inside_widest",
     "width_widest",
+    *JOINT,
 )
 """What is summed over the samples; a form leaves out what it does not determine."""
 
@@ -48,18 +52,20 @@ class Scored:
 
     Attributes
     ----------
-    form : str
-        What was scored: ``draws``, ``mixture``, ``quantiles``, ``interval``, ``distribution``, ``density``.
+    form : str or None
+        What was scored: ``draws``, ``mixture``, ``quantiles``, ``interval``, ``distribution``, ``density``; None
+        for a mean and a std with a covariance beside them.
     columns : dict of arrays, each of the target's shape
         ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval that the probability integral
         transform is spread over (equal where the distribution is continuous); ``size``, the number of draws or
         levels; ``crossed``, above 0 where quantiles were; and any of `SCORES`.
     facts : dict
         What has to agree for statistics to be merged, beside the form: ``levels`` of quantiles, and
-        ``spread="interquartile"`` where location and scale stand for a mean and a std that do not exist.
+        ``spread="interquartile"`` where location and scale stand for a mean and a std that do not exist;
+        ``vector_length`` where samples are components of vectors that were scored as a whole.
     """
 
-    form: str
+    form: str | None
     columns: Mapping[str, FloatArray]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -79,7 +85,7 @@ class Scored:
     @property
     def settings(self) -> dict[str, Any]:
         """What a report says of it."""
-        return {"distribution": self.form, **self.facts}
+        return {**({} if self.form is None else {"distribution": self.form}), **self.facts}
 
 
 def in_blocks(

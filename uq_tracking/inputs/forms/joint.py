@@ -1,0 +1,216 @@
+"""Vectors predicted as a whole, by a mean and a covariance or by joint draws: what only they tell of each vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.errors import InvalidValueError
+from uq_tracking.inputs.convert import BoolArray, FloatArray
+from uq_tracking.inputs.forms.scored import Columns
+from uq_tracking.inputs.validation import BLOCK
+
+STEP, FIRST, LAST = 0.25, -18.0, 27.0
+"""Nodes of the sum that stands for an integral over all real numbers, and where its geometric tails begin."""
+
+ROOT = 2**0.25 * math.gamma(0.75) / math.sqrt(math.pi)
+"""Expectation of the square root of the absolute value of a standard normal variable."""
+FAR = 400.0
+"""Half the squared ratio of mean to std from which on four terms of a series give that expectation to 1e-13."""
+
+
+def spread_over_vectors(
+    function: Callable[..., Columns], whole: BoolArray, arrays: tuple[FloatArray, ...], cost: int
+) -> Columns:
+    """Columns of the components, of shape (..., D), each with the value of its vector; 0 where that is not whole.
+
+    Parameters
+    ----------
+    function : callable
+        From blocks of vectors to a value for each: of arrays (n, D), (n, D, D) or (n, M, D).
+    whole : bool array, shape (...)
+        Which vectors count with all their components.
+    arrays : arrays
+        Of the vectors' shape, with axes of their own at the end; the truth first.
+    cost : int
+        Numbers in memory per vector.
+    """
+    shape, size = whole.shape, arrays[0].shape[-1]
+    chosen = np.flatnonzero(whole)
+    flat = [array.reshape(whole.size, *array.shape[len(shape) :]) for array in arrays]
+    step = max(1, 8 * BLOCK // max(cost, 1))
+    made: Columns = {}
+    for start in range(0, max(len(chosen), 1), step):
+        rows = chosen[start : start + step]
+        for name, values in function(*(array[rows].astype(np.float64) for array in flat)).items():
+            made.setdefault(name, np.zeros(whole.size))[rows] = values
+    made["whole"] = whole.reshape(-1).astype(np.float64)
+    return {
+        name: np.ascontiguousarray(np.broadcast_to(column.reshape(*shape, 1), (*shape, size)))
+        for name, column in made.items()
+    }
+
+
+def gaussian_vectors(target: FloatArray, mean: FloatArray, cov: FloatArray) -> Columns:
+    """What multivariate normal distributions say of vectors, without drawing from them.
+
+    ====================  =============================================================================
+    ``joint_nll``         ``(D log 2 pi + log det S + d^2) / 2``, with ``d^2 = (y - m)' S^-1 (y - m)``
+    ``joint_pit``         distribution function of chi-square with D degrees of freedom at ``d^2``
+    ``energy_score``      ``E |X - y| - E |X - X'| / 2`` [1]_, as integrals of one dimension
+    ``variogram_score``   ``sum over i, j of (|y_i - y_j|^p - E |X_i - X_j|^p)^2``, p = 1/2 [2]_, in closed form
+    ====================  =============================================================================
+
+    Parameters
+    ----------
+    target, mean : float64 arrays, shape (n, D)
+    cov : float64 array, shape (n, D, D)
+
+    Raises
+    ------
+    InvalidValueError
+        A covariance is not symmetric or not positive definite.
+
+    References
+    ----------
+    .. [1] Gneiting and Raftery, 2007, Journal of the American Statistical Association 102.
+    .. [2] Scheuerer and Hamill, 2015, Monthly Weather Review 143.
+
+    Examples
+    --------
+    >>> made = gaussian_vectors(np.zeros((1, 2)), np.zeros((1, 2)), np.eye(2)[None])
+    >>> {name: round(float(column[0]), 6) for name, column in made.items()}
+    {'joint_nll': 1.837877, 'joint_pit': 0.0, 'energy_score': 0.367087, 'variogram_score': 1.911955}
+    """
+    size = target.shape[1]
+    values, vectors = _decomposed(cov)
+    turned = np.einsum("nij,ni->nj", vectors, target - mean)
+    distance = (turned * turned / values).sum(axis=1)
+    log_det = np.log(values).sum(axis=1)
+    from_truth = expected_norm(values, turned)
+    between = expected_norm(2 * values, np.zeros_like(turned))
+    return {
+        "joint_nll": 0.5 * (size * math.log(2 * math.pi) + log_det + distance),
+        "joint_pit": np.asarray(special.gammainc(size / 2, distance / 2)),
+        "energy_score": from_truth - 0.5 * between,
+        "variogram_score": _gaussian_variogram(target, mean, cov),
+    }
+
+
+def _decomposed(cov: FloatArray) -> tuple[FloatArray, FloatArray]:
+    tallest = np.abs(cov).max(axis=(1, 2), initial=0)
+    skew = np.abs(cov - cov.swapaxes(1, 2)).max(axis=(1, 2), initial=0) > 1e-5 * tallest
+    if skew.any():
+        raise InvalidValueError(
+            f"cov is not symmetric for {int(skew.sum())} vectors; pass (cov + cov.swapaxes(-1, -2)) / 2"
+        )
+    values, vectors = np.linalg.eigh(cov)
+    flat = values[:, 0] <= np.finfo(np.float64).eps * cov.shape[1] * values[:, -1]
+    if flat.any():
+        raise InvalidValueError(
+            f"cov is not positive definite for {int(flat.sum())} vectors (least eigenvalue "
+            f"{values[:, 0].min():.3g}); add a small number to its diagonal, or pass joint=False to score the "
+            "marginals alone"
+        )
+    return values, vectors
+
+
+def expected_norm(variances: FloatArray, centre: FloatArray) -> FloatArray:
+    """Expected length of independent normal vectors, to about 1e-11.
+
+    With W the squared length, ``E sqrt W = integral over t > 0 of (1 - E exp(-t W)) t^(-3/2) / (2 sqrt pi)``. In
+    ``log t`` the integrand is analytic and falls off exponentially, where equidistant sums converge fastest.
+
+    Parameters
+    ----------
+    variances, centre : arrays, shape (n, D)
+
+    Examples
+    --------
+    >>> float(expected_norm(np.ones((1, 3)), np.zeros((1, 3)))[0].round(9)), round(2 * math.sqrt(2 / math.pi), 9)
+    (1.595769122, 1.595769122)
+    """
+    square = centre * centre
+    size = (variances + square).sum(axis=1)
+    size = np.where(size > 0, size, 1.0)
+    ratio, share = variances / size[:, None], square / size[:, None]
+    total = np.zeros(len(size))
+    for x in np.arange(FIRST, LAST, STEP).tolist():
+        t = math.exp(x)
+        widened = 2 * t * ratio
+        log_transform = (0.5 * np.log1p(widened) + t * share / (1 + widened)).sum(axis=1)
+        total -= math.exp(-x / 2) * np.expm1(-log_transform)
+    below = math.exp((FIRST - STEP) / 2) / -math.expm1(-STEP / 2)
+    above = math.exp(-(FIRST + math.ceil((LAST - FIRST) / STEP) * STEP) / 2) / -math.expm1(-STEP / 2)
+    return np.asarray(np.sqrt(size) * (total + below + above) * STEP / (2 * math.sqrt(math.pi)))
+
+
+def _gaussian_variogram(target: FloatArray, mean: FloatArray, cov: FloatArray) -> FloatArray:
+    diagonal, total = np.einsum("nii->ni", cov), np.zeros(len(target))
+    for i in range(target.shape[1] - 1):
+        rest = slice(i + 1, None)
+        variance = diagonal[:, i, None] + diagonal[:, rest] - 2 * cov[:, i, rest]
+        expected = expected_root(mean[:, i, None] - mean[:, rest], np.maximum(variance, 0))
+        seen = np.sqrt(np.abs(target[:, i, None] - target[:, rest]))
+        total += 2 * np.square(seen - expected).sum(axis=1)
+    return total
+
+
+def expected_root(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Expectation of ``sqrt |X|`` for X normal, a confluent hypergeometric function of mean^2 / variance.
+
+    Examples
+    --------
+    >>> expected_root(np.array([0.0, 4.0]), np.array([1.0, 0.0])).round(6)
+    array([0.822179, 2.      ])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.square(mean) / (2 * variance)
+        near = ROOT * variance**0.25 * special.hyp1f1(-0.25, 0.5, -np.minimum(x, FAR))
+        v = 1 / x
+        series = 1 - v / 16 * (1 + v * 15 / 32 * (1 + v * 63 / 48 * (1 + v * 143 / 64)))
+        far = np.sqrt(np.abs(mean)) * series
+    return np.asarray(np.where(x < FAR, near, np.where(variance > 0, far, np.sqrt(np.abs(mean)))))
+
+
+def draw_vectors(target: FloatArray, draws: FloatArray) -> Columns:
+    """Energy and variogram score of joint draws, by estimators that do not depend on their number on average.
+
+    ====================  ================================================================================
+    ``energy_score``      ``mean |x - y| - sum over k < l of |x_k - x_l| / (M (M - 1))``
+    ``variogram_score``   ``sum over i, j of (|y_i - y_j|^p - V)^2 - S^2 / M`` with p = 1/2, V and S^2 the mean
+                          and the variance (``ddof=1``) of ``|x_i - x_j|^p`` over the draws
+    ====================  ================================================================================
+
+    Parameters
+    ----------
+    target : float64 array, shape (n, D)
+    draws : float64 array, shape (n, M, D)
+        A draw with a NaN is left out.
+
+    Examples
+    --------
+    >>> made = draw_vectors(np.zeros((1, 2)), np.array([[[3.0, 4.0], [0.0, 0.0]]]))
+    >>> made["energy_score"], made["variogram_score"]
+    (array([0.]), array([0.]))
+    """
+    there = np.asarray(~np.isnan(draws).any(axis=2))
+    count = there.sum(axis=1).astype(np.float64)
+    kept = np.where(there[:, :, None], draws, 0.0)
+    distance = (np.linalg.norm(kept - target[:, None], axis=2) * there).sum(axis=1) / count
+    spread = np.zeros(len(target))
+    for k in range(draws.shape[1] - 1):
+        apart = np.linalg.norm(kept[:, k + 1 :] - kept[:, k, None], axis=2)
+        spread += (apart * (there[:, k + 1 :] & there[:, k, None])).sum(axis=1)
+    variogram = np.zeros(len(target))
+    for i in range(target.shape[1] - 1):
+        seen = np.sqrt(np.abs(target[:, i, None] - target[:, i + 1 :]))
+        roots = np.sqrt(np.abs(kept[:, :, i, None] - kept[:, :, i + 1 :])) * there[:, :, None]
+        mean = roots.sum(axis=1) / count[:, None]
+        centred = np.square(roots - mean[:, None]) * there[:, :, None]
+        variance = centred.sum(axis=1) / (count - 1)[:, None]
+        variogram += 2 * (np.square(seen - mean) - variance / count[:, None]).sum(axis=1)
+    return {"energy_score": distance - spread / (count * (count - 1)), "variogram_score": variogram}

@@ -1,0 +1,73 @@
+"""The statistics of a regression whose predictions are a mean and a covariance of vectors.
+
+Samples are the vectors' components. Beside all that a regression counts of them there are sums of their vectors'
+scores, and an order by the probability integral transform of their vectors' Mahalanobis distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from uq_tracking.errors import IncompatibleStatisticsError
+from uq_tracking.inputs.forms.scored import JOINT
+from uq_tracking.statistics.exact import SortedRows
+from uq_tracking.statistics.grouped import FloatArray, Groups
+from uq_tracking.statistics.layout import Parts, Rows
+from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.statistics import Statistics
+
+DISTANCE = "normal_distance"
+
+
+class CovarianceLayout(RegressionLayout):
+    """Orders of a regression, and of the Mahalanobis distance of the vector that a component belongs to.
+
+    Rows are those of a regression, ``joint_pit``, ``whole`` (1 where all components of the vector count, else 0) and
+    the scores of the vector.
+    """
+
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {**REGRESSION.orders, DISTANCE: ("whole",)}
+    sums: ClassVar[tuple[str, ...]] = (*REGRESSION.sums, *JOINT)
+    alike: ClassVar[Mapping[str, str]] = {**REGRESSION.alike, "vector_length": "the length of the vectors"}
+
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+        none = np.zeros(len(rows["std"]))
+        scores = {name: np.asarray(rows.get(name, none), dtype=np.float64) for name in JOINT}
+        return {**super().columns(rows), **scores, DISTANCE: np.asarray(special.ndtri(rows["joint_pit"]))}
+
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+        made = super().sort(rows, facts, known)
+        columns = {DISTANCE: special.ndtri(rows["joint_pit"]), **rows}
+        order = np.argsort(columns[DISTANCE], kind="stable")
+        by_distance = SortedRows(
+            DISTANCE, {name: columns[name][order] for name in (DISTANCE, "joint_pit", "whole")}
+        )
+        sums = (
+            {name: float(rows[name].sum()) for name in JOINT}
+            if known is None
+            else {name: known.sums[name] for name in JOINT}
+        )
+        return replace(made, orders={**made.orders, DISTANCE: by_distance}, sums={**made.sums, **sums})
+
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+        by_distance = orders[DISTANCE]
+        if not isinstance(by_distance, SortedRows):
+            raise IncompatibleStatisticsError("these orders hold buckets, not samples")
+        own = {name: by_distance.columns[name] for name in ("joint_pit", "whole")}
+        return {**super().rows_of(orders), **own}
+
+
+COVARIANCE = CovarianceLayout()
+
+
+def distance_shares(statistics: Statistics, levels: FloatArray, *, closed: bool = True) -> FloatArray:
+    """Share of the vectors inside the ellipsoid of each probability, its surface included if ``closed``."""
+    order = statistics.orders[DISTANCE]
+    at = order.position(special.ndtri(levels), side="right" if closed else "left")
+    return np.asarray(order.cumulative("whole", at) / statistics.sums["whole"])
