@@ -1,7 +1,7 @@
 """Damages files of every kind and reads them: a reader returns something sound or refuses by its own errors.
 
-``python benchmarks/fuzz.py [CASES [NAME ...]]``, by default 100 000 cases of each kind, takes hours; the tests of tests/fuzz
-try some. What is found belongs into the corpus there. Ends with 1 when something is found.
+``python benchmarks/fuzz.py [CASES [NAME ...]]``: by default 100 000 cases of each kind, which takes hours. The tests
+of tests/fuzz try some; what is found belongs there. Ends with 1 when something is found.
 """
 
 from __future__ import annotations
