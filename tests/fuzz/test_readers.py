@@ -28,9 +28,10 @@ from uq_tracking.tracking.directory import DirectoryStore
 from uq_tracking.tracking.journal import parsed
 from uq_tracking.tracking.spool import read_entry
 
-EXAMPLES = int(os.environ.get("UQ_FUZZ_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("UQ_FUZZ_EXAMPLES", "25"))
 QUICK = settings(
     max_examples=EXAMPLES,
+    derandomize="UQ_FUZZ_EXAMPLES" not in os.environ,  # the same cases every day; more of them on demand
     deadline=timedelta(seconds=20),
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
