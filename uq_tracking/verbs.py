@@ -266,7 +266,8 @@ def evaluate_classification(
     intervals, level, seed
         As for `evaluate`.
     reference : array like ``probs``, optional
-        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run; the axis of members
+        may be left out.
     curves : str or iterable of str, optional
         Curves to make beyond the usual ones: ``by_members``, ``stability``.
     curve_metrics : iterable of str, optional
