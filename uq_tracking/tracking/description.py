@@ -25,6 +25,8 @@ class Description:
         The verdict, in Markdown.
     body : str
         The headline, in Markdown.
+    verdict : str
+        The verdict, as plain text.
     split : str or None
         The split it is about; each has a part of its own.
     figures : dict of str
@@ -33,6 +35,7 @@ class Description:
 
     lead: str
     body: str
+    verdict: str
     split: str | None = None
     figures: dict[str, str] | None = None
 
@@ -57,7 +60,7 @@ def description(report: Report, split: str | None = None) -> Description:
         if spec.default and spec.has_curves(report.curves)
     }
     lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
-    return Description(lead, f"{table_markdown(plain)}\n{title}", split, figures)
+    return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)
 
 
 @dataclass(frozen=True)
