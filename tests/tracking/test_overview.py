@@ -55,9 +55,12 @@ class TestOverview:
         assert found.best == ("uq/nll", True)
 
     def test_curves_of_other_settings_and_maps_have_charts(self):
-        found = overview(["uq/ence", "uq_curve/reliability.bins20", "uq_curve/reliability-2", *CASES])
-        lines = {card.names[0] for card in found.cards if card.kind == "line"}
-        assert lines == {"uq_curve/reliability.bins20", "uq_curve/reliability-2"}
+        found = overview(["uq/ence", *RELIABILITY, *CASES])
+        lines = {card.names for card in found.cards if card.kind == "line"}
+        assert lines == {
+            ("uq_curve/reliability", "uq_curve/reliability-2"),
+            ("uq_curve/reliability.bins20",),
+        }
         assert [card.names[0] for card in found.sections["Maps"]] == CASES[:6]
 
     def test_there_may_be_nothing(self):
@@ -65,6 +68,7 @@ class TestOverview:
         assert overview(["loss"]).best is None
 
 
+RELIABILITY = [f"uq_curve/reliability{which}" for which in ("", "-2", ".bins20")]
 CASES = [f"uq_map/{number}" for number in range(8)]
 
 

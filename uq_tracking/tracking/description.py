@@ -12,7 +12,7 @@ from uq_tracking.tables.markup import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
 from uq_tracking.tracking.names import figure_name
 
-COLUMNS = ("value", "interval", "by chance", "unit", "better")
+COLUMNS = ("value", "unit", "better", "interval", "by chance")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ def description(report: Report, split: str | None = None) -> Description:
     known = plugins.metrics(report.task)
     keys = [key for key in report.scores if key in known and known[key].headline] or list(report.scores)
     table = report_table(report, keys)
-    shown = tuple(column for column in table.columns if column.key in COLUMNS)
+    named = {column.key: column for column in table.columns}
+    shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
     title = f"{table.title}; *by chance*: what a calibrated forecast would score on as much data."
