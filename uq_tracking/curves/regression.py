@@ -102,11 +102,11 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
     observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
 
 
-def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
+def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
     """Wilson's 95 % interval of a share observed in n independent samples (Wilson 1927)."""
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -300,7 +300,7 @@ def _where_defined(
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""
     observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
 
 

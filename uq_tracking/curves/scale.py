@@ -51,7 +51,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     if of_form:  # stretched, its PIT and scores are not known: priors are left
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     statistics = plain(statistics)
-    base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
+    base = statistics if statistics.counts["n"] <= EXACT_UP_TO else coarsened(statistics, BITS)
     metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]

@@ -14,7 +14,9 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
+from uq_tracking.inputs.weights import check_weights
 from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.typed import DAMAGE
 
 FORMAT = "uq_tracking.predictions"
 VERSION = 1
@@ -23,7 +25,7 @@ ABOUT = "about"
 SCORED = "scored/"
 """Beginning of the entries that hold the columns of a distribution of another form."""
 REQUIRED = ("target", "mean", "std")
-OPTIONAL = ("valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
+OPTIONAL = ("valid", "weights", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
 SETTINGS = ("counts", "std_floor", "unit")
 
 
@@ -79,7 +81,7 @@ def _read_about(path: Path, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
         if about["format"] != FORMAT:
             raise FileFormatError(f"{path} holds {about['format']!r}, not {FORMAT!r}")
         version = int(about["version"])
-    except (ValueError, TypeError, KeyError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
     if version > VERSION:
         raise FileFormatError(
@@ -97,11 +99,14 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
             raise FileFormatError("target, mean and std must be float32 or float64")
         if valid is not None and (valid.dtype != bool or valid.shape != values["target"].shape):
             raise FileFormatError("valid must be bool and have the shape of target")
+        if values["weights"] is not None:
+            check_shapes(("target", values["target"].shape), ("weights", values["weights"].shape))
+            check_weights(values["weights"], valid)
         target, mean, std = (values[name] for name in REQUIRED)
         found = scan(target, mean, std, None if valid is None else ~valid)
         if found.n_missing or found.n_invalid or found.counts["n"] != values["counts"]["n"]:
             raise FileFormatError("values and counts disagree")
-    except (ValueError, TypeError, KeyError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error
 
 

@@ -37,7 +37,7 @@ class Sparsification:
     oracle: FloatArray
 
 
-def remaining_counts(n: int) -> FloatArray:
+def remaining_counts(n: float) -> FloatArray:
     """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
@@ -171,8 +171,10 @@ def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
     return gap
 
 
-def order_of(share: float, n: int) -> int:
+def order_of(share: float, n: float) -> float:
     """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
+    if not isinstance(n, int):
+        return share * n
     return max(1, math.ceil(Fraction(repr(float(share))) * n))
 
 

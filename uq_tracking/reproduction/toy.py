@@ -34,7 +34,7 @@ HALF_WIDTH = 4.0
 TESTED = 1000
 SHARED = "toy"
 """Work that both papers use."""
-AT_ONCE = 5
+AT_ONCE = 10
 """Repeats that are kept together."""
 DENSITY_FLOOR = 1e-3
 """Added to the density under the logarithm. The papers' log scores never fall below -6.9 = log 0.001, also where the
