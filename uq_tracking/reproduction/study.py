@@ -15,6 +15,7 @@ from uq_tracking._version import __version__
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.reproduction.results import Better, Drawing, Finding, Item, Row, Section
+from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.log import log, log_classification
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ Size = Literal["full", "quick", "test"]
 T = TypeVar("T")
 
 TAG = "uq.paper"
-PATIENCE = 600.0
-"""Seconds that a run may take to be logged: unlike a training job, nothing waits for it on a busy machine."""
 
 
 @dataclass(eq=False)
