@@ -88,30 +88,43 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     Content with a seal goes into runs that hold something already: it is written in the order in which an
     interruption can be told, and no further once something is lost.
 
+    A call that the user interrupts is kept whole by those writers that keep calls, before the interruption goes on; a
+    second one ends that too.
+
     Returns
     -------
     list of str
         What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
-    unmade: list[str] = []
     with scratch_folder() as folder:
-        for number, each in enumerate((content, *content.also)):
-            own = folder / str(number)
-            with suppress(OSError):  # files that cannot be made in it say so one by one
-                own.mkdir()
-            for group in _groups(each, own):
-                writes = list(_made(group, unmade))
-                for writer in writers:
-                    if not (content.seal and writer.lost):
-                        writer.write_together(writes)
-        for writer in writers:
-            _present(content, writer)
-        for writer in writers:  # while the files are there, for those that keep them
-            if content.seal and not unmade and not writer.lost:
-                writer.write(
-                    "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
-                )
-            writer.close()
+        try:
+            return _publish(content, writers, folder)
+        except BaseException:  # of the user's signal handlers: those of trackers stand in the writers
+            keeping = [writer for writer in writers if writer.interrupted()]
+            if keeping:
+                _publish(content, keeping, folder)
+            raise
+
+
+def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> list[str]:
+    unmade: list[str] = []
+    for number, each in enumerate((content, *content.also)):
+        own = folder / str(number)
+        with suppress(OSError):  # files that cannot be made in it say so one by one
+            own.mkdir(exist_ok=True)
+        for group in _groups(each, own):
+            writes = list(_made(group, unmade))
+            for writer in writers:
+                if not (content.seal and writer.lost):
+                    writer.write_together(writes)
+    for writer in writers:
+        _present(content, writer)
+    for writer in writers:  # while the files are there, for those that keep them
+        if content.seal and not unmade and not writer.lost:
+            writer.write(
+                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
+            )
+        writer.close()
     return unmade
 
 
