@@ -156,7 +156,7 @@ def on_mlflow_files(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_tensorboard(folder: Path) -> Rows:
@@ -168,7 +168,7 @@ def on_tensorboard(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk:
         full = tensorboard_store(disk)
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_folders(folder: Path) -> Rows:
@@ -207,7 +207,7 @@ def on_folders(folder: Path) -> Rows:
     with small_disk(folder / "disk") as disk:
         full = directory_store(disk / "runs")
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
         fill(disk)
         yield store, Fault("temporary directory full", temporary=disk)
 
@@ -242,7 +242,7 @@ def on_wandb_offline(folder: Path) -> Rows:
     with small_disk(folder / "disk", "64m") as disk:
         full = wandb_offline_store(disk)
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 GROUPS: dict[str, Callable[[Path], Rows]] = {
