@@ -156,7 +156,7 @@ def on_mlflow_files(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
         full.calm = store.calm
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
 
 
 def on_tensorboard(folder: Path) -> Rows:
@@ -242,7 +242,7 @@ def on_wandb_offline(folder: Path) -> Rows:
     with small_disk(folder / "disk", "64m") as disk:
         full = wandb_offline_store(disk)
         full.calm = store.calm
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
 
 
 GROUPS: dict[str, Callable[[Path], Rows]] = {
