@@ -147,11 +147,12 @@ def _describe(content: Content, run: Run) -> None:
 def _names(content: Content) -> set[str]:
     """Names of all scalars, curves and maps."""
     report, split = content.report, content.split
+    curves = report.curves if content.step is None else ()
     cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
     return {
         *logged_scores(report, split, content.scores, content.shown),
         *_recalibrated(content),
-        *(curve_name(name, split, report.settings, report.task) for name in report.curves),
+        *(curve_name(name, split, report.settings, report.task) for name in curves),
         *(map_name(_case_name(number, spec), split) for number in cases for spec in _maps_of(report)),
     }
 
@@ -217,8 +218,8 @@ def _scores(content: Content) -> Write:
     settings = content.report.settings
     curves = {
         curve_name(name, content.split, settings, content.report.task): curve
-        for name, curve in content.report.curves.items()
-        if content.step is None and (content.curves is None or name in content.curves)
+        for name, curve in (content.report.curves.items() if content.step is None else ())
+        if content.curves is None or name in content.curves
     }
 
     def write(run: Run) -> None:
