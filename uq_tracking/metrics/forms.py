@@ -62,7 +62,10 @@ def reason(statistics: Statistics, key: str) -> str:
         return TAKES[key][0]
     if form == "draws":
         if key in FEWEST_DRAWS:
-            return f"{key} takes {FEWEST_DRAWS[key]} draws of every sample; the fewest here are {size:.0f}"
+            return (
+                f"{key} takes {FEWEST_DRAWS[key]} draws of every sample, between which its outermost quantiles lie; the "
+                f"fewest here are {size:.0f}"
+            )
         return "draws have no density; crps scores them"
     if form == "interval" and key == "crps":
         return "an interval alone does not determine it; pass quantiles at more levels"
