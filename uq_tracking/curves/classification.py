@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.curves.spec import Columns, curve, percent
+from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.metrics.classification import equal_width_bins, sparsification_brier
+from uq_tracking.metrics.isotonic import isotonic_confidence
 from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
@@ -40,12 +41,34 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     settings=("n_bins",),
     draw="uq_tracking.figures.classification.class_reliability",
     figure="reliability",
+    gaps="confidence",
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """Accuracy against confidence in the bins that hold samples."""
     bins = equal_width_bins(statistics, settings.n_bins)
     filled = bins.count > 0
     return {name: getattr(bins, name)[filled] for name in ("low", "high", "confidence", "accuracy", "count")}
+
+
+@curve(
+    "reliability_isotonic",
+    task="classification",
+    x="predicted",
+    y="observed",
+    x_label="Confidence: top probability",
+    y_label="Isotonic accuracy",
+    title="Reliability without bins",
+    score="ece",
+    default=False,
+    steps=row_number,
+    reference="diagonal",
+    gaps="isotonic",
+    draw="uq_tracking.figures.classification.reliability_isotonic",
+)
+def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
+    """Accuracy as the rising step function of the confidence that fits best (CORP)."""
+    predicted, observed = isotonic_confidence(statistics).corners()
+    return {"predicted": predicted, "observed": observed}
 
 
 @curve(

@@ -11,6 +11,7 @@ from uq_tracking.curves.curve import FloatArray
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
+from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.joint import require_distances
 from uq_tracking.metrics.ranking import n_merci_at, sparsification
 from uq_tracking.metrics.registry import Undefined
@@ -94,6 +95,7 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
     settings=("family",),
     draw="uq_tracking.figures.curves.calibration",
     figure="calibration",
+    gaps="quantiles",
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
@@ -120,6 +122,7 @@ def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tupl
     steps=percent("nominal"),
     reference=(0.0,),
     settings=("family",),
+    gaps="coverage",
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """By how much the central intervals cover more than they promise."""
@@ -141,6 +144,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     settings=("n_bins",),
     draw="uq_tracking.figures.curves.reliability",
     figure="reliability",
+    gaps="variance",
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the standard deviation that is claimed, in bins of equal count."""
@@ -153,6 +157,27 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
         "std_low": bins.std_low,
         "std_high": bins.std_high,
     }
+
+
+@curve(
+    "reliability_isotonic",
+    x="predicted",
+    y="observed",
+    x_label="Predicted standard deviation",
+    y_label="Observed: isotonic RMSE",
+    title="Reliability without bins",
+    score="ence",
+    default=False,
+    steps=row_number,
+    reference="diagonal",
+    gaps="isotonic",
+    draw="uq_tracking.figures.curves.reliability_isotonic",
+)
+def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
+    """RMSE as the rising step function of the standard deviation that fits the errors best (CORP)."""
+    require_variance(statistics, settings)
+    predicted, observed = isotonic_variance(statistics).corners()
+    return {"predicted": np.sqrt(predicted), "observed": np.sqrt(observed)}
 
 
 def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, float]:
@@ -201,6 +226,7 @@ def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
     ceiling=1.0,
     settings=("family",),
     draw="uq_tracking.figures.curves.coverage",
+    gaps="coverage",
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""

@@ -64,6 +64,9 @@ class CurveSpec:
         Whether reports hold it after a recalibration too, under ``<name>_recalibrated``.
     settings : tuple of str
         Settings that it is defined by; where one is not the default its name in trackers says so.
+    gaps : str or None
+        What kind of gap lies between a point and the reference, as in `uq_tracking.inference.gaps`, or "isotonic";
+        reports then hold the band of the gaps that a calibrated forecast has by chance.
     overlaid : bool
         Whether comparisons lay the curves of runs over one another.
     limits : callable or None
@@ -90,6 +93,7 @@ class CurveSpec:
     ceiling: float | None = None
     recalibrated: bool = False
     settings: tuple[str, ...] = ()
+    gaps: str | None = None
     overlaid: bool = True
     limits: Limits | None = None
     draw: str | None = None
@@ -133,6 +137,7 @@ def curve(
     ceiling: float | None = None,
     recalibrated: bool = False,
     settings: tuple[str, ...] = (),
+    gaps: str | None = None,
     overlaid: bool = True,
     limits: Limits | None = None,
     draw: str | None = None,
@@ -146,7 +151,7 @@ def curve(
     def declare(function: F) -> F:
         declared = CurveSpec(
             name, function, x, y, x_label, y_label, title, score, task, needs, default, steps, reference, ceiling,
-            recalibrated, settings, overlaid, limits, draw, figure,
+            recalibrated, settings, gaps, overlaid, limits, draw, figure,
         )  # fmt: skip
         return plugins.declare("uq_curves", declared, function)
 

@@ -11,6 +11,7 @@ from uq_tracking.evaluation.on_demand import Wanted, extra_curves
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.recalibrated import add_recalibration
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.inference.consistency import with_chance
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
@@ -121,8 +122,9 @@ class Plan:
         made = extra_curves(
             self.wanted, task, statistics, settings, inputs, tables=tables, how=self.statistics
         )
+        extra = with_chance(made.curves, report.statistics, task.name, settings)
         report = replace(
-            report, curves={**report.curves, **made.curves}, verdicts={**report.verdicts, **made.verdicts}
+            report, curves={**report.curves, **extra}, verdicts={**report.verdicts, **made.verdicts}
         )
         return self.recalibrated(report, settings, chosen, data)
 

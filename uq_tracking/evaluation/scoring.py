@@ -10,6 +10,7 @@ import numpy as np
 
 from uq_tracking._version import __version__
 from uq_tracking.curves.spec import build_curves
+from uq_tracking.inference.consistency import with_chance
 from uq_tracking.metrics.registry import Metric, MetricInputs, compute, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
@@ -50,6 +51,7 @@ def score(
         inputs = None if extra is None else replace(extra, statistics=statistics)
         scores, undefined = compute(statistics, settings, chosen, inputs)
         curves = build_curves(statistics, settings, task.name, inputs=inputs)
+    curves = with_chance(curves, statistics, task.name, settings)
     values = settings.to_dict()
     return Report(
         task=task.name,

@@ -14,6 +14,7 @@ from uq_tracking.figures.ranking import sparsified
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
+    chance_band,
     columns,
     heading,
     report_figure,
@@ -46,7 +47,8 @@ def class_reliability(report: Report) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
     The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
-    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin.
+    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin. A
+    calibrated model's point lies in the grey bar on the diagonal in 95 % of cases.
 
     Parameters
     ----------
@@ -73,6 +75,38 @@ def class_reliability(report: Report) -> Figure:
     return figure
 
 
+@report_figure("Reliability without bins")
+def reliability_isotonic(report: Report) -> Figure:
+    """Draw the accuracy as the rising step function of the confidence that fits best.
+
+    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+    """
+    table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ece")
+    figure = new_figure()
+    ax = style_axes(figure.add_subplot(), "confidence: top probability", "isotonic accuracy")
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
+    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
+    ax.set_box_aspect(1)
+    chance_band(ax, table, "predicted")
+    reference(ax, [0, 1], [0, 1], label="calibrated")
+    line(ax, table["predicted"], table["observed"])
+    set_titles(ax, heading(report, "Reliability without bins"), [score_text(report, "ece", "ECE")])
+    return figure
+
+
 def _accuracies(ax: Axes, bins: Columns) -> None:
     style_axes(ax, "", "accuracy")
     ax.tick_params(labelbottom=False)
@@ -92,6 +126,11 @@ def _accuracies(ax: Axes, bins: Columns) -> None:
                 alpha=0.55, edgecolor=color, linewidth=0.8, zorder=1.7,
             )  # fmt: skip
             handles.append(Patch(color=color, alpha=0.55, label=name))
+    if "chance_low" in bins:
+        ax.vlines(
+            bins["confidence"], bins["chance_low"], bins["chance_high"], color=style.REFERENCE, alpha=0.35,
+            linewidth=5, zorder=1.9,
+        )  # fmt: skip
     reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
     line(
         ax, bins["confidence"], accuracy, linestyle="", marker="o", markersize=6, markeredgecolor="white",

@@ -14,6 +14,7 @@ from uq_tracking.figures import style
 from uq_tracking.figures.source import (
     Columns,
     band,
+    chance_band,
     columns,
     family_text,
     heading,
@@ -38,7 +39,8 @@ def reliability(report: Report) -> Figure:
     """Draw the RMSE of each bin against the standard deviation it claims (RMV).
 
     Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The
-    grey bars stand over each bin's range of standard deviations and are as high as its number of samples.
+    grey bars stand over each bin's range of standard deviations and are as high as its number of samples. The pale
+    band around the line holds each point of a calibrated model in 95 % of cases.
     The axes turn logarithmic when the bins span more than a factor of 30.
 
     Parameters
@@ -58,6 +60,7 @@ def reliability(report: Report) -> Figure:
     figure = new_figure()
     ax = reliability_axes(figure.add_subplot(), [bins], unit_of(report))
     _count_bars(ax, bins)
+    chance_band(ax, bins, "rmv")
     band(ax, report, "reliability", bins["rmv"])
     line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False)
     set_titles(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
@@ -129,6 +132,37 @@ def _count_text(bins: Columns) -> str:
     return f"{number} of {low} samples" if low == high else f"{number} of {low} to {high} samples"
 
 
+@report_figure("Reliability without bins")
+def reliability_isotonic(report: Report) -> Figure:
+    """Draw the RMSE as the rising step function of the standard deviation that fits the errors best.
+
+    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+    """
+    table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ence")
+    figure = new_figure()
+    named = {"rmv": table["predicted"], "rmse": table["observed"]}
+    ax = reliability_axes(figure.add_subplot(), [named], unit_of(report))
+    ax.set_xlabel(with_unit("predicted standard deviation", unit_of(report)))
+    ax.set_ylabel(with_unit("observed: isotonic RMSE", unit_of(report)))
+    chance_band(ax, table, "predicted")
+    line(ax, table["predicted"], table["observed"])
+    set_titles(ax, heading(report, "Reliability without bins"), [score_text(report, "ence", "ENCE")])
+    return figure
+
+
 @report_figure("Calibration")
 def calibration(report: Report) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the share expected.
@@ -136,7 +170,8 @@ def calibration(report: Report) -> Figure:
     A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
     diagonal on the left half, below it on the right half) the model is overconfident; the areas are coloured
     and named. A curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is
-    the Wilson 95 % interval of each observed share.
+    the Wilson 95 % interval of each observed share; the pale one around the diagonal holds each point of a calibrated
+    model in 95 % of cases.
 
     Parameters
     ----------
@@ -155,6 +190,7 @@ def calibration(report: Report) -> Figure:
     figure = new_figure()
     ax = calibration_axes(figure.add_subplot())
     _deviation(ax, curve["expected"], curve["observed"], split=0.5)
+    chance_band(ax, curve, "expected")
     _band(ax, curve, "expected")
     points(ax, curve["expected"], curve["observed"])
     scores = [
@@ -231,6 +267,7 @@ def coverage(report: Report) -> Figure:
     ax = style_axes(figure.add_subplot(), "nominal coverage of the central interval", "observed coverage")
     _unit_square(ax)
     _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
+    chance_band(ax, curve, "nominal")
     _band(ax, curve, "nominal")
     points(ax, curve["nominal"], curve["observed"])
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")

@@ -113,3 +113,18 @@ def band(ax: Axes, report: Report, name: str, x: FloatArray) -> None:
         ax.fill_between(
             x, found["low"], found["high"], color=style.MODEL, alpha=0.3, linewidth=0, label="interval"
         )
+
+
+def chance_band(ax: Axes, table: Columns, x: str) -> None:
+    """Draw where a calibrated model's points lie in 95 % of cases, where the report says so."""
+    if "chance_low" in table and "chance_high" in table:
+        ax.fill_between(
+            table[x],
+            table["chance_low"],
+            table["chance_high"],
+            color=style.REFERENCE,
+            alpha=0.13,
+            linewidth=0,
+            zorder=1.7,
+            label="calibrated, by chance",
+        )

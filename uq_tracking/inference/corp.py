@@ -15,11 +15,13 @@ never below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins have to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from uq_tracking.metrics.isotonic import Isotonic, isotonic_confidence, isotonic_variance
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.grouped import FloatArray
 
@@ -78,52 +80,30 @@ def decompose(report: Any) -> Decomposition:
 def _of_variance(statistics: Any) -> Decomposition:
     if statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 has no log score; set std_floor")
-    count, variance, square = _sums(statistics.orders["std"], ("std2", "sq_error"))
-    fitted = rising_fit(square / count, count)
-    if fitted[0] <= 0:
+    fit = isotonic_variance(statistics)
+    if fit.fitted[0] <= 0:
         raise Undefined(
             "the samples of smallest standard deviation have no error, so their best variance is 0"
         )
 
     def score(forecast: FloatArray) -> float:
-        return float(np.sum(count * np.log(forecast) + square / forecast)) / (2 * float(count.sum()))
+        total = float(np.sum(fit.count * (np.log(forecast) + fit.outcome / forecast)))
+        return total / (2 * float(fit.count.sum()))
 
-    constant = np.full(len(count), square.sum() / count.sum())
-    parts = _parts(score(variance / count), score(fitted), score(constant))
-    return Decomposition(*parts, np.sqrt(variance / count), np.sqrt(fitted))
+    return Decomposition(*_parts(fit, score), np.sqrt(fit.forecast), np.sqrt(fit.fitted))
 
 
 def _of_confidence(statistics: Any) -> Decomposition:
-    order = statistics.orders["one_minus_confidence"]
-    count, doubt, correct = (part[::-1] for part in _sums(order, ("one_minus_confidence", "correct")))
-    confidence = 1 - doubt / count
-    fitted = rising_fit(correct / count, count)
+    fit = isotonic_confidence(statistics)
 
     def score(forecast: FloatArray) -> float:
-        return float(np.sum(correct * (1 - 2 * forecast) + count * forecast**2)) / float(count.sum())
+        total = float(np.sum(fit.count * (fit.outcome * (1 - 2 * forecast) + forecast**2)))
+        return total / float(fit.count.sum())
 
-    constant = np.full(len(count), correct.sum() / count.sum())
-    return Decomposition(*_parts(score(confidence), score(fitted), score(constant)), confidence, fitted)
-
-
-def _sums(order: Any, names: tuple[str, str]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples of each group of an order, and two of its sums."""
-    blocks = list(order.blocks(names))
-    count = np.concatenate([block.count for block in blocks]).astype(float)
-    first, second = (np.concatenate([block.sums[name] for block in blocks]) for name in names)
-    return count, first, second
+    return Decomposition(*_parts(fit, score), fit.forecast, fit.fitted)
 
 
-def rising_fit(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """The rising sequence of least weighted squares.
-
-    >>> rising_fit(np.asarray([1.0, 3.0, 2.0, 4.0]), np.ones(4))
-    array([1. , 2.5, 2.5, 4. ])
-    """
-    from scipy.optimize import isotonic_regression
-
-    return np.asarray(isotonic_regression(values, weights=weights).x)
-
-
-def _parts(score: float, recalibrated: float, constant: float) -> tuple[float, float, float, float]:
-    return score, score - recalibrated, constant - recalibrated, constant
+def _parts(fit: Isotonic, score: Callable[[FloatArray], float]) -> tuple[float, float, float, float]:
+    constant = np.full(len(fit.count), np.dot(fit.count, fit.outcome) / fit.count.sum())
+    stated, recalibrated, best = score(fit.forecast), score(fit.fitted), score(constant)
+    return stated, stated - recalibrated, best - recalibrated, best

@@ -287,6 +287,7 @@ def with_intervals(
     Where there are no intervals, ``provenance["intervals"]`` says why, and which are rough.
     """
     from uq_tracking.inference.bands import banded
+    from uq_tracking.inference.consistency import with_chance
 
     made = interval_table(tables, settings, metrics, level, scores=report.scores)
     about = {
@@ -297,10 +298,14 @@ def with_intervals(
         "notes": dict(made.notes),
     }
     statistics: Any = report.statistics
+    curves = banded(dict(report.curves), tables, settings, level)
+    if statistics is not None:
+        statistics = replace(statistics, groups=tables)
+        curves = with_chance(curves, statistics, report.task, settings)
     return replace(
         report,
-        curves=banded(dict(report.curves), tables, settings, level),
+        curves=curves,
         intervals=dict(made.values),
-        statistics=None if statistics is None else replace(statistics, groups=tables),
+        statistics=statistics,
         provenance={**report.provenance, "intervals": about},
     )

@@ -1,0 +1,87 @@
+"""Bands around the diagonal: exact quantiles, and how often points of calibrated forecasts lie inside."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import uq_tracking as uq
+from tests.inference.made import classes, forecasts, report
+
+CURVES = ("calibration", "coverage", "coverage_error", "reliability", "reliability_isotonic")
+
+
+def band(curve):
+    return curve.columns["chance_low"], curve.columns["chance_high"]
+
+
+def inside(curve):
+    """Share of the points inside, of an isotonic curve at even places: its corners are its extremes."""
+    x, names = curve.columns[curve.x], ("chance_low", curve.main, "chance_high")
+    places = np.linspace(x[0], x[-1], 82)[1:-1] if curve.name == "reliability_isotonic" else x
+    low, main, high = (np.interp(places, x, curve.columns[name]) for name in names)
+    return np.mean((low <= main + 1e-12) & (main <= high + 1e-12))
+
+
+def test_shares_have_binomial_quantiles():
+    curve = report(np.random.default_rng(0), 200, metrics=["rmse"]).curves["calibration"]
+    low, high = band(curve)
+    levels = curve.columns["expected"]
+    np.testing.assert_allclose(low, stats.binom.ppf(0.025, 200, levels) / 200, atol=1e-12)
+    np.testing.assert_allclose(high, stats.binom.ppf(0.975, 200, levels) / 200, atol=1e-12)
+
+
+def test_bins_of_equal_stds_have_chi_squared_quantiles():
+    truth = np.random.default_rng(1).normal(size=500)
+    curve = uq.evaluate(truth, np.zeros(500), np.full(500, 2.0), n_bins=5).curves["reliability"]
+    low, high = band(curve)
+    np.testing.assert_allclose(low, 2 * np.sqrt(stats.chi2.ppf(0.025, 100) / 100), rtol=1e-9)
+    np.testing.assert_allclose(high, 2 * np.sqrt(stats.chi2.ppf(0.975, 100) / 100), rtol=1e-9)
+
+
+@pytest.mark.parametrize("groups", [None, 30])
+def test_points_of_calibrated_forecasts_lie_inside(groups):
+    rng = np.random.default_rng(2)
+    found = {name: [] for name in CURVES}
+    for _ in range(40):
+        one = report(rng, 900, groups=groups, metrics=["rmse"], curves="reliability_isotonic")
+        for name in CURVES:
+            found[name].append(inside(one.curves[name]))
+    for name, shares in found.items():
+        error = 4 * np.std(shares) / np.sqrt(len(shares))
+        assert np.mean(shares) == pytest.approx(0.95, abs=error + 0.02), name
+    wrong = report(rng, 900, 1.5, groups=groups, metrics=["rmse"], curves="reliability_isotonic")
+    assert all(
+        inside(wrong.curves[name]) < 0.6 for name in ("coverage", "reliability", "reliability_isotonic")
+    )
+
+
+def test_points_of_calibrated_classifiers_lie_inside():
+    rng = np.random.default_rng(3)
+    found = {"reliability": [], "reliability_isotonic": []}
+    for _ in range(40):
+        one = uq.evaluate_classification(*classes(rng, 900), metrics=["ece"], curves="reliability_isotonic")
+        for name, shares in found.items():
+            shares.append(inside(one.curves[name]))
+    for name, shares in found.items():
+        error = 4 * np.std(shares) / np.sqrt(len(shares))
+        assert np.mean(shares) == pytest.approx(0.955, abs=error + 0.02), name
+
+
+def test_dependent_samples_widen_it_and_few_groups_have_none():
+    truth, mean, std, label = forecasts(np.random.default_rng(4), 1200, groups=30)
+    alone, grouped = (uq.evaluate(truth, mean, std, groups=g).curves["calibration"] for g in (None, label))
+    widths = [np.mean(high - low) for low, high in map(band, (alone, grouped))]
+    assert widths[1] > 1.5 * widths[0]
+    few = uq.evaluate(truth, mean, std, groups=label // 6).curves["calibration"]
+    assert "chance_low" not in few.columns
+
+
+def test_the_isotonic_curve_is_the_fit_at_the_ends_of_its_steps():
+    from sklearn.isotonic import IsotonicRegression
+
+    truth, mean, std, _ = forecasts(np.random.default_rng(5), 500)
+    curve = uq.evaluate(truth, mean, std, curves="reliability_isotonic").curves["reliability_isotonic"]
+    fit = IsotonicRegression().fit(std**2, truth**2)
+    predicted = curve.columns["predicted"]
+    np.testing.assert_allclose(curve.columns["observed"], np.sqrt(fit.predict(predicted**2)), rtol=1e-9)
+    np.testing.assert_allclose(predicted[[0, -1]], [std.min(), std.max()], rtol=1e-12)

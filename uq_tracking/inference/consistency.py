@@ -1,0 +1,194 @@
+"""Bands around the diagonal: where points of a calibrated forecast lie for no other reason than that data are finite.
+
+Pointwise, at 95 %, from the statistics alone: of independent samples by the laws behind the noise floors (binomial
+shares, gamma mean squares), of groups by their own covariance (Broecker and Smith 2007). Points of isotonic fits have
+no law in closed form; theirs are fitted to simulated outcomes (Dimitriadis, Gneiting and Jordan 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from uq_tracking.curves import Curve
+from uq_tracking.curves.spec import spec_of
+from uq_tracking.inference import read
+from uq_tracking.inference.gaps import Kind
+from uq_tracking.inference.noise import (
+    FEWEST_GROUPS,
+    SEED,
+    group_moves,
+    kurtosis_of,
+    left_out_moves,
+    multivariate_t,
+    variance_freedom,
+)
+from uq_tracking.metrics.calibration import equal_count_bins
+from uq_tracking.metrics.isotonic import rising_fit
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.grouped import FloatArray, IntArray
+
+LEVEL = 0.95
+LOW, HIGH = "chance_low", "chance_high"
+"""Columns of the band."""
+DRAWS = 200
+"""Simulated isotonic fits."""
+CELLS = 300
+"""Equal-count cells that outcomes of isotonic fits are simulated in, at most."""
+BINS = 30
+"""Bins of cells whose means are drawn by the groups' covariance, at most."""
+PER_CELL = 3
+"""Samples of a cell, at least."""
+
+
+def with_chance(
+    curves: Mapping[str, Curve], statistics: Any, task: str, settings: Settings
+) -> dict[str, Curve]:
+    """The curves, those that are declared with ``gaps`` with ``chance_low`` and ``chance_high``.
+
+    Parameters
+    ----------
+    curves : mapping of Curve
+    statistics : statistics of the task
+        With the groups' where there are any; of fewer than eight groups nothing is known, and no band is made.
+    task : str
+    settings : Settings
+    """
+    groups = read.group_count(statistics)
+    if groups is not None and groups < FEWEST_GROUPS:
+        return {name: _without(curve) for name, curve in curves.items()}
+    made = dict(curves)
+    for name, curve in curves.items():
+        spec = spec_of(name, task)
+        if spec is None or spec.gaps is None:
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                ends = _ends(spec.gaps, curve, statistics, task, settings)
+        except Undefined:
+            continue
+        if ends[0].shape == curve.columns[curve.x].shape and np.isfinite(ends).all():
+            made[name] = replace(curve, columns={**curve.columns, LOW: ends[0], HIGH: ends[1]})
+    return made
+
+
+def _without(curve: Curve) -> Curve:
+    columns = {name: column for name, column in curve.columns.items() if name not in (LOW, HIGH)}
+    return replace(curve, columns=columns)
+
+
+def _ends(
+    kind: str, curve: Curve, statistics: Any, task: str, settings: Settings
+) -> tuple[FloatArray, FloatArray]:
+    x = curve.columns[curve.x]
+    if kind == "isotonic":
+        return _isotonic(x, statistics, task, settings)
+    gaps: Any = kind
+    low, high = (
+        _independent(gaps, x, statistics, settings)
+        if read.group_count(statistics) is None
+        else _grouped(gaps, x, statistics, settings)
+    )
+    if curve.name.startswith("coverage_error"):
+        return low - x, high - x
+    return low, high
+
+
+def _independent(
+    kind: Kind, x: FloatArray, statistics: Any, settings: Settings
+) -> tuple[FloatArray, FloatArray]:
+    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    if kind == "variance":
+        freedom, _ = variance_freedom(statistics, settings)
+        low, high = (np.sqrt(special.gammaincinv(freedom / 2, tail) * 2 / freedom) for tail in tails)
+        return x * low, x * high
+    if kind == "confidence":
+        bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
+        n = bins.count[bins.count > 0]
+    else:
+        n = np.full(len(x), float(statistics.n))
+    low, high = (_binomial(tail, n, x) for tail in tails)
+    return low, high
+
+
+def _binomial(tail: float, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Quantile of the share of n samples of which each counts with probability p."""
+    share = np.clip(p, 1e-12, 1 - 1e-12)
+    count = np.ceil(np.nan_to_num(special.bdtrik(tail, n, share)) - 1e-9)
+    count = np.where(np.power(1 - share, n) >= tail, 0.0, count)
+    return np.asarray(np.clip(count / n, 0.0, 1.0))
+
+
+def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    moves = left_out_moves(group_moves(statistics, kind, settings)[0])
+    if kind == "confidence":
+        bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
+        moves = moves[:, bins.count > 0]
+    groups = read.group_count(statistics) or 0
+    freedom = max(1.0, min(groups - 1.0, read.group_freedom(statistics)))
+    reach = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * np.sqrt(np.square(moves).sum(axis=0))
+    if kind == "variance":  # moves of log(MSE / MV)
+        return x * np.exp(-reach / 2), x * np.exp(reach / 2)
+    return np.clip(x - reach, 0.0, 1.0), np.clip(x + reach, 0.0, 1.0)
+
+
+def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of isotonic fits to simulated outcomes, looked up at the forecasts of the curve."""
+    cells = min(CELLS, statistics.n // PER_CELL)
+    if cells < 2:
+        raise Undefined("too few samples to simulate an isotonic fit")
+    simulate = _errors if task == "regression" else _hits
+    count, forecast, outcomes = simulate(statistics, settings, cells)
+    fits = np.asarray([rising_fit(outcome, count) for outcome in outcomes])
+    low, high = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    if task == "regression":
+        forecast, low, high = np.sqrt(forecast), np.sqrt(low), np.sqrt(high)
+        return x * np.interp(x, forecast, low / forecast), x * np.interp(x, forecast, high / forecast)
+    return np.interp(x, forecast, low), np.interp(x, forecast, high)
+
+
+def _errors(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, mean variance and simulated mean squared errors of equal-count cells by std."""
+    found = equal_count_bins(statistics, cells)
+    if np.any(found.mean_variance <= 0):
+        raise Undefined("a cell's standard deviations are all 0")
+    freedom = found.count * 2 / (kurtosis_of(read.family(settings)) - 1)
+    rng = np.random.default_rng(SEED)
+    ratio = rng.standard_gamma(freedom / 2, (DRAWS, cells)) * 2 / freedom
+    if read.group_count(statistics) is not None:
+        place, means = _of_bins(ratio)
+        ratio *= (np.exp(_moves(statistics, "variance", settings, means.shape[1])) / means)[:, place]
+    return found.count, found.mean_variance, found.mean_variance * ratio
+
+
+def _hits(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, mean confidence and simulated accuracies of equal-count cells by confidence."""
+    found = read.confidence_bins(statistics, cells, equal=True)
+    order = np.argsort(found.confidence, kind="stable")
+    count, confidence = found.count[order], np.clip(found.confidence[order], 0, 1)
+    whole = np.maximum(np.rint(count).astype(np.int64), 1)
+    share = np.random.default_rng(SEED).binomial(whole, confidence, (DRAWS, cells)) / whole
+    if read.group_count(statistics) is not None:
+        place, means = _of_bins(share - confidence)
+        moves = _moves(statistics, "confidence_equal", settings, means.shape[1])
+        share = np.clip(share + (moves - means)[:, place], 0, 1)
+    return count, confidence, share
+
+
+def _of_bins(drawn: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The bin of each cell, and the mean of every draw over the cells of each bin."""
+    cells = drawn.shape[1]
+    bins = max(2, min(BINS, cells // 2))
+    place = np.arange(cells) * bins // cells
+    return place, np.add.reduceat(drawn, np.searchsorted(place, np.arange(bins)), axis=1) / np.bincount(place)
+
+
+def _moves(statistics: Any, kind: Kind, settings: Settings, bins: int) -> FloatArray:
+    """Draws of the bins' gaps by the groups' covariance."""
+    moves = left_out_moves(group_moves(statistics, kind, replace(settings, n_bins=bins))[0])
+    return multivariate_t(moves, read.group_freedom(statistics))[:DRAWS]
