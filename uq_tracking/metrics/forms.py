@@ -63,8 +63,8 @@ def reason(statistics: Statistics, key: str) -> str:
     if form == "draws":
         if key in FEWEST_DRAWS:
             return (
-                f"{key} takes {FEWEST_DRAWS[key]} draws of every sample, between which its outermost quantiles lie; the "
-                f"fewest here are {size:.0f}"
+                f"{key} takes {FEWEST_DRAWS[key]} draws of every sample, between which its outermost quantiles lie; "
+                f"the fewest here are {size:.0f}"
             )
         return "draws have no density; crps scores them"
     if form == "interval" and key == "crps":
