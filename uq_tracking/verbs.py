@@ -28,6 +28,7 @@ class EvaluateOptions(TypedDict, total=False):
     interval: Any
     samples: Any
     mask: Any
+    weights: Any
     groups: Any
     by: Any
     metrics: Iterable[str] | None
@@ -79,6 +80,7 @@ def evaluate(
     interval: tuple[str, str, float] | None = None,
     samples: str | Sequence[str] | None = None,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     outputs: Sequence[str] | None = None,
@@ -114,7 +116,7 @@ def evaluate(
         Predictive means and standard deviations, in the target's unit.
     quantiles, interval, samples
         Of a table: as for ``Predictions.from_frame``.
-    mask, groups, by, std_floor, on_invalid
+    mask, weights, groups, by, std_floor, on_invalid
         As for ``Predictions``.
         ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
     outputs : sequence of str, optional
@@ -186,7 +188,14 @@ def evaluate(
     )
     columns = {"y_true": y_true, "quantiles": quantiles, "interval": interval, "samples": samples}
     truth, named = truth_of(data, columns)
-    given = {"mask": mask, "groups": groups, "by": by, "std_floor": std_floor, "on_invalid": on_invalid}
+    given = {
+        "mask": mask,
+        "weights": weights,
+        "groups": groups,
+        "by": by,
+        "std_floor": std_floor,
+        "on_invalid": on_invalid,
+    }
     return _run(plan, (truth, y_pred, y_std), outputs, {**named, **given, "unit": unit})
 
 
@@ -199,6 +208,7 @@ def evaluate_classification(
     members_axis: int | None = None,
     ignore_label: int | None = None,
     mask: Any = None,
+    weights: Any = None,
     on_invalid: Literal["raise", "drop"] = "raise",
     class_names: Sequence[str] | None = None,
     groups: Any = None,
@@ -227,7 +237,7 @@ def evaluate_classification(
         Probabilities of the classes; of the labels' shape, the probability of class 1 of a binary classifier.
     logits : bool
         ``probs`` holds logits; their softmax, or for a binary classifier their sigmoid, is scored.
-    class_axis, members_axis, ignore_label, mask, on_invalid, class_names, groups, by
+    class_axis, members_axis, ignore_label, mask, weights, on_invalid, class_names, groups, by
         As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
         members' probabilities are averaged. ``groups`` make confidence intervals, ``by`` curves over its labels.
     outputs : sequence of str, optional
@@ -291,6 +301,7 @@ def evaluate_classification(
         "members_axis": members_axis,
         "ignore_label": ignore_label,
         "mask": mask,
+        "weights": weights,
         "on_invalid": on_invalid,
         "groups": groups,
         "by": by,

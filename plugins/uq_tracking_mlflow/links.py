@@ -6,7 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from uq_tracking.tracking.redaction import redact
 
-_CLASSIC = "?workflowType=machine_learning"
+CLASSIC = "?workflowType=machine_learning"
 """MLflow 3 opens its pages for language models without it."""
 
 
@@ -25,7 +25,7 @@ def base_address(tracking_uri: str) -> str | None:
 def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
     """Return the address of a run's page."""
     base = base_address(tracking_uri)
-    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}{_CLASSIC}"
+    return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}{CLASSIC}"
 
 
 def experiment_link(tracking_uri: str, experiment_id: str) -> str:
@@ -33,4 +33,4 @@ def experiment_link(tracking_uri: str, experiment_id: str) -> str:
     base = base_address(tracking_uri)
     if base is None:
         return f"mlflow ui --backend-store-uri {redact(tracking_uri)}"
-    return f"{base}/#/experiments/{experiment_id}{_CLASSIC}"
+    return f"{base}/#/experiments/{experiment_id}{CLASSIC}"

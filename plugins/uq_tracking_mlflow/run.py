@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -20,6 +21,7 @@ from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
+from uq_tracking_mlflow import notes, view
 from uq_tracking_mlflow.connection import Connection, place_of
 from uq_tracking_mlflow.links import run_link
 from uq_tracking_mlflow.quiet import no_progress_bar
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as StoredEntity
 
     from uq_tracking.curves import Curve
+    from uq_tracking.tracking.description import Dataset, Description
 
+_SOURCE = "uq_tracking"
 Points = dict[int, float]
 """Value by step."""
 
@@ -107,6 +111,45 @@ class MLflowRun(Run):
         """Set tags; see `Run`."""
         with self.batch():
             self._waiting.tags.update({name: str(value) for name, value in tags.items()})
+
+    def describe(self, description: Description) -> None:
+        """Put our part into the run's description; see `Run`."""
+        before = self._read().data.tags.get(notes.TAG, "")
+        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
+        text = notes.with_part(before, description, self.run_id, {item.path for item in listed})
+        if text not in (None, before):
+            self.set_tags({notes.TAG: str(text)})
+
+    def use_dataset(self, dataset: Dataset) -> None:
+        """Name the truth as a data set of the run, where it has none of its own; see `Run`."""
+        from mlflow.entities import Dataset as Entity
+        from mlflow.entities import DatasetInput, InputTag
+
+        inputs = getattr(self._read().inputs, "dataset_inputs", None) or []
+        known = {(item.dataset.name, item.dataset.digest) for item in inputs}
+        is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
+        if not is_ours or (dataset.name, dataset.digest) in known:
+            return
+        about = json.dumps({"num_rows": dataset.n})
+        entity = Entity(
+            dataset.name, dataset.digest, _SOURCE, json.dumps({"scored_by": _SOURCE}), profile=about
+        )
+        used = DatasetInput(entity, [InputTag("mlflow.data.context", "evaluation")])
+        self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
+
+    def show(self, names: Collection[str]) -> str | None:
+        """Bring the experiment's view up to date, and return its address, or the command that opens it."""
+        from mlflow import __version__
+
+        experiment_id = self._experiment_id or self._read().info.experiment_id
+        experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
+        value = view.updated(experiment.tags.get(view.TAG), names, __version__)
+        if value is not None:
+            self._call(
+                "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
+            )
+        address = view.view_link(self.connection.uri, experiment_id)
+        return address or f"uq-tracking view mlflow:{experiment_id}"
 
     @contextmanager
     def batch(self) -> Iterator[None]:

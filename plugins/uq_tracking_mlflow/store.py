@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking_mlflow import view
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.links import experiment_link
@@ -75,6 +76,24 @@ class MLflowStore(RunStore):
         )
         self._connection.call("ending the run", lambda: self.client.set_terminated(run.info.run_id))
         return MLflowRun(run.info.run_id, self.client, experiment_id)
+
+    def show(self) -> str | None:
+        """Make the view of the experiment, or bring it up to date; its address, or how to get there."""
+        from mlflow import __version__
+
+        experiment = self._found()
+        number = experiment.experiment_id
+        names = {name for run in self.runs() for name in run.scalars}
+        value = view.updated(experiment.tags.get(view.TAG), names, __version__, anew=True)
+        if value is not None:
+            self._connection.call(
+                "writing the view", lambda: self.client.set_experiment_tag(number, view.TAG, value)
+            )
+        address = view.view_link(self._connection.uri, number)
+        if address is not None:
+            return address
+        page = view.view_link("http://127.0.0.1:5000", number)
+        return f"{experiment_link(self._connection.uri, number)}\n{page}"
 
     def link(self) -> str | None:
         """Return the address of the experiment's page, or the command that shows it."""

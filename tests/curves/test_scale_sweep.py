@@ -81,6 +81,14 @@ def test_the_gaussian_log_score_is_best_at_the_closed_form_scale():
     assert 1 < best_factor(curve, "quadratic_score") < 2.2
 
 
+def test_coverage_only_rises_and_merci_stays():
+    """MeRCI fig. 2; that both are what evaluating multiplied stds gives is tested above."""
+    curve = scale_sweep(exact_statistics(*data(3000)), SETTINGS).columns
+    assert np.all(np.diff(curve["coverage_95"]) >= 0)
+    assert curve["coverage_95"][0] < 0.2 < 0.99 < curve["coverage_95"][-1]
+    assert np.ptp(curve["merci"]) == 0
+
+
 def test_a_constant_uncertainty_changes_only_by_its_scale():
     """MeRCI fig. 2: every score of a constant sigma depends on sigma alone."""
     y = np.random.default_rng(0).normal(size=2000)

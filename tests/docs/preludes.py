@@ -54,6 +54,18 @@ df = pd.DataFrame({"y": y, "mean": mean, "mu": mean, "std": 1.5, "sigma": 1.5})
 df = df.assign(q10=mean - 2, q50=mean, q90=mean + 2, low=mean - 2, high=mean + 2, scene=np.arange(100) % 10)
 df[[f"draw_{m}" for m in range(5)]] = rng.normal(mean[:, None], 1, (100, 5))
 """,
+    "weights": """
+import numpy as np
+import pandas as pd
+import uq_tracking as uq
+
+rng = np.random.default_rng(0)
+latitude = np.linspace(-80, 80, 9)
+y_pred, y_std = rng.normal(size=(6, 9, 18)), rng.uniform(1, 2, (6, 9, 18))
+y_true, w = y_pred + y_std * rng.normal(size=y_pred.shape), rng.gamma(1, 1, y_pred.shape)
+df = pd.DataFrame({"y": y_true.ravel(), "mu": y_pred.ravel(), "sigma": y_std.ravel(), "exposure": w.ravel()})
+acc = uq.Accumulator()
+""",
     "mlflow": "",
     "wandb": "",
     "tensorboard": "",

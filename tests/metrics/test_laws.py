@@ -25,6 +25,7 @@ GRID_METRICS = {
     "uce",
     "merci",
     "n_merci",
+    "trimmed_mae",
     "medae",
     "pit_ks",
     "cv",
@@ -147,7 +148,7 @@ DEGRADED = {
     "biased": lambda y, mu, s, rng: (y, mu + 1.0, s),
 }
 DEGRADES = {
-    "worse means": {"mae", "rmse", "medae", "r2"},
+    "worse means": {"mae", "trimmed_mae", "rmse", "medae", "r2"},
     "biased": {"bias", "z_mean", "pinball"},
     "shuffled std": {
         "ause_rmse",

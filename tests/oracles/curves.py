@@ -14,10 +14,11 @@ from .literal import (
     in_expected_order,
     kept,
     mean,
+    order_statistic,
     quantile,
 )
 from .literal import standardised as z_of
-from .regression import binned, n_merci, rmse_of_kept, share_below, share_inside
+from .regression import binned, merci, n_merci, rmse_of_kept, share_below, share_inside
 
 Columns = dict[str, list[float]]
 FRACTIONS = [i / 100 for i in range(100)]
@@ -120,6 +121,23 @@ def n_merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
     return {"alpha": alphas, "n_merci": values}
 
 
+def merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
+    """MeRCI for alpha = .50, .51 ... 1 where a scale reaches so many errors, with those of oracle and constant."""
+    columns: Columns = {"alpha": [], "merci": [], "oracle": [], "constant": []}
+    a = [abs(e) for e in errors(y, mu)]
+    for i in range(50, 101):
+        try:
+            value = merci(y, mu, s, alpha=i / 100)
+        except UndefinedScoreError:
+            continue
+        found = (i / 100, value, mean(a), order_statistic(a, i / 100))
+        for column, number in zip(columns.values(), found, strict=True):
+            column.append(number)
+    if not columns["alpha"]:
+        raise UndefinedScoreError("no scale reaches half of the errors")
+    return columns
+
+
 LITERAL_CURVES = {
     "sparsification_rmse": sparsification_rmse,
     "sparsification_mae": sparsification_mae,
@@ -130,4 +148,5 @@ LITERAL_CURVES = {
     "reliability": reliability,
     "pit_histogram": pit_histogram,
     "n_merci_by_alpha": n_merci_by_alpha,
+    "merci_by_alpha": merci_by_alpha,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
 
 from .literal import (
@@ -40,6 +41,11 @@ def mae(y: Floats, mu: Floats, s: Floats) -> float:
 
 def rmse(y: Floats, mu: Floats, s: Floats) -> float:
     return math.sqrt(mean([e * e for e in errors(y, mu)]))
+
+
+def trimmed_mae(y: Floats, mu: Floats, s: Floats, alpha: float = 0.95) -> float:
+    a = sorted(abs(e) for e in errors(y, mu))
+    return mean(a[: math.ceil(Fraction(str(alpha)) * len(a))])
 
 
 def medae(y: Floats, mu: Floats, s: Floats) -> float:
@@ -413,6 +419,7 @@ LITERAL: dict[str, Score] = {
     "mae": mae,
     "rmse": rmse,
     "medae": medae,
+    "trimmed_mae": trimmed_mae,
     "bias": bias,
     "r2": r2,
     "nll": nll,

@@ -20,7 +20,7 @@ from .test_known_figures import CLOSED_FORMS, PRINTED, homoscedastic_ause_mae
 
 IN_UNITS_OF_THE_TARGET = {
     "mae", "rmse", "medae", "bias", "crps", "crps_laplace", "crps_uniform", "interval_score", "pinball",
-    "interval_width_95", "sharpness", "mean_std", "merci",
+    "interval_width_95", "sharpness", "mean_std", "merci", "trimmed_mae",
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def differs(got, expected, relative, zero):
 
 
 def evaluated(d, **options):
-    return uq.evaluate(d.y, d.mu, d.s, **options)
+    return uq.evaluate(d.y, d.mu, d.s, **{"curves": "merci_by_alpha", **options})
 
 
 @cache
@@ -85,6 +85,7 @@ def options_of_the_scores(d, alpha, n_bins):
     return {
         "merci": score_or_none(regression.merci, d, alpha=alpha),
         "n_merci": score_or_none(regression.n_merci, d, alpha=alpha),
+        "trimmed_mae": score_or_none(regression.trimmed_mae, d, alpha=alpha),
         "ence": score_or_none(regression.ence, d, n_bins=n_bins),
         "uce": score_or_none(regression.uce, d, n_bins=n_bins),
     }

@@ -77,6 +77,31 @@ def compare(
             say(f"page logged to {log}")
 
 
+@app.command()
+def view(
+    uri: Annotated[str, typer.Argument(help="Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT.")],
+    browse: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Open a browser; by default in a terminal only.")
+    ] = None,
+) -> None:
+    """Make the tracker's own page of all runs answer at a glance, and show where it is."""
+    from uq_tracking.tracking.resolve import open_store
+
+    with shown_errors():
+        with messages.status(f"reading {uri}"):
+            store, run_id = open_store(uri)
+            if run_id is not None:
+                raise SettingsError(f"{uri} is a single run; name the experiment, or use `report` and `plot`")
+            page = store.show()
+        if page is None:
+            raise SettingsError(
+                f"{uri} has no page of its own; `uq-tracking compare {uri} --format html` makes one"
+            )
+        say(page)
+        if page.startswith("http") and (console.is_terminal if browse is None else browse):
+            typer.launch(page)
+
+
 def _write(comparison: Comparison, form: str, output: Path | None, shown: MetricKeys) -> None:
     """Write the comparison to a file, or to the terminal where none is named; a page always goes to a file."""
     from uq_tracking.comparison.runs import PAGE_FILE

@@ -39,6 +39,9 @@ def log(
         str, typer.Option(help="Where to log: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH, or a run.")
     ] = "dir:uq_runs",
     columns: Columns = "",
+    weights: Annotated[
+        str | None, typer.Option(help="Column of sample weights, such as areas of grid cells.")
+    ] = None,
     scores: Scores = "headline",
     method: Method = None,
     split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
@@ -69,6 +72,8 @@ def log(
         scoring: dict[str, Any] = {"alpha": alpha, "n_bins": n_bins}
         verb: Callable[..., Any]
         named = parse_columns(columns)
+        if weights is not None:
+            named = {**(named or {}), "weights": weights}
         if holds_classes(files, named):
             with messages.status(f"reading {files}"):
                 data: Any = read_class_predictions(files, named, on_invalid=options["on_invalid"])

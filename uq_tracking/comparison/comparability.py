@@ -43,6 +43,10 @@ def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
     if counted:
         yield f"Scored on different data ({OTHER_DATA}). {counted}."
         return
+    weighted = _differ(runs, lambda run: run.report.counts.get("n_effective"))
+    if weighted:
+        yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
+        return
     known = [run for run in runs if _targets(run) is not None]
     groups: list[list[ScoredRun]] = []
     for run in known:

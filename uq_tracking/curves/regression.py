@@ -5,6 +5,8 @@ They stand in the order in which comparisons show them: the most telling first.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from uq_tracking.curves.curve import FloatArray
@@ -13,7 +15,7 @@ from uq_tracking.families import family_of
 from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.joint import require_distances
-from uq_tracking.metrics.ranking import n_merci_at, sparsification
+from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
@@ -100,11 +102,11 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band of independent samples."""
     observed = quantile_shares(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
 
 
-def wilson_band(share: FloatArray, n: int, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
+def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tuple[FloatArray, FloatArray]:
     """Wilson's 95 % interval of a share observed in n independent samples (Wilson 1927)."""
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -199,18 +201,85 @@ def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, flo
     limits=practical_limits,
     draw="uq_tracking.figures.ranking.n_merci_by_alpha",
 )
-def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
+def n_merci_by_alpha(
+    statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
+) -> Columns:
     """n-MeRCI at each share of the errors to cover, where it is defined."""
-    values = []
-    for alpha in ALPHAS.tolist():
+    kept, values = _where_defined(n_merci_at, statistics, alphas)
+    return {"alpha": kept, "n_merci": values}
+
+
+@curve(
+    "merci_by_alpha",
+    x="alpha",
+    y="merci",
+    x_label="Share of errors covered, alpha",
+    y_label="MeRCI",
+    title="MeRCI",
+    score="merci",
+    default=False,
+    steps=percent("alpha"),
+    draw="uq_tracking.figures.ranking.merci_by_alpha",
+)
+def merci_by_alpha(
+    statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
+) -> Columns:
+    """MeRCI at each share of the errors to cover, between its bounds: the oracle's and a constant's.
+
+    Parameters
+    ----------
+    statistics : Statistics
+        Such as ``report.statistics``.
+    settings : Settings
+    alphas : sequence of float in (0, 1]
+        The grid; .50, .51 ... 1 by default.
+
+    Returns
+    -------
+    dict of arrays
+        ``alpha``, ``merci``, ``oracle`` (the mean absolute error) and ``constant`` (the percentile of the errors), in
+        the target's unit.
+
+    Raises
+    ------
+    Undefined
+        No scale covers so many of the errors at any of the shares.
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 3.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> from uq_tracking.settings import Settings
+    >>> report = uq.evaluate([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.5, 1.0, 0.5])
+    >>> merci_by_alpha(report.statistics, Settings(), [0.6, 1.0])["merci"].round(3).tolist()
+    [0.667, 1.333]
+    """
+    kept, values = _where_defined(merci_at, statistics, alphas)
+    errors = statistics.orders["abs_error"]
+    constant = errors.value([order_of(alpha, statistics.n) for alpha in kept.tolist()])
+    oracle = np.full(len(kept), errors.sum("abs_error") / statistics.n)
+    return {"alpha": kept, "merci": values, "oracle": oracle, "constant": np.asarray(constant, dtype=float)}
+
+
+def _where_defined(
+    score: Callable[[Statistics, float], float],
+    statistics: Statistics,
+    alphas: FloatArray | Sequence[float],
+) -> tuple[FloatArray, FloatArray]:
+    """The shares at which a score has a value, and its values; the score at the chosen alpha says why not."""
+    found = []
+    for alpha in np.asarray(alphas, dtype=float).tolist():
         try:
-            values.append((alpha, n_merci_at(statistics, alpha)))
-        except Undefined:
-            continue  # left out of the curve; the score at the chosen alpha says why
-    if not values:
-        raise Undefined("n_merci is undefined at every alpha")
-    alphas, scores = np.asarray(values).T
-    return {"alpha": alphas, "n_merci": scores}
+            found.append((alpha, score(statistics, alpha)))
+        except Undefined as reason:
+            last = reason
+    if not found:
+        raise Undefined(f"undefined at every alpha: {last}")
+    kept, values = np.asarray(found).T
+    return kept, values
 
 
 @curve(
@@ -231,7 +300,7 @@ def n_merci_by_alpha(statistics: Statistics, settings: Settings) -> Columns:
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band of independent samples."""
     observed = coverage_at(statistics, settings, LEVELS)
-    low, high = wilson_band(observed, statistics.n)
+    low, high = wilson_band(observed, statistics.n_effective)
     return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
 
 

@@ -1,6 +1,8 @@
-"""How the proper scores change when every standard deviation is multiplied by one number."""
+"""How scores change when every standard deviation is multiplied by one number."""
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 import numpy as np
 
@@ -8,6 +10,7 @@ from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.families import GAUSSIAN, family_of, shaped
 from uq_tracking.metrics.forms import Undetermined
+from uq_tracking.metrics.ranking import merci_at
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
@@ -25,15 +28,15 @@ uniform distribution, which jump, three."""
 
 
 def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
-    """Each proper score as all standard deviations are multiplied by 10^-1 ... 10^1.
+    """Each proper score, coverage and MeRCI as all standard deviations are multiplied by 10^-1 ... 10^1.
 
     The gap between a score at factor 1 and at its best factor is what a plain rescaling would gain; what remains is
-    up to the means and to the ranking.
+    up to the means and to the ranking. ``coverage_95`` only rises with the factor; ``merci`` does not change.
 
     Returns
     -------
     Curve
-        Columns ``factor`` and one per score.
+        Columns ``factor`` and one per score, ``coverage_95`` and ``merci`` where they are defined.
 
     Raises
     ------
@@ -44,10 +47,11 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     ----------
     .. [1] MeRCI, 2018, fig. 2.
     """
-    if is_distribution(statistics):  # stretched, its PIT and scores are not known: priors are left
+    of_form = is_distribution(statistics)
+    if of_form:  # stretched, its PIT and scores are not known: priors are left
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     statistics = plain(statistics)
-    base = statistics if statistics.n <= EXACT_UP_TO else coarsened(statistics, BITS)
+    base = statistics if statistics.counts["n"] <= EXACT_UP_TO else coarsened(statistics, BITS)
     metrics = swept_metrics(settings)
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
@@ -55,10 +59,21 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     if not kept:
         raise Undefined("no proper score is defined at every scale")
     columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
+    if not of_form:
+        columns["coverage_95"] = coverage_by_factor(statistics, settings, 0.95)
+    with suppress(Undefined):  # all uncertainties times a number are rescaled to the same ones
+        columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
     main = "crps" if "crps" in kept else kept[0]
     labels = ("Factor on every standard deviation", "Score")
     steps = np.arange(len(FACTORS))
     return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
+
+
+def coverage_by_factor(statistics: Statistics, settings: Settings, level: float) -> FloatArray:
+    """Share of the targets inside the central interval at every factor: those whose abs(z) it reaches."""
+    reach = family_of(settings).central(level) * FACTORS
+    groups = statistics.orders["z"]
+    return (groups.position(reach) - groups.position(-reach, side="left")) / statistics.n
 
 
 def swept_metrics(settings: Settings) -> list[Metric]:

@@ -40,7 +40,7 @@ class Schedule:
 
 
 class Network:
-    """Rectified linear layers and one linear output, fitted to squared error with Adam.
+    """Rectified linear layers and one linear output, fitted with Adam: to squared error, if not `_pull` is another.
 
     Parameters
     ----------
@@ -84,9 +84,13 @@ class Network:
 
     def predict(self, x: Array) -> Array:
         """Outputs (n,) for features (n, inputs), without dropout."""
+        return self._output(self.hidden(x))
+
+    def hidden(self, x: Array) -> Array:
+        """Activations (n, units) of the last hidden layer for features (n, inputs), without dropout."""
         for weights, bias in self.layers[:-1]:
             x = np.maximum(x @ weights + bias, 0)
-        return self._output(x)
+        return x
 
     def sample(self, x: Array, passes: int, rng: np.random.Generator) -> Array:
         """Outputs (passes, n) with dropout active: Monte-Carlo dropout (Gal and Ghahramani 2016)."""
@@ -111,8 +115,12 @@ class Network:
             1 - self.dropout
         )
 
+    def _pull(self, outputs: Array, y: Array) -> Array:
+        """Derivative of each sample's loss by its output: half the squared error's."""
+        return outputs - y
+
     def _gradients(self, x: Array, y: Array) -> Layers:
-        """Gradient of half the mean squared error by every weight and bias, dropout active."""
+        """Gradient of the mean loss by every weight and bias, dropout active."""
         inputs: list[Array] = [x]
         slopes: list[Array] = []
         for weights, bias in self.layers[:-1]:
@@ -122,7 +130,7 @@ class Network:
                 slope *= self._mask(slope.shape, self.rng)
             slopes.append(slope)
             inputs.append(sums * slope)
-        delta: Array = (self._output(inputs[-1]) - y)[:, None] / np.float32(len(y))
+        delta: Array = self._pull(self._output(inputs[-1]), y)[:, None] / np.float32(len(y))
         found: Layers = [(inputs[-1].T @ delta, delta.sum(0))]
         for layer, slope in zip(range(len(slopes), 0, -1), reversed(slopes), strict=True):
             delta = (delta @ self.layers[layer][0].T) * slope

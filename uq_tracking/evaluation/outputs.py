@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from uq_tracking.report import Report
+from uq_tracking.tables.before_after import KEYS, BeforeAfter, before_after
 from uq_tracking.tables.report import outputs_table
 
 
@@ -37,6 +38,25 @@ class Reports(Mapping[str, Report]):
 
     def __len__(self) -> int:
         return len(self.reports)
+
+    def before_after(self, metrics: str | Sequence[str] = KEYS) -> BeforeAfter:
+        """Scores before and after each recalibration, one row per output.
+
+        Parameters
+        ----------
+        metrics : str or sequence of str
+            Keys.
+
+        Returns
+        -------
+        BeforeAfter
+            A table to print.
+
+        References
+        ----------
+        .. [1] Levi et al., 2019, table 1.
+        """
+        return before_after(self, metrics)
 
     def __str__(self) -> str:
         from uq_tracking.tables.terminal import tables_text

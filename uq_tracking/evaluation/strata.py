@@ -63,7 +63,7 @@ def _curves(
 ) -> list[Curve]:
     with np.errstate(all="ignore"):
         rows = [compute(part, settings, metrics)[0] if part.n else {} for part in parts]
-    count = np.asarray([part.n for part in parts], dtype=float)
+    count = np.asarray([part.counts["n"] for part in parts], dtype=float)
     made = []
     for metric in metrics:
         kept = np.asarray([i for i, row in enumerate(rows) if metric.key in row], dtype=np.int64)

@@ -15,7 +15,7 @@ from uq_tracking.figures.comparison import before_after
 from uq_tracking.figures.curves import calibration, coverage, pit_histogram, reliability
 from uq_tracking.figures.density import error_vs_std
 from uq_tracking.figures.maps import uncertainty_map
-from uq_tracking.figures.ranking import n_merci_by_alpha, sparsification
+from uq_tracking.figures.ranking import merci_by_alpha, n_merci_by_alpha, sparsification
 from uq_tracking.figures.small_multiples import by_group, by_members, by_target, scale_sweep, stability
 from uq_tracking.figures.style import to_png, to_rgb
 
@@ -31,6 +31,7 @@ __all__ = [
     "class_sparsification",
     "coverage",
     "error_vs_std",
+    "merci_by_alpha",
     "n_merci_by_alpha",
     "pit_histogram",
     "reliability",

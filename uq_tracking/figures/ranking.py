@@ -9,8 +9,9 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import band, columns, heading, report_figure, score_text
+from uq_tracking.figures.source import band, columns, heading, report_figure, score_text, unit_of
 from uq_tracking.figures.style import legend, line, new_figure, points, set_titles, style_axes
+from uq_tracking.figures.text import with_unit
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -99,6 +100,36 @@ def n_merci_by_alpha(report: Report) -> Figure:
     ax.set(xlim=(left, right), ylim=(low, high))
     legend(ax, loc="best")
     set_titles(ax, heading(report, "n-MeRCI"), [score_text(report, "n_merci", "n-MeRCI")])
+    return figure
+
+
+@report_figure("MeRCI")
+def merci_by_alpha(report: Report) -> Figure:
+    """Draw MeRCI against the share of errors to cover, between the oracle's and a constant's.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``merci_by_alpha``: columns ``alpha``, ``merci``, ``oracle``, ``constant``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 3.
+    """
+    curve = columns(report, "merci_by_alpha", ("alpha", "merci", "oracle", "constant"), score="merci")
+    figure = new_figure()
+    y_label = with_unit("MeRCI", unit_of(report))
+    ax = style_axes(figure.add_subplot(), "share \N{GREEK SMALL LETTER ALPHA} of errors to cover", y_label)
+    line(ax, curve["alpha"], curve["constant"], color=style.RANDOM, linestyle=":", label="constant std")
+    line(ax, curve["alpha"], curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
+    points(ax, curve["alpha"], curve["merci"], label="model")
+    ax.set_ylim(0, None)
+    legend(ax, loc="best")
+    set_titles(ax, heading(report, "MeRCI"), [score_text(report, "merci", "MeRCI")])
     return figure
 
 

@@ -43,7 +43,9 @@ PRIORS = (
     ("_uniform", "uniform", ":", style.ORACLE),
 )
 """Distributions that scores are swept under besides the predicted one: ending of the key, name, dashes, colour."""
-SWEPT = ("nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball")
+SWEPT = (
+    "nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball", "coverage_95", "merci",
+)  # fmt: skip
 NEAR = (0.4, 2.5)
 """Factors whose scores have to be seen in whole; a log score is thousands at a tenth of the scale."""
 

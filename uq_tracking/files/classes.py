@@ -16,7 +16,7 @@ from uq_tracking.inputs.class_storage import is_own
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.storage import ABOUT
 
-ROLES = ("labels", "probs", "logits", "mask", "groups", "by")
+ROLES = ("labels", "probs", "logits", "mask", "weights", "groups", "by")
 GUESSES = {
     "labels": ("labels", "label", "y_true", "target", "class"),
     "probs": ("probs", "probabilities", "proba", "y_prob", "softmax"),
@@ -47,7 +47,7 @@ def read_class_predictions(
     columns
         Names in the file by role: ``labels``; ``probs`` or ``logits`` (one array with the classes along its last
         axis, or a pattern such as ``"prob_*"`` of one column per class, in the order of their names); ``mask``,
-        ``groups``, ``by``. What is not named is guessed.
+        ``weights``, ``groups``, ``by``. What is not named is guessed.
     **options
         As for `ClassPredictions`.
 
@@ -68,7 +68,9 @@ def read_class_predictions(
     kinds = [role for role in ("probs", "logits") if role in values]
     if len(kinds) != 1:
         raise SettingsError(f"{path}: name probs or logits, not both: --columns probs=NAME")
-    given: dict[str, Any] = {role: values[role] for role in ("mask", "groups", "by") if role in values}
+    given: dict[str, Any] = {
+        role: values[role] for role in ("mask", "weights", "groups", "by") if role in values
+    }
     if "mask" in given:
         given["mask"] = given["mask"] != 0
     options = {**given, **{name: value for name, value in options.items() if value is not None}}

@@ -22,10 +22,10 @@ GUESSES: Mapping[str, tuple[str, ...]] = {
     "groups": ("groups", "group"),
     "by": ("by",),
 }
-"""Names tried, whatever their case, for a role the user does not mention. ``mask`` is not among the roles: in one
-file it marks what to leave out, in another what to keep."""
+"""Names tried, whatever their case, for a role the user does not mention. ``mask`` is not among them: in one file
+it marks what to leave out, in another what to keep; nor are ``weights``: a weight may be a quantity like another."""
 
-ROLES = (*GUESSES, "quantiles", "member_std", "mask", "level")
+ROLES = (*GUESSES, "quantiles", "member_std", "mask", "weights", "level")
 SPREADS: tuple[tuple[str, ...], ...] = (
     ("std",),
     ("variance",),

@@ -39,8 +39,9 @@ def read_predictions(
         ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis,
         or a pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level
         (``{"0.1": "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True leaves a sample
-        out), ``groups`` and ``by``. Usual names are found without it; the mask is not, because files differ in what
-        True means. The columns of a plain npy matrix are numbered from "0"; three are target, mean and std.
+        out), ``weights``, ``groups`` and ``by``. Usual names are found without it; the mask is not, because files
+        differ in what True means, nor are weights. The columns of a plain npy matrix are numbered from "0"; three
+        are target, mean and std.
     **options
         As for `Predictions`; arrays given here replace those of the file.
 
@@ -107,6 +108,8 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
     chosen = choose(table.path, table.names, columns, table.holds_numbers)
     level, levels = chosen.pop("level", None), chosen.pop("levels", None)
     own = _is_own(table) and "mask" not in chosen
+    if own and "weights" in table.names:
+        chosen.setdefault("weights", ["weights"])
     saved = ["valid"] if own and "valid" in table.names else []
     names = list(dict.fromkeys([name for several in chosen.values() for name in several] + saved))
     with reading(table.path):
@@ -137,7 +140,7 @@ def _number(text: str) -> float:
 
 def build(values: dict[str, Any], options: Options) -> Predictions:
     """Add what the file says about mask and labels to the options, unless they say it themselves."""
-    own: Any = {name: values[name] for name in ("mask", "groups", "by") if name in values}
+    own: Any = {name: values[name] for name in ("mask", "weights", "groups", "by") if name in values}
     own.update((name, value) for name, value in options.items() if value is not None)
     return _construct(values, own)
 
@@ -199,7 +202,7 @@ def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> d
     for role in _OF_MEMBERS:
         if role in out:
             out[role] = np.moveaxis(out[role], values["axis"], 0)
-    for role in ("groups", "by"):
+    for role in ("weights", "groups", "by"):
         if role in out and out[role].shape == shape[:1]:
             out[role] = spread(out[role], shape)
     for role, array in out.items():

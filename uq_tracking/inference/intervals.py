@@ -205,8 +205,10 @@ class _Together:
 def _require_full_bins(statistics: Any, settings: Settings) -> None:
     """Undefined where a bin holds samples, but too few to know its gap."""
     count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
-    held = count.sum(axis=0)
-    thin = held[(held > 0) & ((held < FULL_BIN) | ((count > 0.5).sum(axis=0) < FEWEST_GROUPS))]
+    tables = statistics.groups
+    held = count.sum(axis=0) * (np.sum(tables.sums["n"]) / read.group_total(statistics))
+    least = 0.5 * tables.unit
+    thin = held[(held > 0) & ((held < FULL_BIN) | ((count > least).sum(axis=0) < FEWEST_GROUPS))]
     if len(thin):
         raise Undefined(
             f"{len(thin)} bins hold few samples (one of them {thin.min():.0f}), where the largest gap may lie; "
@@ -217,7 +219,9 @@ def _require_full_bins(statistics: Any, settings: Settings) -> None:
 def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Mean squared error less mean variance of each bin without each group, and the bins' shares of the samples."""
     count, variance, square = read.variance_sums(statistics, settings.n_bins)
-    return without_each(square - variance) / without_each(count), count.sum(axis=0) / statistics.n
+    return without_each(square - variance) / without_each(count), count.sum(axis=0) / read.group_total(
+        statistics
+    )
 
 
 def gap_limits(

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.weights import whole
 
 Range = tuple[float, float]
 
@@ -38,15 +39,15 @@ class Influence:
 
     Attributes
     ----------
-    units : int
-        Number of units.
+    units : float
+        Number of units; effective where they have weights.
     square, cube, fourth : float
         Sums of the powers of the contributions.
     most_freedom : float
         Degrees of freedom that the sizes of the units allow.
     """
 
-    units: int
+    units: float
     square: float
     cube: float
     fourth: float
@@ -64,7 +65,7 @@ class Influence:
             square = u * u
             weighted = many * square
             square, cube, fourth = weighted.sum(), np.dot(weighted, u), np.dot(weighted, square)
-        return cls(round(units), float(square), float(cube), float(fourth), most_freedom)
+        return cls(whole(units), float(square), float(cube), float(fourth), most_freedom)
 
     @classmethod
     def left_out(cls, estimates: FloatArray, most_freedom: float = math.inf) -> Influence:

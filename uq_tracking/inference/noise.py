@@ -6,7 +6,7 @@ this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 20
 
 * **Independent samples.** Shares at levels are those of uniform variables (a Brownian bridge; drawn exactly for small
   N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the forecasts' own fourth
-  moments. Bins of a classification are binomial.
+  moments. Bins of a classification are binomial. Samples with weights count as their effective number.
 * **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show:
   the gaps move like a multivariate t with the groups' jackknife covariance and as many degrees of freedom as
   their sizes allow, G - 1 for equal ones. Below twenty groups that covariance is poorly known.
@@ -30,6 +30,7 @@ from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.weights import equal_edges
 
 DRAWS = 2000
 """Simulated scores of a calibrated forecast; the share of them beyond a 5 % point is known to half a per cent."""
@@ -143,15 +144,15 @@ def kolmogorov_floor(n: int, observed: float, note: str = "") -> NoiseFloor:
 
 
 def _independent(statistics: Any, kind: Kind, settings: Settings) -> Drawn | Uniform:
-    n: int = statistics.n
+    n, share = read.effective(statistics)
     if kind in GRIDS:
-        return Uniform(n)
+        return Uniform(round(n))
     rng = np.random.default_rng(SEED)
     if kind == "variance":
         freedom, weights = variance_freedom(statistics, settings)
         return Drawn(rng.standard_gamma(freedom / 2, (DRAWS, len(freedom))) * 2 / freedom - 1, weights)
     bins = read.confidence_bins(statistics, settings.n_bins, equal=kind == "confidence_equal")
-    count = np.rint(bins.count).astype(np.int64)
+    count = np.rint(bins.count * share).astype(np.int64)
     hit = rng.binomial(count, np.clip(bins.confidence, 0, 1), (DRAWS, len(count)))
     return Drawn(hit / np.maximum(count, 1) - np.where(count > 0, bins.confidence, 0), count / n)
 
@@ -192,13 +193,13 @@ def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, F
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined("a bin's standard deviations are all 0")
-    starts = read.equal_edges(statistics.n, len(bins.count))[:-1, None]
+    starts = equal_edges(statistics.n, len(bins.count))[:-1, None]
     places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
     std = statistics.orders["std"].value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
     square = np.square(std / std.max(axis=1, keepdims=True))
     spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
     kurtosis = kurtosis_of(read.family(settings))
-    freedom = bins.count / spread * 2 / (kurtosis - 1)
+    freedom = bins.count * read.effective(statistics)[1] / spread * 2 / (kurtosis - 1)
     return freedom, bins.count * bins.mean_variance / statistics.n
 
 
@@ -259,16 +260,16 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
         inside = counted(statistics, read.family(settings), GRIDS[kind])
         return shares_without(inside, statistics) - GRIDS[kind], np.empty(0)
     if kind == "variance":
-        if statistics.n < settings.n_bins:
+        if np.sum(statistics.groups.sums["n"]) < settings.n_bins:
             raise Undefined("too few samples for the bins")
         _, variance, square = read.variance_sums(statistics, settings.n_bins)
-        return _log_ratio_without(square, variance), variance.sum(axis=0) / statistics.n
+        return _log_ratio_without(square, variance), variance.sum(axis=0) / read.group_total(statistics)
     count, confidence, correct = read.confidence_sums(
         statistics, settings.n_bins, equal=kind == "confidence_equal"
     )
     gap = without(correct - confidence) / np.maximum(without(count), 1e-300)
     total = count.sum(axis=0)
-    return np.where(total > 0, gap, 0.0), total / statistics.n
+    return np.where(total > 0, gap, 0.0), total / read.group_total(statistics)
 
 
 def shares_without(counts: FloatArray, statistics: Any) -> FloatArray:

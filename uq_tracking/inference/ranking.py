@@ -40,16 +40,17 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
     by, payload = ORDER[task]
     power = 2 if task == "regression" else 1
     mean = mean_error * model**power
-    kept = remaining_counts(statistics.n)
     step = _trapezoid_weights() * model / power
     if read.group_count(statistics) is not None:
+        kept = read.group_positions(statistics, remaining_counts)
         table, groups = statistics.groups.orders[by], len(statistics.groups)
         count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, read.group_freedom(statistics))
-    if task == "regression":
-        return Influence.of(*_of_cells(statistics, mean, kept, step))
-    return Influence.of(*_of_bounded(statistics, mean, kept, step))
+    of_samples = _of_cells if task == "regression" else _of_bounded
+    parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
+    share = read.effective(statistics)[1]
+    return Influence.of(parts / share, count * share)
 
 
 def _trapezoid_weights() -> FloatArray:

@@ -23,6 +23,8 @@ from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
 from uq_tracking.statistics.regression import joint_counts
+from uq_tracking.statistics.weights import WEIGHT, equal_edges
+from uq_tracking.statistics.weights import whole as whole_number
 
 ZERO_GAP = 1e-300
 
@@ -37,12 +39,28 @@ class OfGroups:
     """Groups alone, as far as these functions read statistics."""
 
     groups: GroupTables
-    n: int
 
 
 def of_groups(tables: GroupTables) -> OfGroups:
     """Statistics that know nothing but the groups'."""
-    return OfGroups(tables, round(float(np.sum(tables.sums["n"]))))
+    return OfGroups(tables)
+
+
+def group_total(statistics: Any) -> float:
+    """What the samples of all groups count: their number, or the sum of their weights as they were given."""
+    return float(np.sum(statistics.groups.sizes_by_weight))
+
+
+def group_positions(statistics: Any, places: Callable[[float], npt.NDArray[Any]]) -> FloatArray:
+    """Places among what all samples count, by weight as it was given; ``places`` knows units of the lightest."""
+    unit = statistics.groups.unit
+    return np.asarray(places(whole_number(group_total(statistics) / unit)) * unit, dtype=np.float64)
+
+
+def effective(statistics: Any) -> tuple[float, float]:
+    """Effective number of samples, and its share of what they all count; n and 1 where they have no weights."""
+    n: float = statistics.n_effective
+    return n, n / statistics.n
 
 
 def group_sizes(statistics: Any) -> FloatArray:
@@ -64,12 +82,6 @@ def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
 def column_sums(table: GroupCells, name: str) -> FloatArray:
     """One sum of a table over all groups, shape (buckets,)."""
     return added(table.column, table.sums[name], len(table.bucket))
-
-
-def equal_edges(n: int, n_bins: int) -> IntArray:
-    """Ends of equal-count bins with the sizes of ``numpy.array_split``, the first being 0."""
-    size, larger = divmod(n, n_bins)
-    return np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
 
 
 def sums_below(table: GroupCells, name: str, groups: int, positions: FloatArray) -> FloatArray:
@@ -97,8 +109,7 @@ def whole(table: GroupCells, by: str, bits: int) -> Grouped:
     """All groups of a table together."""
     low, width = bucket_spans(table.bucket, bits)
     sums = {name: column_sums(table, name) for name in table.sums}
-    count = np.rint(sums.pop("count")).astype(np.int64)
-    return Grouped(by, low, width, count, sums)
+    return Grouped(by, low, width, sums.pop("count").astype(table.sums["count"].dtype), sums)
 
 
 def binned(table: GroupCells, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:
@@ -112,7 +123,7 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
     count, variance, square = binned(
         groups.orders["std"],
         len(groups),
-        equal_edges(statistics.n, n_bins).astype(float),
+        group_positions(statistics, lambda total: equal_edges(total, n_bins)),
         ("count", "std2", "sq_error"),
     )
     return count, variance, square
@@ -151,7 +162,9 @@ def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]
     """Squared errors and variances of samples, and how many have them: of a sketch those of the cells of a grid."""
     if statistics.kind == "exact":
         rows = statistics.rows()
-        return np.square(rows["error"].astype(np.float64)), np.square(rows["std"].astype(np.float64)), None
+        weight = rows.get(WEIGHT)
+        count = None if weight is None else weight / statistics.parts.unit
+        return np.square(rows["error"].astype(np.float64)), np.square(rows["std"].astype(np.float64)), count
     joint = joint_counts(statistics)
     std_low, std_high, error_low, error_high = joint.edges()
     error, std = (error_low + error_high) / 2, (std_low + std_high) / 2
@@ -177,12 +190,11 @@ def confidence_sums(
     """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
     groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
     if equal:
-        edges = (statistics.n - equal_edges(statistics.n, n_bins)).astype(float)[::-1]
+        edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
     else:
-        inner = whole(table, "one_minus_confidence", groups.bits).position(
-            1 - np.arange(1, n_bins) / n_bins, "right"
-        )
-        edges = np.concatenate([[statistics.n], inner, [0.0]])[::-1]
+        together = whole(table, "one_minus_confidence", groups.bits)
+        inner = together.position(1 - np.arange(1, n_bins) / n_bins, "right")
+        edges = np.concatenate([[together.total], inner, [0.0]])[::-1]
     count, doubt, correct = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
     return count, count - doubt, correct
 
@@ -207,14 +219,16 @@ def group_moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArra
     """Samples, mean, and sum of squared deviations of a variable in each group."""
     groups = statistics.groups
     mean, spread = groups.moments[groups.layout.moments.index(variable)][:2]
-    return groups.sums["n"].astype(float), mean, spread
+    return groups.sizes_by_weight.astype(float), mean, spread
 
 
 def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples, sums of doubt, and samples classified right, of each group."""
+    """What samples count, sums of doubt, and what those classified right count, of each group."""
+    unit = statistics.parts.unit
     table, size = statistics.groups.orders["one_minus_confidence"], len(statistics.groups)
     count, doubt, correct = (
-        added(table.row, table.sums[name], size) for name in ("count", "one_minus_confidence", "correct")
+        added(table.row, table.sums[name], size) / unit
+        for name in ("count", "one_minus_confidence", "correct")
     )
     return count, doubt, correct
 

@@ -73,7 +73,10 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
         square, variance, count = read.squares(statistics)
         total = float(statistics.orders["std"].sum("std2"))
         ratio = float(statistics.orders["abs_error"].sum("sq_error")) / total
-        influence = Influence.of((square - ratio * variance) / total, count)
+        share = read.effective(statistics)[1]
+        influence = Influence.of(
+            (square - ratio * variance) / (total * share), None if count is None else count * share
+        )
     if ratio <= 0:
         raise Undefined("every error is 0")
     return _root(ratio, influence, level)
@@ -100,18 +103,19 @@ def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
 
 
 def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influence]:
-    n = statistics.n
+    n, share = read.effective(statistics)
     if family.name == "gaussian":
-        mean = statistics.moments["z"].m2 / n + statistics.moments["z"].mean ** 2
+        mean = statistics.moments["z"].variance() + statistics.moments["z"].mean ** 2
     else:
-        mean = read.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0] / n
+        total = read.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0]
+        mean = total / statistics.n
 
     def powers(z: FloatArray) -> FloatArray:
         u = (np.square(normal_scores(family, z)) - mean) / n
         square = u * u
         return np.stack([square, square * u, square * square])
 
-    return float(mean), Influence(n, *read.power_sums(statistics, "z", powers).tolist())
+    return float(mean), Influence(n, *(read.power_sums(statistics, "z", powers) * share).tolist())
 
 
 def _grouped_square(statistics: Any) -> tuple[float, Influence]:
@@ -130,8 +134,9 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
         left = ((count * mean).sum() - count * mean) / (count.sum() - count)
         influence = Influence.left_out(-left, read.group_freedom(statistics))
     else:
-        n = statistics.n
-        influence = Influence(n, moments.m2 / n**2, 0.0, 3 * moments.m2**2 / n**5)
+        n, share = read.effective(statistics)
+        spread = moments.m2 * share
+        influence = Influence(n, spread / n**2, 0.0, 3 * spread**2 / n**5)
     low, high = influence.limits(-moments.mean, level)
     return Estimated(-moments.mean, low, high, influence.dominance)
 
@@ -142,18 +147,18 @@ def error_scale(statistics: Any, level: float) -> Estimated:
     wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
     if doubt <= 0:
         raise Undefined("every stated probability is 1, so no error is admitted")
-    ratio = wrong / doubt
+    ratio, share = wrong / doubt, read.effective(statistics)[1]
     if read.group_count(statistics) is not None:
         if wrong <= 0:
             raise Undefined("no sample is misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
         influence = Influence.left_out(left, read.group_freedom(statistics))
-    elif wrong <= FEW_ERRORS:
-        low, high = poisson_limits(round(wrong), level)
-        return Estimated(ratio, low / doubt, high / doubt)
+    elif wrong * share <= FEW_ERRORS:
+        low, high = poisson_limits(round(wrong * share), level)
+        return Estimated(ratio, low / (doubt * share), high / (doubt * share))
     else:
-        influence = _binary_influence(statistics, ratio, doubt)
+        influence = _binary_influence(statistics, ratio, doubt * share)
     low, high = influence.limits(ratio, level)
     return Estimated(ratio, max(low, 0.0), high, influence.dominance)
 
@@ -169,13 +174,14 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
     parts = statistics.orders["one_minus_confidence"].map_blocks(
         powers, ("one_minus_confidence", "correct"), ties=False
     )
-    return Influence(statistics.n, *np.sum(parts, axis=0).tolist())
+    n, share = read.effective(statistics)
+    return Influence(n, *(np.sum(parts, axis=0) * share).tolist())
 
 
 def confidence_gap(statistics: Any, level: float) -> Estimated:
     """Mean confidence less accuracy."""
-    n, by = statistics.n, statistics.orders["one_minus_confidence"]
-    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / n
+    (n, share), by = read.effective(statistics), statistics.orders["one_minus_confidence"]
+    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
     gap = 1 - gap
     if read.group_count(statistics) is not None:
         count, doubt, correct = read.class_sums(statistics)
@@ -192,6 +198,6 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
             )
 
         parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), ties=False)
-        influence = Influence(n, *np.sum(parts, axis=0).tolist())
+        influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
     low, high = influence.limits(gap, level)
     return Estimated(gap, low, high, influence.dominance)

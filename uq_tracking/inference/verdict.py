@@ -115,6 +115,11 @@ class Verdict:
     text: str
     caveats: tuple[str, ...] = ()
 
+    @property
+    def short(self) -> str:
+        """The verdict in a few words, for a column of a table."""
+        return words.short(self.calibration, self.scale, self.ranking, self.recovered)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "caveats": list(self.caveats)}
@@ -187,8 +192,8 @@ class _Tests:
             return f"there is no test for the task {self.task}"
         if groups is not None and groups < FEWEST_GROUPS:
             return f"{groups} {'group is' if groups == 1 else 'groups are'} too few, a test takes {FEWEST_GROUPS}"
-        if groups is None and self.statistics.n < FEWEST_SAMPLES:
-            n = self.statistics.n
+        n = int(self.statistics.n_effective)
+        if groups is None and n < FEWEST_SAMPLES:
             return f"{n} {'sample is' if n == 1 else 'samples are'} too few, a test takes {FEWEST_SAMPLES}"
         return None
 
@@ -208,10 +213,18 @@ class _Tests:
     def _of_units(self) -> list[str]:
         groups = read.group_count(self.statistics)
         if groups is None:
-            return ["Samples are taken as independent; where they are not (pixels, time steps), give groups."]
+            count = "" if self.statistics.n_effective == self.statistics.counts["n"] else self._of_weights()
+            return [
+                "Samples are taken as independent; where they are not (pixels, time steps), give groups."
+                + count
+            ]
         if groups < TRUSTED_GROUPS:
             return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
+
+    def _of_weights(self) -> str:
+        n, effective = self.statistics.counts["n"], self.statistics.n_effective
+        return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
 
     def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool]:
         """The scale, and whether few units dominate it."""
@@ -246,11 +259,13 @@ class _Tests:
             return (
                 known.p
                 if known
-                else kolmogorov_floor(self.statistics.n, pit_ks(self.statistics, self.settings)).p
+                else kolmogorov_floor(
+                    round(self.statistics.n_effective), pit_ks(self.statistics, self.settings)
+                ).p
             )
         moves, weights = group_moves(self.statistics, "quantiles", self.settings)
         observed = read.below_quantiles(self.statistics, read.family(self.settings), LEVELS).sum(axis=0)
-        gap = float(np.abs(observed / self.statistics.n - LEVELS).max())
+        gap = float(np.abs(observed / read.group_total(self.statistics) - LEVELS).max())
         noise = multivariate_t(left_out_moves(moves), read.group_freedom(self.statistics))
         return floor_of(np.sort(largest(noise, weights)), gap).p
 

@@ -33,6 +33,18 @@ def sentences(
     return " ".join(part for part in parts if part)
 
 
+def short(calibration: str, scale: Estimate | None, ranking: str, recovered: float | None) -> str:
+    """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranking useful (62 %)``."""
+    factor = None if scale is None else scale.value
+    if calibration == "overconfident" and factor is not None:
+        calibration = f"{factor:.2f}x overconfident"
+    elif calibration == "underconfident" and factor:
+        calibration = f"{1 / factor:.2f}x underconfident"
+    share = "" if recovered is None or ranking != "useful" else f" ({100 * recovered:.0f} %)"
+    second = "" if ranking == "not enough data" else f"ranking {ranking}{share}"
+    return ", ".join(part for part in (calibration, second) if part)
+
+
 def _of_deviations(
     calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
 ) -> str:

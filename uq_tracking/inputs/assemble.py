@@ -14,6 +14,7 @@ from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
 from uq_tracking.inputs.labels import check_no_gaps, read_labels
 from uq_tracking.inputs.validation import Scan, Wording, check_scan, check_shapes, scan
+from uq_tracking.inputs.weights import check_weights, read_weights
 
 
 def assemble(
@@ -23,6 +24,7 @@ def assemble(
     wording: Wording,
     *,
     mask: Any = None,
+    weights: Any = None,
     on_invalid: str = "raise",
     std_floor: float | None = None,
     groups: Any = None,
@@ -39,20 +41,25 @@ def assemble(
         What they amount to, in the target's shape.
     wording
         How errors call them.
-    mask, on_invalid, std_floor, groups, by, unit
+    mask, weights, on_invalid, std_floor, groups, by, unit
         As for `Predictions`.
     """
     _check_options(on_invalid, std_floor)
     truth = sources[0]
     sources = list(sources) if mask is None else [*sources, _read_mask(mask, truth)]
     check_alignment([(source.name, source.axes) for source in sources])
+    given = None if weights is None else read_weights(weights, truth)
+    sources = sources if given is None else [*sources, given]
     found = scan(truth.values, mean, std, _left_out(sources))
     check_scan(found, wording, on_invalid)
+    if given is not None:
+        check_weights(given.values, found.valid)
     values = {
         "target": truth.values,
         "mean": mean,
         "std": _unsigned(std, found) if std_floor is None else _raised(std, std_floor),
         "valid": found.valid,
+        "weights": None if given is None else given.values,
         "groups": _labels(groups, "groups", truth, found.valid),
         "by": _labels(by, "by", truth, found.valid),
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inputs.convert import AnyArray, BoolArray
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.labels import spread
 
@@ -50,6 +50,7 @@ class PredictionsBase(ABC):
     arguments: ClassVar[tuple[str, ...]]
     """Names of the arrays that a caller passes, the truth first."""
     valid: BoolArray | None
+    weights: FloatArray | None
     counts: dict[str, int]
     groups: AnyArray | None
     by: AnyArray | None

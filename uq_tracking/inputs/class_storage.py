@@ -16,6 +16,8 @@ from uq_tracking.inputs.class_validation import TOLERANCES, scan_classes
 from uq_tracking.inputs.convert import AnyArray
 from uq_tracking.inputs.probabilities import ClassScores
 from uq_tracking.inputs.storage import ABOUT
+from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.weights import check_weights
 from uq_tracking.npz import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def write(path: Path, data: ClassPredictions) -> None:
         "labels": data.labels,
         "scores": data.scores.values,
         "valid": data.valid,
+        "weights": data.weights,
         "groups": data.groups,
         "by": data.by,
     }
@@ -89,6 +92,7 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
         "labels": read_only(arrays["labels"]),
         "scores": scores,
         "valid": read_only(arrays.get("valid")),
+        "weights": read_only(arrays.get("weights")),
         "groups": read_only(arrays.get("groups")),
         "by": read_only(arrays.get("by")),
         "counts": dict(about["counts"]),
@@ -110,6 +114,9 @@ def _check(values: Mapping[str, Any]) -> None:
     for name in ("groups", "by"):
         if values[name] is not None and values[name].shape not in (labels.shape, labels.shape[:1]):
             raise ValueError(f"{name} and labels do not belong together")
+    if values["weights"] is not None:
+        check_shapes(("labels", labels.shape), ("weights", values["weights"].shape))
+        check_weights(values["weights"], valid)
     found = scan_classes(
         labels, scores, left_out=None if valid is None else ~valid, tolerance=max(TOLERANCES.values())
     )
@@ -120,7 +127,8 @@ def _check(values: Mapping[str, Any]) -> None:
 def digest(data: ClassPredictions) -> str:
     """Sixteen hexadecimal digits of the SHA-256 of the labels and scores that count, as float64 in C order."""
     sha = hashlib.sha256(repr([getattr(data.scores, name) for name in SCORE_SETTINGS]).encode())
-    for column in (data.labels, *data.scores.values):
+    weights = [] if data.weights is None else [data.weights]
+    for column in (data.labels, *data.scores.values, *weights):
         for place in data.places():
             piece = column[place] if data.valid is None else column[place][data.valid[place]]
             values = np.ascontiguousarray(piece, dtype="<f8") + 0.0  # adding zero gives both zeros one sign

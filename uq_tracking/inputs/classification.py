@@ -17,11 +17,12 @@ from uq_tracking.inputs.assemble import read_only
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.base import Rows as Columns
 from uq_tracking.inputs.class_validation import TOLERANCES, check_class_scan, scan_classes
-from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read, read_floats, read_mask
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read, read_floats, read_mask
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.labels import check_no_gaps, read_labels
 from uq_tracking.inputs.probabilities import ClassScores, Place, Rows, Transform, sample_columns
 from uq_tracking.inputs.validation import check_shapes
+from uq_tracking.inputs.weights import check_weights, read_weights
 from uq_tracking.parallel import map_threads, worker_count
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class ClassPredictions(PredictionsBase):
         Label of samples without a class: left out and counted in ``n_ignored``.
     mask : bool array of the labels' shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
+    weights : array, optional
+        How much each sample counts, as for `Predictions`.
     on_invalid : {"raise", "drop"}
         What to do about probabilities that are not finite, negative, or do not sum to 1, at a place that counts.
         "drop" leaves such samples out and counts them in ``n_invalid``.
@@ -101,6 +104,8 @@ class ClassPredictions(PredictionsBase):
     """Probabilities or logits, members first and classes last."""
     valid: BoolArray | None
     """Which samples count; None when all do."""
+    weights: FloatArray | None
+    """How much each sample counts, in the shape of the labels; None when all count the same."""
     counts: dict[str, int]
     """``n`` samples count; ``n_ignored``, ``n_masked`` and ``n_invalid`` do not."""
     ignore_label: int | None
@@ -124,6 +129,7 @@ class ClassPredictions(PredictionsBase):
         members_axis: int | None = None,
         ignore_label: int | None = None,
         mask: Any = None,
+        weights: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         groups: Any = None,
         by: Any = None,
@@ -139,18 +145,22 @@ class ClassPredictions(PredictionsBase):
         for source in masks:
             check_shapes(("labels", truth.values.shape), ("mask", source.values.shape))
         check_alignment([(source.name, source.axes) for source in (truth, found, *masks)])
+        weighted = None if weights is None else read_weights(weights, truth)
         scan = scan_classes(
             truth.values,
             scores,
-            left_out=_left_out(truth, found, *masks),
+            left_out=_left_out(truth, found, *masks, *([] if weighted is None else [weighted])),
             ignore_label=ignore_label,
             tolerance=_tolerance(probs, given.values),
         )
         check_class_scan(scan, scores, truth.values, on_invalid)
+        if weighted is not None:
+            check_weights(weighted.values, scan.valid)
         self._fill(
             labels=read_only(truth.values),
             scores=scores,
             valid=read_only(scan.valid),
+            weights=None if weighted is None else read_only(weighted.values),
             counts=scan.counts,
             ignore_label=ignore_label,
             class_names=_names(class_names, scores.n_classes),
@@ -172,12 +182,12 @@ class ClassPredictions(PredictionsBase):
 
     @property
     def facts(self) -> dict[str, Any]:  # noqa: D102
-        return {"n_classes": self.n_classes}
+        return {"n_classes": self.n_classes, **({} if self.weights is None else {"weighted": True})}
 
     @property
     def about(self) -> dict[str, Any]:  # noqa: D102
         return {
-            "n_classes": self.n_classes,
+            **self.facts,
             "n_members": self.n_members,
             "logits": self.scores.logits,
             "ignore_label": self.ignore_label,
@@ -197,7 +207,7 @@ class ClassPredictions(PredictionsBase):
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that ``save`` writes."""
-        parts = (self.labels, self.scores.values, self.valid, self.groups, self.by)
+        parts = (self.labels, self.scores.values, self.valid, self.weights, self.groups, self.by)
         return sum(part.nbytes for part in parts if part is not None)
 
     def __repr__(self) -> str:
@@ -227,6 +237,8 @@ class ClassPredictions(PredictionsBase):
         places = list(self.places())
         for place in places[len(places) * share // of : len(places) * (share + 1) // of]:
             columns = sample_columns(self.probabilities(place))
+            if self.weights is not None:
+                columns["weight"] = self.pick(self.weights, place).astype(np.float64)
             yield columns if codes is None else {**columns, "codes": self.pick(codes, place)}
 
     def probabilities(self, place: Place) -> Rows:
@@ -239,7 +251,10 @@ class ClassPredictions(PredictionsBase):
         for place in self.places():
             labels = self.pick(self.labels, place)
             keep = np.ones(labels.shape, dtype=bool) if self.valid is None else self.valid[place].reshape(-1)
-            found += Fingerprint.of_classes(labels, (part[keep] for part in self.scores.members(place)))
+            members = [part[keep] for part in self.scores.members(place)]
+            if self.weights is not None:
+                members.append(self.pick(self.weights, place).astype(np.float64))
+            found += Fingerprint.of_classes(labels, members)
         return found
 
     def case(self, place: tuple[Any, ...], image: Any = None) -> Case:  # noqa: D102

@@ -28,22 +28,21 @@ class Fingerprint:
     target: int = 0
     """Of the targets alone: equal for two methods scored on the same truth."""
     samples: int = 0
-    """Of target, mean and std together."""
+    """Of target, mean, std and weight together."""
 
     @classmethod
-    def of(cls, target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any]) -> Fingerprint:
-        """Fingerprint of samples, arrays of shape (N,)."""
+    def of(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
+        """Fingerprint of samples: target, mean, std and, where there are any, weights; arrays of shape (N,)."""
         result = cls()
-        for start in range(0, len(target), BLOCK):
-            part = slice(start, start + BLOCK)
-            result = result + cls._of_block(target[part], mean[part], std[part])
+        for start in range(0, len(columns[0]), BLOCK):
+            result = result + cls._of_block(*(column[start : start + BLOCK] for column in columns))
         return result
 
     @classmethod
     def _of_block(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
-        for column, multiplier in zip(columns, MULTIPLIERS, strict=True):
+        for column, multiplier in zip(columns, (*MULTIPLIERS, MULTIPLIERS[0]), strict=False):
             state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
             state *= np.uint64(multiplier)
             state ^= state >> np.uint64(SHIFT)
@@ -54,7 +53,7 @@ class Fingerprint:
 
     @classmethod
     def of_classes(cls, labels: npt.NDArray[Any], members: Iterable[npt.NDArray[np.float64]]) -> Fingerprint:
-        """Fingerprint of labels, shape (n,), and the scores of each member, shape (n, C) or (n,)."""
+        """Fingerprint of labels, shape (n,), and the scores of each member, shape (n, C) or (n,); then of weights."""
         truth = state = labels.astype(np.uint64)
         for member in members:
             values = member if member.ndim == 2 else member[:, None]

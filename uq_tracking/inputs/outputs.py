@@ -12,6 +12,7 @@ from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.constructors import Options, read_equal
 from uq_tracking.inputs.convert import Source, read, read_mask
 from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -28,7 +29,7 @@ def split_outputs(
     outputs : K names
         For example ``["tx", "ty", "tw", "th"]``.
     **options
-        As for `Predictions`. ``mask`` and labels may have shape (..., K), or (...) for all outputs alike.
+        As for `Predictions`. ``mask``, weights and labels may have shape (..., K), or (...) for all outputs alike.
 
     Returns
     -------
@@ -56,6 +57,8 @@ def split_outputs(
         raise ShapeError(
             f"the last axis of shape {shape} has {shape[-1]} entries for {len(outputs)} outputs: {outputs}"
         )
+    if options.get("weights") is not None:
+        options["weights"] = zero_where_left_out(read_weights(options["weights"], sources[0]))
     options["unit"] = sources[0].unit if options.get("unit") is None else options["unit"]
     return {name: _one(name, k, sources, options) for k, name in enumerate(outputs)}
 
@@ -75,7 +78,7 @@ def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Pred
     if own.get("mask") is not None:
         mask = read_mask(own["mask"], "mask")
         own["mask"] = _cut(mask, k) if mask.values.ndim == ndim else mask.values
-    for labels in ("groups", "by"):
+    for labels in ("weights", "groups", "by"):
         if own.get(labels) is not None:
             values = read(own[labels], labels).values
             own[labels] = values[..., k] if values.ndim == ndim else values

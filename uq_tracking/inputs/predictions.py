@@ -42,6 +42,10 @@ class Predictions(Constructors, PredictionsBase):
         Predictive standard deviation, >= 0. Zeros are counted in ``n_zero_std``.
     mask : bool array of the same shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
+    weights : array, optional
+        How much each sample counts, such as the area of its grid cell: finite and >= 0. One per sample, or one per
+        entry of the first axes, or with axes of length 1 along which it repeats; an xarray DataArray with some of
+        the target's dimensions will do. A factor on all of them changes nothing; 0 leaves a sample out, as a mask.
     on_invalid : {"raise", "drop"}
         What to do about a non-finite mean or std, or a negative std, where the truth is there and not masked.
         "drop" leaves such samples out and counts them in ``n_invalid``.
@@ -90,6 +94,8 @@ class Predictions(Constructors, PredictionsBase):
     """Predictive standard deviation, raised to ``std_floor`` where that was given."""
     valid: BoolArray | None
     """Which samples count; None when all do."""
+    weights: FloatArray | None
+    """How much each sample counts, in the input's shape; None when all count the same."""
     counts: dict[str, int]
     """``n`` samples count; ``n_missing``, ``n_masked``, ``n_invalid`` do not; ``n_zero_std`` of the ``n``."""
     groups: AnyArray | None
@@ -118,6 +124,7 @@ class Predictions(Constructors, PredictionsBase):
         y_std: Any,
         *,
         mask: Any = None,
+        weights: Any = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         std_floor: float | None = None,
         groups: Any = None,
@@ -129,7 +136,13 @@ class Predictions(Constructors, PredictionsBase):
             y_std = np.full(like.shape, y_std, dtype=like.dtype)
         sources = read_equal(y_true=y_true, y_pred=y_pred, y_std=y_std)
         options = Options(
-            mask=mask, on_invalid=on_invalid, std_floor=std_floor, groups=groups, by=by, unit=unit
+            mask=mask,
+            weights=weights,
+            on_invalid=on_invalid,
+            std_floor=std_floor,
+            groups=groups,
+            by=by,
+            unit=unit,
         )
         self._fill(assemble(sources, sources[1].values, sources[2].values, Wording(), **options))
 
@@ -140,7 +153,9 @@ class Predictions(Constructors, PredictionsBase):
 
     @property
     def facts(self) -> dict[str, Any]:  # noqa: D102
-        return {"std_floor": self.std_floor, **({} if self.scored is None else self.scored.settings)}
+        weighted = {} if self.weights is None else {"weighted": True}
+        scored = {} if self.scored is None else self.scored.settings
+        return {"std_floor": self.std_floor, **weighted, **scored}
 
     @property
     def about(self) -> dict[str, Any]:  # noqa: D102
@@ -157,6 +172,8 @@ class Predictions(Constructors, PredictionsBase):
 
     def rows(self) -> Rows:  # noqa: D102
         rows = dict(zip(("target", "mean", "std"), self.flat(), strict=True))
+        if self.weights is not None:
+            rows["weight"] = self.select(self.weights).astype(np.float64)
         if self.scored is not None:
             rows |= {
                 name: self.select(column)
@@ -173,7 +190,8 @@ class Predictions(Constructors, PredictionsBase):
         yield {name: column[part] for name, column in rows.items()}
 
     def fingerprint(self) -> Fingerprint:  # noqa: D102
-        return Fingerprint.of(*self.flat())
+        columns = self.flat()
+        return Fingerprint.of(*columns if self.weights is None else (*columns, self.select(self.weights)))
 
     def part(self, keep: BoolArray) -> Predictions:  # noqa: D102
         valid = keep if self.valid is None else keep & self.valid
@@ -234,6 +252,7 @@ class Predictions(Constructors, PredictionsBase):
             self.mean if mean is None else mean,
             self.std if std is None else std,
             mask=None if self.valid is None else ~self.valid,
+            weights=self.weights,
             std_floor=self.std_floor if std_floor is None else std_floor,
             groups=self.groups if groups is None else groups,
             by=self.by if by is None else by,
@@ -257,8 +276,9 @@ class Predictions(Constructors, PredictionsBase):
         return storage.digest([self.target], self.valid)
 
     def digest(self) -> str:
-        """Sixteen hexadecimal digits of targets, means, stds and PIT values, made like `target_digest`."""
-        return storage.digest([self.target, self.mean, self.std, *self._pit], self.valid)
+        """Sixteen hexadecimal digits of targets, means, stds, weights and PIT values, made like `target_digest`."""
+        weights = [] if self.weights is None else [self.weights]
+        return storage.digest([self.target, self.mean, self.std, *weights, *self._pit], self.valid)
 
     @property
     def _pit(self) -> list[FloatArray]:

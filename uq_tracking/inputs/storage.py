@@ -14,6 +14,7 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
+from uq_tracking.inputs.weights import check_weights
 from uq_tracking.npz import read_arrays, write_arrays
 
 FORMAT = "uq_tracking.predictions"
@@ -23,7 +24,7 @@ ABOUT = "about"
 SCORED = "scored/"
 """Beginning of the entries that hold the columns of a distribution of another form."""
 REQUIRED = ("target", "mean", "std")
-OPTIONAL = ("valid", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
+OPTIONAL = ("valid", "weights", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
 SETTINGS = ("counts", "std_floor", "unit")
 
 
@@ -97,6 +98,9 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
             raise FileFormatError("target, mean and std must be float32 or float64")
         if valid is not None and (valid.dtype != bool or valid.shape != values["target"].shape):
             raise FileFormatError("valid must be bool and have the shape of target")
+        if values["weights"] is not None:
+            check_shapes(("target", values["target"].shape), ("weights", values["weights"].shape))
+            check_weights(values["weights"], valid)
         target, mean, std = (values[name] for name in REQUIRED)
         found = scan(target, mean, std, None if valid is None else ~valid)
         if found.n_missing or found.n_invalid or found.counts["n"] != values["counts"]["n"]:

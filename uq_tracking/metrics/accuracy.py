@@ -7,6 +7,7 @@ import math
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import middle_ranks
 
 
 @metric(
@@ -75,8 +76,7 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("medae")
     0.25
     """
-    n = statistics.n
-    middle = statistics.orders["abs_error"].value([(n + 1) // 2, n // 2 + 1])
+    middle = statistics.orders["abs_error"].value(middle_ranks(statistics.n))
     return float(middle.mean())
 
 

@@ -17,6 +17,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import expected_below, is_distribution
 from uq_tracking.statistics.grouped import Block
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import equal_edges
 
 PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
@@ -31,14 +32,15 @@ def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) 
         return central_share(statistics, levels)
     half = family_of(settings).central(levels)
     groups = statistics.orders["z"]
-    return (groups.position(half) - groups.position(-half, side="left")) / statistics.n
+    return np.minimum((groups.position(half) - groups.position(-half, side="left")) / statistics.n, 1.0)
 
 
 def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
     """Share of the samples with ``F(y) <= p`` for each level p."""
     if is_distribution(statistics):
         return expected_below(statistics, levels) / statistics.n
-    return statistics.orders["z"].position(family_of(settings).quantile(levels)) / statistics.n
+    below = statistics.orders["z"].position(family_of(settings).quantile(levels))
+    return np.minimum(below / statistics.n, 1.0)
 
 
 def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
@@ -65,6 +67,7 @@ for percent in (50, 90, 95):
         source="MeRCI 2018 eq. 2",
         bounds=(0, 1),
         headline=percent == 95,
+        glance=f"want {percent / 100:g}",
         arguments={"level": percent / 100},
     )(coverage)
 
@@ -289,7 +292,7 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     )
 
 
-def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: int) -> float:
+def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: float) -> float:
     """Largest distance of F from the empirical distribution's steps, over the groups of a block.
 
     Both rise, so between two groups the distance is bounded by F at one and the step at the other: F is asked for
@@ -312,7 +315,7 @@ def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: i
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal-count bins of the samples sorted by std."""
+    """Equal-count bins of the samples sorted by std; of equal weight where samples have weights."""
 
     count: FloatArray
     mean_variance: FloatArray
@@ -325,11 +328,9 @@ class Bins:
 def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
     if statistics.n < n_bins:
-        raise Undefined(f"{statistics.n} samples cannot fill {n_bins} bins; lower n_bins")
-    n, std = statistics.n, statistics.moments["std"]
+        raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
+    std, edges = statistics.moments["std"], equal_edges(statistics.n, n_bins)
     require_squares(std.low, std.high, "standard deviations")
-    size, larger = divmod(n, n_bins)
-    edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
     groups, count = statistics.orders["std"], np.diff(edges).astype(float)
     return Bins(
         count,
@@ -426,6 +427,7 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     source="Standard definition",
     bounds=(0, math.inf),
     headline=True,
+    glance=">1 is too sure",
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
     """Population standard deviation of the standardised errors.

@@ -15,6 +15,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import equal_edges
 
 
 @metric(
@@ -107,19 +108,18 @@ def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
-    positions = statistics.orders["one_minus_confidence"].position(1 - edges[1:-1], side="right")
-    ends = np.concatenate([[statistics.n], positions, [0.0]])
-    return _bins(statistics.orders["one_minus_confidence"], ends, edges[:-1], edges[1:])
+    by_doubt = statistics.orders["one_minus_confidence"]
+    positions = by_doubt.position(1 - edges[1:-1], side="right")
+    ends = np.concatenate([[by_doubt.total], positions, [0.0]])
+    return _bins(by_doubt, ends, edges[:-1], edges[1:])
 
 
 def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
     n = statistics.n
     if n < n_bins:
-        raise Undefined(f"{n} samples cannot fill {n_bins} bins; lower n_bins")
-    size, larger = divmod(n, n_bins)
-    edges = np.concatenate([[0], np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))])
-    ends = (n - edges).astype(float)  # ascending confidence is descending doubt
+        raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
+    ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
     values = 1 - statistics.orders["one_minus_confidence"].value(np.clip(ends, 1, n))
     return _bins(statistics.orders["one_minus_confidence"], ends, values[:-1], values[1:])
 

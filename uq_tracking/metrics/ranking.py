@@ -37,7 +37,7 @@ class Sparsification:
     oracle: FloatArray
 
 
-def remaining_counts(n: int) -> FloatArray:
+def remaining_counts(n: float) -> FloatArray:
     """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
@@ -69,6 +69,7 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     source="Ilg 2018; Gustafsson 2020 section 4.1",
     bounds=(0, math.inf),
     headline=True,
+    glance="0 is best",
 )
 def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
@@ -170,8 +171,10 @@ def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
     return gap
 
 
-def order_of(share: float, n: int) -> int:
+def order_of(share: float, n: float) -> float:
     """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
+    if not isinstance(n, int):
+        return share * n
     return max(1, math.ceil(Fraction(repr(float(share))) * n))
 
 
@@ -233,6 +236,7 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     formula="(MeRCI - MAE) / (Q_alpha(|e|) - MAE)",
     source="n-MeRCI 2019 eq. 2",
     headline=True,
+    glance="1 = constant",
 )
 def n_merci(statistics: Statistics, settings: Settings) -> float:
     """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
@@ -244,6 +248,29 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
     0.4
     """
     return n_merci_at(statistics, settings.alpha)
+
+
+@metric(
+    "trimmed_mae",
+    family="accuracy",
+    direction="lower",
+    unit="target",
+    summary="Mean of the alpha smallest absolute errors",
+    formula="mean of the ceil(alpha N) smallest |y - mu|",
+    source="n-MeRCI 2019 fig. 4",
+    bounds=(0, math.inf),
+)
+def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
+    """Mean absolute error of the samples that MeRCI covers: without the largest errors, beyond ``alpha`` of them.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("trimmed_mae")
+    0.341667
+    """
+    kept = order_of(settings.alpha, statistics.n)
+    return float(statistics.orders["abs_error"].cumulative("abs_error", [kept])[0]) / kept
 
 
 @metric(

@@ -18,6 +18,7 @@ from uq_tracking.metrics.registry import MetricInputs, Undefined, metric
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.weights import WEIGHT
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
@@ -73,7 +74,8 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     0.127407
     """
     predictions: Predictions = given.predictions
-    _, mean, std = predictions.flat()
+    rows = predictions.rows()
+    mean, std, weight = rows["mean"], rows["std"], rows.get(WEIGHT)
     mean_r, std_r = (predictions.select(part) for part in given.reference or ())
     bad = int(np.count_nonzero(~np.isfinite(mean_r) | ~(std_r > 0) | ~np.isfinite(std_r)))
     if bad:
@@ -87,8 +89,9 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
         part = slice(start, start + BLOCK)
         m, s, mr, sr = (column[part].astype(np.float64) for column in (mean, std, mean_r, std_r))
         ratio = s / sr
-        total += float((-np.log(ratio) + 0.5 * (ratio * ratio + np.square((m - mr) / sr) - 1)).sum())
-    return total / len(std)
+        terms = -np.log(ratio) + 0.5 * (ratio * ratio + np.square((m - mr) / sr) - 1)
+        total += float((terms if weight is None else terms * weight[part]).sum())
+    return total / (len(std) if weight is None else float(weight.sum()))
 
 
 @metric(
@@ -113,7 +116,8 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     0.0176385
     """
     predictions: ClassPredictions = given.predictions
-    total = 0.0
+    total = mass = 0.0
+    weights = predictions.weights
     for place in predictions.places():
         probs = predictions.probabilities(place).probs
         reference = given.reference.probabilities(place).probs
@@ -121,22 +125,26 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
             terms = np.where(probs > 0, probs * np.log(probs / reference), 0.0)
         if np.isinf(terms).any():
             raise Undefined("the reference rules out a class that the predictions hold possible")
+        if weights is not None:
+            weight = predictions.pick(weights, place)
+            terms, mass = terms.sum(axis=-1) * weight, mass + float(weight.sum())
         total += float(terms.sum())
-    return total / predictions.n
+    return total / (predictions.n if weights is None else mass)
 
 
 def group_calibration(given: MetricInputs, settings: Settings) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Calibration error of the worst of ten random groups, by the share of the samples that a group holds.
 
     Only the numbers of samples between the levels' intervals matter, so a group drawn without replacement is a draw
-    from the multivariate hypergeometric distribution of these, at no cost per sample.
+    from the multivariate hypergeometric distribution of these, at no cost per sample. Samples with weights count as
+    their effective number.
 
     Returns
     -------
     share, mean, error : arrays, shape (10,)
         Share of the samples, mean over ten trials of the worst group's ``mace``, and its standard error.
     """
-    n, rng = given.statistics.n, np.random.default_rng(given.seed)
+    n, rng = round(given.statistics.n_effective), np.random.default_rng(given.seed)
     if n < SMALLEST_GROUP:
         raise Undefined("one sample forms no group")
     inside = np.rint(coverage_at(given.statistics, settings, PROPORTIONS) * n).astype(np.int64)

@@ -103,6 +103,8 @@ class Metric:
     when : callable, optional
         ``when(statistics, settings)`` tells whether it is computed without being asked for; elsewhere it would only
         repeat another, or belongs to another form of predictions.
+    glance : str
+        How to read it above a chart, in a few words, where the direction does not say it.
     """
 
     key: str
@@ -120,6 +122,7 @@ class Metric:
     headline: bool = False
     floor: bool = False
     when: Callable[[Any, Settings], bool] | None = None
+    glance: str = ""
 
     @property
     def place(self) -> tuple[int, bool]:
@@ -159,13 +162,15 @@ def metric(
     headline: bool = False,
     floor: bool = False,
     when: Callable[[Any, Settings], bool] | None = None,
+    glance: str = "",
     arguments: dict[str, Any] | None = None,
 ) -> Callable[[F], F]:
     """Declare that the function below computes a metric; the function itself is unchanged.
 
     Parameters
     ----------
-    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor, when
+    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor, when, \
+glance
         As for `Metric`.
     arguments : dict, optional
         Further arguments of the function, where one function makes several metrics.
@@ -181,7 +186,7 @@ def metric(
         bound = update_wrapper(partial(function, **arguments), function) if arguments else function
         declared = Metric(
             key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
-            floor, when,
+            floor, when, glance,
         )  # fmt: skip
         return plugins.declare("uq_metrics", declared, function)
 

@@ -15,7 +15,7 @@ from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
-from uq_tracking.statistics.grouped import Block
+from uq_tracking.statistics.grouped import SHORT, Block
 from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100
@@ -149,7 +149,7 @@ def _nll_uniform(statistics: Statistics) -> float:
         - statistics.orders["z"].position([-SQRT3], side="left")[0]
     )
     outside = 1 - inside / statistics.n
-    if inside < statistics.n:
+    if inside < statistics.n * SHORT:
         raise Undefined(
             f"{outside:.3g} of the targets lie outside the uniform distribution's support, where the log score "
             "is infinite"

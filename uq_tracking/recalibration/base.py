@@ -336,7 +336,8 @@ class Recalibrator:
         Class of the fitted parameters, whose ``method`` is the name.
     fit : callable
         ``fit(statistics, settings, fitted_on)`` of regression statistics, or
-        ``fit(labels, logits, fitted_on, ignore_label)`` where the task is classification. Raises
+        ``fit(labels, logits, fitted_on, ignore_label)`` where the task is classification, with ``weights=`` only
+        where samples have weights. Raises
         ``RecalibrationError`` for what it cannot be fitted to.
     summary, source : str
         One line for people, and where it comes from.

@@ -193,13 +193,13 @@ def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: Fitt
     )
 
 
-def knot_ranks(n: int) -> npt.NDArray[np.int64]:
+def knot_ranks(n: float) -> npt.NDArray[np.float64]:
     """Ranks 1 ... n to tabulate: all of a small set, else evenly spaced ones and more towards both ends."""
     if n <= MIDDLE_KNOTS:
-        return np.arange(1, n + 1)
+        return np.arange(1.0, n + 1)
     tail = np.geomspace(1, n / MIDDLE_KNOTS, TAIL_KNOTS)
     ranks = np.concatenate([tail, np.linspace(1, n, MIDDLE_KNOTS), n + 1 - tail])
-    return np.unique(np.rint(ranks).astype(np.int64))
+    return np.unique(np.rint(ranks)) if isinstance(n, int) else np.unique(ranks)
 
 
 def _floats(values: Sequence[float]) -> tuple[float, ...]:

@@ -14,9 +14,10 @@ from uq_tracking.statistics.statistics import Statistics
 
 def require_samples(statistics: Statistics, needed: int, method: str) -> None:
     """RecalibrationError unless there are enough samples."""
-    if statistics.n < needed:
+    n = statistics.counts["n"]
+    if n < needed:
         raise RecalibrationError(
-            f"{method} needs at least {needed} samples, these are {statistics.n}; pass a larger set"
+            f"{method} needs at least {needed} samples, these are {n}; pass a larger set"
         )
 
 

@@ -162,12 +162,17 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
     """
     require_samples(statistics, FEWEST, "conformal")
     require_positive_std(statistics, "conformal")
-    ranks = knot_ranks(statistics.n)
+    if statistics.parts.weighted:
+        raise RecalibrationError(
+            "conformal cannot be fitted to samples with weights: its guarantee would need the weight of each new "
+            "sample too; fit without weights, or use cdf_isotonic"
+        )
+    ranks = knot_ranks(statistics.counts["n"])
     radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].folded().value(ranks), 0.0))
     if not radii[-1] > 0:
         raise RecalibrationError("conformal cannot be fitted: every error is 0; fit on held-out data")
     return Conformal(
-        ranks=tuple(ranks.tolist()),
+        ranks=tuple(int(rank) for rank in ranks),
         radii=tuple(radii.tolist()),
         family=settings.family,
         dof=settings.dof,

@@ -21,6 +21,7 @@ from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.group_tally import plain_labels
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.weights import WEIGHT
 
 Labels = npt.NDArray[Any]
 
@@ -183,9 +184,10 @@ def fit_conformal_by(rows: Rows, labels: Labels, settings: Settings, fitted_on: 
     """
     rules: dict[Any, Conformal] = {}
     for label, place in _parts(labels):
-        made = statistics_of_rows(REGRESSION, {name: rows[name][place] for name in COLUMNS}, {}, "exact")
+        own = {name: rows[name][place] for name in (*COLUMNS, WEIGHT) if name in rows}
+        made = statistics_of_rows(REGRESSION, own, {}, "exact")
         try:
-            rules[label] = fit_conformal(made, settings, FittedOn(made.n, "exact"))
+            rules[label] = fit_conformal(made, settings, FittedOn(made.counts["n"], "exact"))
         except RecalibrationError as refusal:
             raise RecalibrationError(f"group {label!r}: {refusal}") from refusal
     return ConformalBy(

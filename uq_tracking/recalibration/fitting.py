@@ -24,6 +24,7 @@ def recalibrate(
     n_bins: int | None = None,
     split: str | None = None,
     ignore_label: int | None = None,
+    weights: Any = None,
     by: Any = None,
 ) -> Recalibration:
     """Fit a recalibration; ``apply`` it to other predictions, or pass it to ``evaluate(..., calibration=)``.
@@ -46,6 +47,8 @@ def recalibrate(
         Name of the set, kept with the parameters.
     ignore_label : int, optional
         Label that ``temperature`` leaves out.
+    weights : array, optional
+        How much each sample of a tuple of arrays counts, as for `Predictions`.
     by : labels, optional
         The group of each sample, for ``conformal_by``: as for `Predictions`, which may hold it already.
 
@@ -72,9 +75,13 @@ def recalibrate(
     """
     chosen = find_recalibrator(method)
     if chosen.task == "classification":
-        return _fit_arrays(chosen, source, split, ignore_label)
+        return _fit_arrays(chosen, source, split, ignore_label, weights)
     if ignore_label is not None:
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
+    if weights is not None:
+        if not isinstance(source, tuple | list):
+            raise SettingsError(f"weights belong to arrays; the {type(source).__name__} holds its own")
+        source = _predictions(source, weights)
     if chosen.fit_by is not None:
         return fit_to(chosen, source, _settings({}, family=family, dof=dof), by=by, split=split)
     if by is not None:
@@ -96,7 +103,7 @@ def fit(
     return method.fit(
         statistics,
         settings,
-        FittedOn(statistics.n, statistics.kind, split, digest, statistics.facts.get("std_floor")),
+        FittedOn(statistics.counts["n"], statistics.kind, split, digest, statistics.facts.get("std_floor")),
     )
 
 
@@ -150,12 +157,12 @@ def _about(source: Any) -> dict[str, Any]:
     }
 
 
-def _predictions(arrays: tuple[Any, ...] | list[Any]) -> Predictions:
+def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Predictions:
     if len(arrays) != 3:
         raise RecalibrationError(
             f"a recalibration of mean and std is fitted on (y_true, y_pred, y_std), not on {len(arrays)} arrays"
         )
-    return Predictions(*arrays)
+    return Predictions(*arrays, weights=weights)
 
 
 def _no_statistics(source: Any, statistics: Any) -> str:
@@ -181,11 +188,12 @@ def _settings(known: Mapping[str, Any], **given: Any) -> Settings:
 
 
 def _fit_arrays(
-    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None
+    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
             f"{method.name} is fitted on (labels, logits), not on a {type(source).__name__}; statistics "
             "do not hold the logits"
         )
-    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label)
+    given = {} if weights is None else {"weights": weights}
+    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, **given)

@@ -12,6 +12,7 @@ from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, R
 from uq_tracking.recalibration.checks import check_increasing, check_positive, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import equal_edges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,8 @@ def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: Fitte
     require_variance(settings, "std_binning")
     n, n_bins = statistics.n, settings.n_bins
     if n < n_bins:
-        raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n} samples; lower n_bins")
-    size, larger = divmod(n, n_bins)
-    ends = np.cumsum(np.full(n_bins, size) + (np.arange(n_bins) < larger))
+        raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n:g} samples; lower n_bins")
+    ends = equal_edges(n, n_bins)[1:]
     groups = statistics.orders["std"]
     tops = np.unique(groups.value(ends))
     positions = np.concatenate([[0.0], groups.position(tops[:-1]), [float(n)]])

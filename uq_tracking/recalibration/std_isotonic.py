@@ -93,7 +93,8 @@ def fit_std_isotonic(
         raise RecalibrationError(
             f"std_isotonic needs standard deviations that differ, but all are {spread.low:g}; use std_scaling"
         )
-    levels = _pooled_ends(isotonic_levels(statistics), end_block)
+    mean_weight = statistics.n / statistics.counts["n"]
+    levels = _pooled_ends(isotonic_levels(statistics), end_block * mean_weight)
     if levels.value[0] <= 0:
         raise RecalibrationError(
             f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have no error, "
@@ -110,7 +111,7 @@ def fit_std_isotonic(
 
 
 def isotonic_levels(statistics: Statistics) -> Levels:
-    """Levels of the least-squares rising fit of e^2 on s^2, each sample weighing the same."""
+    """Levels of the least-squares rising fit of e^2 on s^2, each sample with its weight."""
     from scipy.optimize import isotonic_regression
 
     blocks = list(statistics.orders["std"].blocks(("sq_error",)))
@@ -123,8 +124,8 @@ def isotonic_levels(statistics: Statistics) -> Levels:
     return Levels(np.square(low[first]), np.square(high[last]), found.x[first], np.add.reduceat(count, first))
 
 
-def _pooled_ends(levels: Levels, fewest: int) -> Levels:
-    """Pool levels at both ends until the outer ones rest on ``fewest`` samples."""
+def _pooled_ends(levels: Levels, fewest: float) -> Levels:
+    """Pool levels at both ends until the outer ones rest on ``fewest`` samples, by weight."""
     head = int(np.searchsorted(np.cumsum(levels.samples), fewest))
     tail = len(levels.samples) - 1 - int(np.searchsorted(np.cumsum(levels.samples[::-1]), fewest))
     first = np.concatenate([[0], np.arange(head + 1, tail + 1)])

@@ -90,7 +90,7 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
     spread = math.sqrt(z.variance() + z.mean**2)
     if spread == 0:
         return 0.0
-    groups = (statistics if statistics.n <= SEARCH_ROWS else statistics.sketched()).orders["z"]
+    groups = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
     log_pdf = family_of(settings).log_pdf
 
     def loss(log_factor: float) -> float:

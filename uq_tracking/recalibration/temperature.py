@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from uq_tracking.errors import RecalibrationError, ShapeError
 from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.probabilities import log_softmax
+from uq_tracking.inputs.weights import check_weights, read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import ClassificationRecalibration, FittedOn, FloatArray, Recalibrator
 from uq_tracking.recalibration.checks import check_positive
 
@@ -48,7 +48,11 @@ class Temperature(ClassificationRecalibration):
 
 
 def fit_temperature(
-    labels: Any, logits: Any, fitted_on: FittedOn | None = None, ignore_label: int | None = None
+    labels: Any,
+    logits: Any,
+    fitted_on: FittedOn | None = None,
+    ignore_label: int | None = None,
+    weights: Any = None,
 ) -> Temperature:
     """Temperature that minimises the negative log likelihood (Guo et al. 2017).
 
@@ -61,6 +65,8 @@ def fit_temperature(
         What is known of the set; the number of samples is filled in.
     ignore_label : int, optional
         Label of samples to leave out.
+    weights : array, optional
+        How much each sample counts, as for `Predictions`; where they are 0 it is left out.
 
     Raises
     ------
@@ -70,8 +76,8 @@ def fit_temperature(
         Labels out of range, logits that are not finite, or no best temperature: every sample is classified
         correctly, or hardly any.
     """
-    truth, scores, n_logits = _checked(labels, logits, ignore_label)
-    temperature = _search(truth, scores)
+    truth, scores, weight, n_logits = _checked(labels, logits, ignore_label, weights)
+    temperature = _search(truth, scores, weight)
     known = fitted_on or FittedOn(n=0, source="arrays")
     return Temperature(
         temperature=temperature,
@@ -81,9 +87,9 @@ def fit_temperature(
 
 
 def _checked(
-    labels: Any, logits: Any, ignore_label: int | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], int]:
-    """Labels (n,) and logits (n, C) that count, and the logits per sample that were given."""
+    labels: Any, logits: Any, ignore_label: int | None, weights: Any
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None, int]:
+    """Labels (n,), logits (n, C) and weights (n,) that count, and the logits per sample that were given."""
     truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
     if truth.dtype.kind not in "iub":
         raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
@@ -94,13 +100,20 @@ def _checked(
             "along the last axis"
         )
     scores = np.stack([np.zeros_like(scores), scores], axis=-1) if binary else scores
+    weight = None
+    if weights is not None:
+        weight = zero_where_left_out(read_weights(weights, read(labels, "labels"))).reshape(-1)
     truth, scores = truth.reshape(-1), scores.reshape(-1, scores.shape[-1])
-    if ignore_label is not None:
-        keep = truth != ignore_label
+    keep = np.ones(len(truth), dtype=bool) if ignore_label is None else truth != ignore_label
+    if weight is not None:
+        check_weights(weight, keep)
+        keep &= weight > 0
+        weight = weight[keep]
+    if not keep.all():
         truth, scores = truth[keep], scores[keep]
     truth = truth.astype(np.int64)
     _check_values(truth, scores)
-    return truth, scores, 1 if binary else scores.shape[-1]
+    return truth, scores, weight, 1 if binary else scores.shape[-1]
 
 
 def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> None:
@@ -119,14 +132,14 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
         )
 
 
-def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> float:
+def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
     """Minimise over the logarithm of the temperature; the loss is convex in its inverse, so it has one minimum."""
     from scipy.optimize import minimize_scalar
 
     spread = np.ptp(scores, axis=-1)
     unit = float(np.median(spread)) or float(spread.max()) or 1.0  # the search fits any scale of logits
     found = minimize_scalar(
-        lambda log_t: _loss(truth, scores, unit * math.exp(log_t)),
+        lambda log_t: _loss(truth, scores, weight, unit * math.exp(log_t)),
         bounds=(-WIDEST, WIDEST),
         method="bounded",
         options={"xatol": 1e-10},
@@ -141,22 +154,21 @@ def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> float:
     return unit * math.exp(found.x)
 
 
-def _loss(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], temperature: float) -> float:
+def _loss(
+    truth: npt.NDArray[np.int64],
+    scores: npt.NDArray[Any],
+    weight: npt.NDArray[Any] | None,
+    temperature: float,
+) -> float:
     """Mean negative log likelihood, in float64."""
     total = 0.0
-    for labels, block in _blocks(truth, scores):
-        z = block / temperature
-        z -= z.max(axis=-1, keepdims=True)
-        total += float((np.log(np.exp(z).sum(axis=-1)) - z[np.arange(len(labels)), labels]).sum())
-    return total / len(truth)
-
-
-def _blocks(
-    truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]
-) -> Iterator[tuple[npt.NDArray[np.int64], FloatArray]]:
     for start in range(0, len(truth), BLOCK):
         part = slice(start, start + BLOCK)
-        yield truth[part], scores[part].astype(np.float64)
+        labels, z = truth[part], scores[part].astype(np.float64) / temperature
+        z -= z.max(axis=-1, keepdims=True)
+        losses = np.log(np.exp(z).sum(axis=-1)) - z[np.arange(len(labels)), labels]
+        total += float((losses if weight is None else losses * weight[part]).sum())
+    return total / (len(truth) if weight is None else float(weight.sum()))
 
 
 TEMPERATURE = Recalibrator(

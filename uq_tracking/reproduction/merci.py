@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from uq_tracking.reproduction import merci_toy
+from uq_tracking.reproduction import merci_terrain, merci_toy
 from uq_tracking.reproduction.study import Study
 
 
 def reproduce(study: Study) -> None:
-    """Every figure and table of the paper."""
+    """Every figure and table of the paper but its further examples of images."""
     merci_toy.reproduce(study)
+    merci_terrain.reproduce(study)

@@ -25,6 +25,16 @@ PAPERS: dict[str, Paper] = {
         "Moukari, Picard, Simon, Jurie, 2018",
         "uq_tracking.reproduction.merci",
     ),
+    "n-merci": Paper(
+        "n-MeRCI: a new metric to evaluate the correlation between predictive uncertainty and true error",
+        "Moukari, Simon, Picard, Jurie, IROS 2019",
+        "uq_tracking.reproduction.n_merci",
+    ),
+    "levi": Paper(
+        "Evaluating and calibrating uncertainty prediction in regression tasks",
+        "Levi, Gispan, Giladi, Fetaya, 2019",
+        "uq_tracking.reproduction.levi",
+    ),
 }
 
 

@@ -121,7 +121,7 @@ class Study:
         stem = "-".join(f"{self.paper} {item}".replace(".", "").split())
         number = sum(drawing.item == item for drawing in self._drawings)
         file = f"{stem}-{number + 1}.png" if number else f"{stem}.png"
-        figure.savefig(place / file, dpi="figure")
+        figure.savefig(place / file, dpi=self.pick("figure", "figure", 50))
         self._drawings.append(Drawing(item, f"figures/{file}", caption))
 
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:
@@ -136,7 +136,7 @@ class Study:
         tags = {TAG: self.paper, **options.get("tags", {})}
         return {"run": self.address, "strict": True, **options, "tags": tags}
 
-    def cached(self, key: str, compute: Callable[[], Mapping[str, Any]]) -> Arrays:
+    def cached(self, key: str, compute: Callable[[], Mapping[str, Any]], *, of: str | None = None) -> Arrays:
         """Arrays by name, computed once: a later run of the same size, seed and version reads them.
 
         Parameters
@@ -146,12 +146,14 @@ class Study:
         compute : callable
             Does the work and returns what ``numpy.asarray`` takes, by name. Log inside it, so that a resumed
             reproduction does not log twice.
+        of : str, optional
+            Name of work that several papers share, in place of the paper.
 
         Returns
         -------
         dict of arrays
         """
-        place = self.folder / "finished" / f"{self.size}-{self.seed}-{__version__}" / self.paper
+        place = self.folder / "finished" / f"{self.size}-{self.seed}-{__version__}" / (of or self.paper)
         path = place / f"{key}.npz"
         with suppress(FileNotFoundError, FileFormatError):  # what is damaged is computed again
             return read_arrays(path)

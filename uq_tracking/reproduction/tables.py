@@ -37,7 +37,11 @@ def grid(item: Item, rows: Sequence[Row]) -> Grid | None:
     if not own:
         return None
     methods = tuple(dict.fromkeys(row.method for row in own))
-    quantities = tuple(dict.fromkeys(row.quantity for row in own))
+    told = dict.fromkeys(row.quantity for row in own)
+    quantities = (
+        *(key for key in item.better if key in told),
+        *(key for key in told if key not in item.better),
+    )
     entries: dict[str, dict[str, Entry | None]] = {method: dict.fromkeys(quantities) for method in methods}
     for quantity in quantities:
         column = [row for row in own if row.quantity == quantity]

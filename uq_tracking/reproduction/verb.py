@@ -94,7 +94,10 @@ def _run(study: Study) -> Section:
     """Run one paper and keep what it found."""
     start = time.perf_counter()
     try:
-        import_module(PAPERS[study.paper].module).reproduce(study)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1):  # the arrays are small: more threads cost more than they bring
+            import_module(PAPERS[study.paper].module).reproduce(study)
     except ModuleNotFoundError as error:
         raise BackendError(f"{study.paper} needs {error.name}; install it: {INSTALL}") from error
     section = study.section(

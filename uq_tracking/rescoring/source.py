@@ -112,7 +112,7 @@ def _from_statistics(run: LoggedRun, request: Request, old: Report | None) -> So
     statistics = run.statistics(old)
     if old is not None and dict(statistics.counts) != dict(old.counts):
         raise FileFormatError(
-            f"{STATISTICS_FILE} counts {statistics.n} samples and {REPORT_FILE} {old.counts.get('n')}: "
+            f"{STATISTICS_FILE} counts {statistics.counts['n']} samples and {REPORT_FILE} {old.counts.get('n')}: "
             "they are not of the same predictions; log the run again"
         )
     return Source("exact statistics" if statistics.kind == "exact" else "sketch", statistics)

@@ -12,6 +12,7 @@ from uq_tracking.statistics.grouped import bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
+from uq_tracking.statistics.weights import WEIGHT
 
 BUILD_BLOCK = 1 << 18
 """Samples counted at a time: the buckets' tables are added once per block."""
@@ -50,15 +51,20 @@ class Builder:
             self.n += part.stop - start
 
     def _add_block(self, rows: Rows) -> None:
-        columns = self.layout.columns(rows)
+        columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
+        if weight is not None:
+            columns[WEIGHT] = weight
         for name, cells in self.layout.cells(columns, self.facts).items():
             self._join(name, cells)
         for name, buckets in self._orders.items():
-            buckets.add(columns[name], columns)
+            buckets.add(columns[name], columns, weight)
         for name in self._sums.keys() & columns.keys():
-            self._sums[name] += float(columns[name].sum())
+            column = columns[name] if weight is None else columns[name] * weight
+            self._sums[name] += float(column.sum())
         for name in self._moments.keys() & columns.keys():
-            self._moments[name] = self._moments[name].merge(Moments.of(columns[name]))
+            self._moments[name] = self._moments[name].merge(Moments.of(columns[name], weight))
+        if weight is not None:
+            self._moments[WEIGHT] = self._moments.get(WEIGHT, Moments()).merge(Moments.of(weight))
         for name in self._counted:
             self._counted[name] += int(np.count_nonzero(columns[name]))
 
@@ -70,14 +76,15 @@ class Builder:
 
     def absorb(self, parts: Parts) -> None:
         """Add the samples of a finished sketch of the same resolution."""
+        parts = parts.in_units(1 / parts.unit)
         for name, buckets in self._orders.items():
             buckets.absorb(bucketed(parts.orders[name]))
         for name, table in parts.tables.items():
             self._join(name, table)
         for name in self._sums:
             self._sums[name] += parts.sums[name]
-        for name in self._moments:
-            self._moments[name] = self._moments[name].merge(parts.moments[name])
+        for name, moments in parts.moments.items():
+            self._moments[name] = self._moments.get(name, Moments()).merge(moments)
         for name in self._counted:
             self._counted[name] += parts.counts[name]
         self.n += parts.counts["n"]
@@ -85,13 +92,14 @@ class Builder:
     def finish(self) -> Parts:
         """Everything counted."""
         empty = self.layout.empty_tables(self.facts)
-        return Parts(
+        made = Parts(
             {name: buckets.grouped() for name, buckets in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
             {name: type(empty[name]).total(parts or [empty[name]]) for name, parts in self._tables.items()},
             counts={"n": self.n, **self._counted},
         )
+        return made.in_units(made.unit)
 
 
 def empty_parts(layout: Layout, facts: Mapping[str, Any], bits: int) -> Parts:

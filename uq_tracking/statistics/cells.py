@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -13,6 +13,7 @@ from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import TABLE_BLOCK, spans
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
+from uq_tracking.statistics.weights import in_units
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,13 +34,14 @@ class CellCounts:
     ----------
     key : int array, shape (cells,)
         Ascending.
-    count : int array, shape (cells,)
+    count : array, shape (cells,)
+        Samples (int64), or their weights.
     size : int
         What the keys mean: mantissa bits of a grid, or the number of classes. Tables of differing size do not merge.
     """
 
     key: IntArray
-    count: IntArray
+    count: npt.NDArray[Any]
     size: int
 
     what: ClassVar[str]
@@ -60,9 +62,14 @@ class CellCounts:
     def total(cls, parts: Sequence[Self]) -> Self:
         """Cells of all parts, which have the same size."""
         key, inverse = np.unique(np.concatenate([part.key for part in parts]), return_inverse=True)
-        count = np.zeros(len(key), dtype=np.int64)
-        np.add.at(count, inverse, np.concatenate([part.count for part in parts]))
+        counts = np.concatenate([part.count for part in parts if len(part.key)] or [parts[0].count])
+        count = np.zeros(len(key), dtype=counts.dtype)
+        np.add.at(count, inverse, counts)
         return cls(key, count, parts[0].size)
+
+    def in_units(self, unit: float) -> Self:
+        """The same cells, weights in units of ``unit``."""
+        return replace(self, count=in_units(self.count, unit))
 
     def merge(self, other: Self) -> Self:
         """Cells of both sets of samples; IncompatibleStatisticsError where the sizes differ."""
@@ -89,9 +96,12 @@ class Confusion(CellCounts):
         return self.size
 
     @classmethod
-    def of(cls, pair: npt.NDArray[Any], n_classes: int) -> Confusion:
-        """Count pairs."""
+    def of(cls, pair: npt.NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> Confusion:
+        """Count pairs, or add up their weights."""
         cells = n_classes**2
+        if weight is not None:
+            key, place = np.unique(pair, return_inverse=True)
+            return cls(key.astype(np.int64), np.bincount(place, weight, len(key)), n_classes)
         if cells <= 16 * len(pair) + 1024:
             table = np.bincount(pair, minlength=cells)
             key = np.flatnonzero(table)
@@ -104,9 +114,9 @@ class Confusion(CellCounts):
         if len(key) and not 0 <= key.min() <= key.max() < size**2:
             raise ValueError("pairs of classes lie outside the confusion matrix")
 
-    def matrix(self) -> IntArray:
+    def matrix(self) -> npt.NDArray[Any]:
         """Counts by true (row) and predicted (column) class, shape (C, C)."""
-        made = np.zeros(self.size**2, dtype=np.int64)
+        made = np.zeros(self.size**2, dtype=self.count.dtype)
         made[self.key] = self.count
         return made.reshape(self.size, self.size)
 
@@ -140,8 +150,17 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
-        """Count rows, a block at a time."""
+    def of(
+        cls,
+        std: npt.NDArray[Any],
+        error: npt.NDArray[Any],
+        bits: int = JOINT_BITS,
+        weight: FloatArray | None = None,
+    ) -> Joint:
+        """Count rows, or add up their weights, a block at a time."""
+        if weight is not None:
+            key, place = cls.places(std, np.abs(error), bits)
+            return cls(key, np.bincount(place, weight, len(key)), bits)
         parts = [slice(start, start + TABLE_BLOCK) for start in range(0, len(std), TABLE_BLOCK)]
         return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
 

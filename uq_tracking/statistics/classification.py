@@ -17,6 +17,7 @@ from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import WEIGHT
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
 """The columns that exact statistics hold; those of a confusion matrix and of the log score are only summed."""
@@ -40,6 +41,8 @@ class ClassificationLayout(Layout):
     moments = ()
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"confusion": Confusion}
     counts = ("n", "n_ignored", "n_masked", "n_invalid")
+    kept = STORED
+    forgotten = ("log_loss", "impossible", "pair")
     alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
@@ -55,7 +58,9 @@ class ClassificationLayout(Layout):
     def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
-        return {"confusion": Confusion.of(columns["pair"], facts["n_classes"])} if "pair" in columns else {}
+        if "pair" not in columns:
+            return {}
+        return {"confusion": Confusion.of(columns["pair"], facts["n_classes"], columns.get(WEIGHT))}
 
     def places(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
@@ -122,8 +127,8 @@ def _by_brier(rows: Rows) -> SortedRows:
     return SortedRows("brier", {"brier": np.sort(rows["brier"])})
 
 
-def confusion_matrix(statistics: Statistics) -> npt.NDArray[np.int64]:
-    """Samples by true (row) and predicted (column) class, shape (C, C)."""
+def confusion_matrix(statistics: Statistics) -> npt.NDArray[Any]:
+    """Samples, or their weight, by true (row) and predicted (column) class, shape (C, C)."""
     table = statistics.tables["confusion"]
     if not isinstance(table, Confusion):
         raise TypeError(f"the confusion table is a {type(table).__name__}")

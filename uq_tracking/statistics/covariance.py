@@ -34,6 +34,8 @@ class CovarianceLayout(RegressionLayout):
 
     orders: ClassVar[Mapping[str, tuple[str, ...]]] = {**REGRESSION.orders, DISTANCE: ("whole",)}
     sums: ClassVar[tuple[str, ...]] = (*REGRESSION.sums, *JOINT)
+    kept: ClassVar[tuple[str, ...]] = (*REGRESSION.kept, "joint_pit", "whole")
+    forgotten: ClassVar[tuple[str, ...]] = (*REGRESSION.forgotten, *JOINT)
     alike: ClassVar[Mapping[str, str]] = {**REGRESSION.alike, "vector_length": "the length of the vectors"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102

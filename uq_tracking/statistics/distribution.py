@@ -32,6 +32,7 @@ from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import WEIGHT
 
 POINT = 1e-9
 """Intervals narrower than this are points: their position is known better than that."""
@@ -55,6 +56,8 @@ class DistributionLayout(RegressionLayout):
     moments: ClassVar[tuple[str, ...]] = (*REGRESSION.moments, "size")
     counts: ClassVar[tuple[str, ...]] = (*REGRESSION.counts, "n_crossed")
     counted: ClassVar[tuple[str, ...]] = (*REGRESSION.counted, "n_crossed")
+    kept: ClassVar[tuple[str, ...]] = (*REGRESSION.kept, "pit_low", "pit_high")
+    forgotten: ClassVar[tuple[str, ...]] = (*REGRESSION.forgotten, *SCORES, "impossible", "size")
     alike: ClassVar[Mapping[str, str]] = {
         **REGRESSION.alike,
         "distribution": "distribution",
@@ -131,7 +134,11 @@ def plain(statistics: Statistics) -> Statistics:
         layout=REGRESSION,
         orders={name: statistics.orders[name] for name in REGRESSION.orders},
         sums={name: statistics.sums[name] for name in REGRESSION.sums},
-        moments={name: statistics.moments[name] for name in REGRESSION.moments},
+        moments={
+            name: moments
+            for name, moments in statistics.moments.items()
+            if name in (*REGRESSION.moments, WEIGHT)
+        },
         counts={name: statistics.counts[name] for name in REGRESSION.counts},
         facts={name: statistics.facts.get(name) for name in REGRESSION.alike},
         groups=None,

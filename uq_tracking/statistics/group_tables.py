@@ -20,6 +20,7 @@ from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 from uq_tracking.statistics.layout import Layout, Parts
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
+from uq_tracking.statistics.weights import WEIGHT, whole
 
 Label: TypeAlias = str | int | float | bool
 Arrays = dict[str, npt.NDArray[Any]]
@@ -55,7 +56,8 @@ class GroupTables:
     sums : dict of arrays, shape (groups,)
         ``n``, what the layout counts, and what it sums.
     moments : array, shape (variables, 4, groups)
-        Mean, sum of squared deviations, least and greatest value of each moment variable.
+        Mean, sum of squared deviations, least and greatest value of each moment variable; the last one is the weight
+        where samples have weights. All other sums are weighted then, as the weights were given.
     bits : int
         Mantissa bits of the buckets.
     facts : dict
@@ -81,6 +83,33 @@ class GroupTables:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def weighted(self) -> bool:
+        """Whether the samples have weights."""
+        return len(self.moments) > len(self.layout.moments)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the moment variables."""
+        return (*self.layout.moments, WEIGHT) if self.weighted else self.layout.moments
+
+    @property
+    def sizes_by_weight(self) -> npt.NDArray[Any]:
+        """Weight of the samples of each group; their number where they have no weights."""
+        n = self.sums["n"]
+        return n * self.moments[-1, 0] if self.weighted else n
+
+    @property
+    def unit(self) -> float:
+        """Weight of the lightest sample; 1 where samples have no weights."""
+        return float(self.moments[-1, 2].min()) if self.weighted else 1.0
+
+    @property
+    def moment_counts(self) -> list[npt.NDArray[Any]]:
+        """What the moments of each variable count as their number of samples, each of shape (groups,)."""
+        own = [self.sizes_by_weight] * len(self.layout.moments)
+        return [*own, self.sums["n"]] if self.weighted else own
+
     def resampled(self, weights: FloatArray) -> Iterator[Parts]:
         """What every resample is made of: the parts of a sketch of ``bits``.
 
@@ -93,21 +122,32 @@ class GroupTables:
         edges = {name: bucket_spans(cells.bucket, self.bits) for name, cells in self.orders.items()}
         tables = {name: cells.weighted(weights)["count"] for name, cells in self.tables.items()}
         sums = {name: weighted_sums(weights, column[:, None])[:, 0] for name, column in self.sums.items()}
-        moments = [_weighted_moments(weights, self.sums["n"], rows) for rows in self.moments]
+        moments = [
+            _weighted_moments(weights, count, rows)
+            for count, rows in zip(self.moment_counts, self.moments, strict=True)
+        ]
         for i in range(len(weights)):
             counts = {name: round(float(sums[name][i])) for name in ("n", *self.layout.counted)}
-            yield Parts(
-                {name: _grouped(name, edges[name], found, i) for name, found in orders.items()},
+            made = Parts(
+                {
+                    name: _grouped(name, edges[name], found, i, weighted=self.weighted)
+                    for name, found in orders.items()
+                },
                 {name: float(sums[name][i]) for name in self.layout.sums},
-                dict(zip(self.layout.moments, (rows[i] for rows in moments), strict=True)),
+                dict(zip(self.variables, (rows[i] for rows in moments), strict=True)),
                 {
                     name: self.layout.tables[name](
-                        *_used(self.tables[name].bucket, found[i]), self.sizes[name]
+                        *_used(self.tables[name].bucket, found[i], weighted=self.weighted), self.sizes[name]
                     )
                     for name, found in tables.items()
                 },
                 counts=counts,
             )
+            if self.weighted:  # the same unit whichever groups are drawn
+                made = replace(
+                    made, moments={**made.moments, WEIGHT: replace(made.moments[WEIGHT], low=self.unit)}
+                )
+            yield made.in_units(self.unit)
 
     def each(self) -> Iterator[tuple[Label, Parts]]:
         """Label and parts of every group."""
@@ -119,7 +159,10 @@ class GroupTables:
     def pooled(self, pool: IntArray) -> GroupTables:
         """Groups added up: ``pool`` holds the new place of each, 0 ... P - 1, all of them in use."""
         size = int(pool.max()) + 1
-        moments = [_pooled_moments(rows, self.sums["n"], pool, size) for rows in self.moments]
+        moments = [
+            _pooled_moments(rows, count, pool, size)
+            for count, rows in zip(self.moment_counts, self.moments, strict=True)
+        ]
         return replace(
             self,
             labels=tuple(range(size)),
@@ -257,7 +300,7 @@ class GroupTables:
             tables=tables,
             sizes=sizes,
             sums=sums,
-            moments=np.asarray(arrays["moments"], dtype=float).reshape(len(layout.moments), 4, len(labels)),
+            moments=np.asarray(arrays["moments"], dtype=float).reshape(-1, 4, len(labels)),
             bits=int(about["bits"]),
             facts=dict(about["facts"]),
             members=str(about["members"]),
@@ -364,18 +407,27 @@ def bucket_spans(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]
 
 
 def _grouped(
-    name: str, edges: tuple[FloatArray, FloatArray], sums: Mapping[str, FloatArray], i: int
+    name: str,
+    edges: tuple[FloatArray, FloatArray],
+    sums: Mapping[str, FloatArray],
+    i: int,
+    *,
+    weighted: bool,
 ) -> Grouped:
     """The buckets of one resample that hold samples."""
     used = np.flatnonzero(sums["count"][i])
     payloads = {payload: values[i][used] for payload, values in sums.items() if payload != "count"}
-    count = np.rint(sums["count"][i][used]).astype(np.int64)
-    return Grouped(name, edges[0][used], edges[1][used], count, payloads)
+    count = sums["count"][i][used]
+    return Grouped(name, edges[0][used], edges[1][used], count if weighted else _whole(count), payloads)
 
 
-def _used(key: IntArray, count: FloatArray) -> tuple[IntArray, IntArray]:
+def _used(key: IntArray, count: FloatArray, *, weighted: bool) -> tuple[IntArray, npt.NDArray[Any]]:
     used = np.flatnonzero(count)
-    return key[used], np.rint(count[used]).astype(np.int64)
+    return key[used], count[used] if weighted else _whole(count[used])
+
+
+def _whole(count: FloatArray) -> IntArray:
+    return np.rint(count).astype(np.int64)
 
 
 def _added(values: npt.NDArray[Any], pool: IntArray, size: int) -> npt.NDArray[Any]:
@@ -384,14 +436,14 @@ def _added(values: npt.NDArray[Any], pool: IntArray, size: int) -> npt.NDArray[A
     return made
 
 
-def _pooled_moments(rows: FloatArray, count: IntArray, pool: IntArray, size: int) -> FloatArray:
+def _pooled_moments(rows: FloatArray, count: npt.NDArray[Any], pool: IntArray, size: int) -> FloatArray:
     made = [Moments()] * size
     for place, n, row in zip(pool.tolist(), count.tolist(), rows.T.tolist(), strict=True):
         made[place] = made[place].merge(Moments(n, *row))
     return np.asarray([(m.mean, m.m2, m.low, m.high) for m in made]).T
 
 
-def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) -> list[Moments]:
+def _weighted_moments(weights: FloatArray, count: npt.NDArray[Any], rows: FloatArray) -> list[Moments]:
     """Moments of every resample, from mean, m2, low and high of the groups, shape (4, groups)."""
     mean, m2, low, high = rows
     with np.errstate(invalid="ignore", over="ignore"):
@@ -407,4 +459,4 @@ def _weighted_moments(weights: FloatArray, count: IntArray, rows: FloatArray) ->
     columns = zip(
         n.tolist(), centre.tolist(), spread.tolist(), least.tolist(), greatest.tolist(), strict=True
     )
-    return [Moments(round(size), *rest) for size, *rest in columns]
+    return [Moments(whole(size), *rest) for size, *rest in columns]

@@ -16,6 +16,7 @@ from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
+from uq_tracking.statistics.weights import WEIGHT
 
 GROUP_BITS, GROUP_TABLE_BITS = 5, 3
 """Mantissa bits of the sketch of a group (an image, say), of which there may be thousands."""
@@ -87,28 +88,41 @@ class GroupTally:
         numbers[fresh] = self._places(plain_labels(labels[fresh]))
         used = numbers[found]
         row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(codes))))
-        columns = self.layout.columns(rows)
+        columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         for name, payloads in self.layout.orders.items():
             buckets, index = dense(coarse_bucket(columns[name], self.bits))
             key = bucket_edges(buckets.astype(np.uint64), self.bits)[0]
-            self._put(("order", name), _cells(used, row, key, index, columns, payloads))
+            self._put(("order", name), _cells(used, row, key, index, columns, payloads, weight))
         for name, (key, index, size) in self.layout.places(columns, self.facts, self.table_bits).items():
             self._sizes[name] = size
-            self._put(("table", name), _cells(used, row, key, index, columns, ()))
-        self._add_sums(used, starts, columns)
+            self._put(("table", name), _cells(used, row, key, index, columns, (), weight))
+        self._add_sums(used, starts, columns, weight)
 
-    def _add_sums(self, used: IntArray, starts: IntArray, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _add_sums(
+        self,
+        used: IntArray,
+        starts: IntArray,
+        columns: Mapping[str, npt.NDArray[Any]],
+        weight: FloatArray | None,
+    ) -> None:
         ones = np.ones(len(next(iter(columns.values()))))
-        summed = {"n": ones, **{name: columns[name] for name in (*self.layout.counted, *self.layout.sums)}}
+        summed = {"n": ones, **{name: columns[name] for name in self.layout.counted}}
+        summed |= {
+            name: columns[name] if weight is None else columns[name] * weight for name in self.layout.sums
+        }
         for name, column in summed.items():
             total = self._sums.setdefault(name, np.zeros(0))
             if len(total) < len(self._numbers):
                 total = np.concatenate([total, np.zeros(len(self._numbers) - len(total))])
             total[used] += np.add.reduceat(column.astype(np.float64), starts)
             self._sums[name] = total
+        found = {name: _moments(columns[name], starts, weight) for name in self.layout.moments}
+        if weight is not None:
+            self._moments.setdefault(WEIGHT, [])
+            found[WEIGHT] = _moments(weight, starts)
         for name, known in self._moments.items():
             known.extend([Moments()] * (len(self._numbers) - len(known)))
-            for number, moments in zip(used.tolist(), _moments(columns[name], starts), strict=True):
+            for number, moments in zip(used.tolist(), found[name], strict=True):
                 known[number] = known[number].merge(moments)
 
     def _places(self, labels: Iterable[Label]) -> IntArray:
@@ -128,13 +142,11 @@ class GroupTally:
             total = np.concatenate([self._sums.get(name, np.zeros(0)), np.zeros(len(self._numbers))])
             total[places] += column
             self._sums[name] = total[: len(self._numbers)]
-        for name, rows in zip(self.layout.moments, tables.moments, strict=True):
-            known = self._moments[name]
+        for name, counts, rows in zip(tables.variables, tables.moment_counts, tables.moments, strict=True):
+            known = self._moments.setdefault(name, [])
             known.extend([Moments()] * (len(self._numbers) - len(known)))
-            for place, n, row in zip(
-                places.tolist(), tables.sums["n"].tolist(), rows.T.tolist(), strict=True
-            ):
-                known[place] = known[place].merge(Moments(int(n), *row))
+            for place, n, row in zip(places.tolist(), counts.tolist(), rows.T.tolist(), strict=True):
+                known[place] = known[place].merge(Moments(n, *row))
 
     def _put(self, name: tuple[str, str], cells: GroupCells) -> None:
         self._cells.setdefault(name, []).append(cells)
@@ -191,25 +203,32 @@ def _cells(
     index: IntArray,
     columns: Mapping[str, npt.NDArray[Any]],
     payloads: Sequence[str],
+    weight: FloatArray | None,
 ) -> GroupCells:
     """Counts and sums by group and bucket: sample i lies in row ``used[row[i]]`` and bucket ``key[index[i]]``."""
     order = np.argsort(key, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     cell, place, count = compact(rank[index] * len(used) + row, len(key) * len(used))
-    sums: dict[str, npt.NDArray[Any]] = {"count": count}
-    sums |= {name: np.bincount(place, columns[name], len(cell)) for name in payloads}
+    sums: dict[str, npt.NDArray[Any]] = {
+        "count": count if weight is None else np.bincount(place, weight, len(cell))
+    }
+    for name in payloads:
+        column = columns[name] if weight is None else columns[name] * weight
+        sums[name] = np.bincount(place, column, len(cell))
     return GroupCells(key[order], used[cell % len(used)], cell // len(used), sums)
 
 
-def _moments(values: FloatArray, starts: IntArray) -> list[Moments]:
+def _moments(values: FloatArray, starts: IntArray, weight: FloatArray | None = None) -> list[Moments]:
     """Moments of consecutive parts of an array."""
-    count = np.diff(np.append(starts, len(values)))
+    size = np.diff(np.append(starts, len(values)))
+    count: npt.NDArray[Any] = size if weight is None else np.add.reduceat(weight, starts)
+    factor = 1.0 if weight is None else weight
     origin = np.where(np.isfinite(values[starts]), values[starts], 0.0)
     with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
-        shifted = values - np.repeat(origin, count)  # a constant gives exactly zero spread
-        mean = np.add.reduceat(shifted, starts) / count
-        m2 = np.add.reduceat(np.square(shifted - np.repeat(mean, count)), starts)
+        shifted = values - np.repeat(origin, size)  # a constant gives exactly zero spread
+        mean = np.add.reduceat(shifted * factor, starts) / count
+        m2 = np.add.reduceat(np.square(shifted - np.repeat(mean, size)) * factor, starts)
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-    rows = zip(count, origin + mean, m2, low, high, strict=True)
-    return [Moments(int(n), *(float(v) for v in row)) for n, *row in rows]
+    rows = zip(count.tolist(), origin + mean, m2, low, high, strict=True)
+    return [Moments(n, *(float(v) for v in row)) for n, *row in rows]

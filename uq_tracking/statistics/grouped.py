@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
+from uq_tracking.statistics.weights import in_units
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -33,6 +34,9 @@ SQUARE_OF = {
     "one_minus_confidence": "one_minus_confidence2",
 }
 """The payload that holds the square of the value the groups are sorted by."""
+
+SHORT = 1 - 1e-12
+"""What cumulative weights may lack for rounding and still reach a rank."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,8 @@ class Groups(ABC):
 
     @property
     @abstractmethod
-    def total(self) -> int:
-        """Number of samples."""
+    def total(self) -> float:
+        """Number of samples, or their weight in units of the lightest."""
 
     @abstractmethod
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -126,17 +130,25 @@ class Grouped(Groups):
     """Where the group starts on the value axis; equal keys are the same group."""
     width: FloatArray
     """Where it ends, above the key; zero for a single value."""
-    count: IntArray
+    count: npt.NDArray[Any]
+    """Number of samples, or of samples with weights (float64) their weight in units of the lightest."""
     sums: Mapping[str, FloatArray]
 
     @cached_property
-    def ends(self) -> IntArray:
+    def ends(self) -> npt.NDArray[Any]:
         """Number of samples up to the end of each group, with a leading 0."""
-        return np.concatenate([[0], np.cumsum(self.count)]).astype(np.int64)
+        dtype = np.float64 if self.weighted else np.int64
+        return np.concatenate([[0], np.cumsum(self.count)]).astype(dtype)
 
     @property
-    def total(self) -> int:  # noqa: D102
-        return int(self.ends[-1])
+    def total(self) -> float:  # noqa: D102
+        total: float = self.ends[-1].item()
+        return total
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the samples have weights."""
+        return self.count.dtype.kind == "f"
 
     @cached_property
     def _range(self) -> tuple[FloatArray, FloatArray]:
@@ -196,7 +208,8 @@ class Grouped(Groups):
     def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
         ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
         low, high = self._range
-        group = np.searchsorted(self.ends[1:], ranks, side="left")
+        group = np.searchsorted(self.ends[1:], ranks * SHORT if self.weighted else ranks, side="left")
+        group = np.minimum(group, len(self.count) - 1)
         share = (ranks - self.ends[group] - 0.5) / self.count[group]
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(high[group] - low[group])
@@ -221,7 +234,7 @@ class Grouped(Groups):
         near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one
         edge, place = np.unique(near + 0.0, return_inverse=True)
         least, greatest = np.full(len(edge), np.inf), np.full(len(edge), -np.inf)
-        count = np.zeros(len(edge), dtype=np.int64)
+        count = np.zeros(len(edge), dtype=self.count.dtype)
         np.minimum.at(least, place, np.where(negative, -high, low))
         np.maximum.at(greatest, place, np.where(negative, -low, high))
         np.add.at(count, place, self.count)
@@ -257,7 +270,12 @@ class Grouped(Groups):
 
         sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
         width = np.concatenate([self.width, other.width])[order][first]
-        return Grouped(self.by, key[first], width, np.asarray(add(self.count, other.count), np.int64), sums)
+        return Grouped(self.by, key[first], width, add(self.count, other.count), sums)
+
+    def in_units(self, unit: float) -> Grouped:
+        """The same groups, weights in units of ``unit``."""
+        sums = {name: column / unit for name, column in self.sums.items()}
+        return Grouped(self.by, self.key, self.width, in_units(self.count, unit), sums)
 
 
 def bucketed(groups: Groups) -> Grouped:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.cells import CellCounts
-from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.weights import WEIGHT
 
 Rows = Mapping[str, npt.NDArray[Any]]
 """Columns of samples, each of shape (n,)."""
@@ -29,12 +31,41 @@ class Parts:
     """What a sort finds beside the orders, such as a rank correlation; nothing that could be added up."""
     counts: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def weighted(self) -> bool:
+        """Whether the samples have weights."""
+        return WEIGHT in self.moments
+
+    @property
+    def unit(self) -> float:
+        """The weight of the lightest sample; 1 where samples have no weights."""
+        return self.moments[WEIGHT].low if self.weighted else 1.0
+
+    def in_units(self, unit: float) -> Parts:
+        """The same samples, weights in units of ``unit`` times their present one; for sketches."""
+        if unit == 1.0:
+            return self
+        moments = {
+            name: found if name == WEIGHT else found.scaled(1 / unit) for name, found in self.moments.items()
+        }
+        return replace(
+            self,
+            orders={
+                name: groups.in_units(unit) if isinstance(groups, Grouped) else groups
+                for name, groups in self.orders.items()
+            },
+            sums={name: total / unit for name, total in self.sums.items()},
+            moments=moments,
+            tables={name: table.in_units(unit) for name, table in self.tables.items()},
+        )
+
 
 class Layout(ABC):
     """Which orders, sums and tables the statistics of a task hold, and how they are made of samples.
 
     Samples come as rows: a mapping of names to columns. ``columns`` turns a block of rows into every payload of the
-    sketch; ``sort`` turns all rows into exact statistics.
+    sketch; ``sort`` turns all rows into exact statistics. A column ``weight`` says how much each sample counts; no
+    layout has to know of it.
     """
 
     task: ClassVar[str]
@@ -49,6 +80,10 @@ class Layout(ABC):
     """Names of the counts, ``n`` first."""
     counted: ClassVar[tuple[str, ...]] = ()
     """Counts that are sums of a column of the same name."""
+    kept: ClassVar[tuple[str, ...]]
+    """Columns that exact statistics hold of every sample."""
+    forgotten: ClassVar[tuple[str, ...]] = ()
+    """Sums and moments that these columns do not tell."""
     alike: ClassVar[Mapping[str, str]]
     """Facts that statistics have to share to be merged, and how messages call them."""
 
@@ -78,6 +113,12 @@ class Layout(ABC):
     @abstractmethod
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         """Exact statistics of rows; ``known`` holds what stored rows alone no longer tell."""
+
+    def derived(
+        self, columns: Mapping[str, npt.NDArray[Any]], counts: npt.NDArray[np.float64]
+    ) -> dict[str, float | None]:
+        """What sorting samples with weights finds beside the orders."""
+        return {}
 
     @abstractmethod
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:

@@ -18,6 +18,8 @@ from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sorting import other_orders, sort_by_std, standardised
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weighted import weighted_correlation
+from uq_tracking.statistics.weights import WEIGHT
 
 LARGE = 10**6
 """From this many samples on, float32 errors stay so, being rounded once: one sample that crosses a threshold for that
@@ -45,6 +47,8 @@ class RegressionLayout(Layout):
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
     counts: ClassVar[tuple[str, ...]] = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
+    kept: ClassVar[tuple[str, ...]] = ("std", "error")
+    forgotten: ClassVar[tuple[str, ...]] = ("target",)
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
@@ -76,7 +80,7 @@ class RegressionLayout(Layout):
     def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
-        return {"joint": Joint.of(columns["std"], columns["error"])}
+        return {"joint": Joint.of(columns["std"], columns["error"], weight=columns.get(WEIGHT))}
 
     def places(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
@@ -102,6 +106,11 @@ class RegressionLayout(Layout):
             counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
         )
 
+    def derived(  # noqa: D102
+        self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray
+    ) -> dict[str, float | None]:
+        return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
+
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
         by_std = orders["std"]
         if not isinstance(by_std, SortedRows):
@@ -119,11 +128,17 @@ class RankingLayout(RegressionLayout):
     moments = ()
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
     counted = ()
+    kept: ClassVar[tuple[str, ...]] = ("std", "abs_error")
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
         std = rows["std"].astype(np.float64)
         error = np.abs(np.subtract(rows["target"], rows["mean"], dtype=np.float64))
         return {"std": std, "std2": std * std, "abs_error": error, "sq_error": error * error}
+
+    def derived(  # noqa: D102
+        self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray
+    ) -> dict[str, float | None]:
+        return {}
 
     def cells(  # noqa: D102
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]

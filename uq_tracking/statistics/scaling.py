@@ -92,7 +92,7 @@ def coarsened(statistics: Statistics, bits: int) -> Statistics:
 def _coarse(groups: Grouped, bits: int, fewer: int) -> Grouped:
     key, place = np.unique(coarse_keys(groups.key, bits, fewer), return_inverse=True)
     width = bucket_edges(bucket_of(key, fewer), fewer)[1]
-    count = np.zeros(len(key), dtype=np.int64)
+    count = np.zeros(len(key), dtype=groups.count.dtype)
     np.add.at(count, place, groups.count)
 
     def added(column: FloatArray) -> FloatArray:

@@ -32,20 +32,27 @@ class BucketSums:
         self._shift = np.zeros(PAGES, dtype=np.int64)
         """From a bucket's number to its place in the tables, per page."""
         self._pages: list[int] = []
-        self._count = np.zeros(0, dtype=np.int64)
+        self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
         self._sums = {name: np.zeros(0) for name in self.payloads}
 
-    def add(self, values: FloatArray, sums: Mapping[str, FloatArray]) -> None:
-        """Count values (float64, shape (n,)) and add their payloads."""
+    def add(
+        self, values: FloatArray, sums: Mapping[str, FloatArray], weight: FloatArray | None = None
+    ) -> None:
+        """Count values (float64, shape (n,)) and add their payloads, each as often as its weight says."""
         index = self._index(values)
-        self._count += np.bincount(index, minlength=len(self._count))
+        if weight is not None:
+            self._count = self._count.astype(np.float64, copy=False)
+        self._count += np.bincount(index, weight, minlength=len(self._count))
         for name in self.payloads:
-            self._sums[name] += np.bincount(index, sums[name], minlength=len(self._count))
+            column = sums[name] if weight is None else sums[name] * weight
+            self._sums[name] += np.bincount(index, column, minlength=len(self._count))
 
     def absorb(self, groups: Grouped) -> None:
         """Add the buckets of another sketch of the same ``bits``."""
         nearest_zero = np.where(groups.key < 0, groups.key + groups.width, groups.key)
         index = self._index(nearest_zero)
+        if groups.weighted:
+            self._count = self._count.astype(np.float64, copy=False)
         self._count[index] += groups.count
         for name in self.payloads:
             self._sums[name][index] += groups.sums[name]
@@ -70,7 +77,7 @@ class BucketSums:
         self._shift[fresh] = (self._slot[fresh] - signed) << self.bits
         self._pages.extend(fresh.tolist())
         size = len(fresh) << self.bits
-        self._count = np.concatenate([self._count, np.zeros(size, dtype=np.int64)])
+        self._count = np.concatenate([self._count, np.zeros(size, dtype=self._count.dtype)])
         for name, column in self._sums.items():
             self._sums[name] = np.concatenate([column, np.zeros(size)])
 

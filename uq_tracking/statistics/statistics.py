@@ -18,6 +18,8 @@ from uq_tracking.statistics.grouped import Grouped, Groups, bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS
+from uq_tracking.statistics.weighted import WeightedRows, sort_weighted
+from uq_tracking.statistics.weights import WEIGHT, whole
 
 Kind = Literal["exact", "sketch"]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -43,11 +45,12 @@ class Statistics:
         Of a regression ``log_std``; of a classification ``log_loss`` (over samples where it is finite) and
         ``impossible`` (samples whose label had probability 0).
     moments : dict of Moments
-        Of target, std, error and z of a regression.
+        Of target, std, error and z of a regression; of the weights where samples have any.
     tables : dict of CellCounts
         ``joint`` (std and absolute error) of a sketched regression, ``confusion`` of a classification.
     counts : dict of int
-        ``n`` samples that count, and how many were left out, and why.
+        ``n`` samples that count, and how many were left out, and why: numbers, whatever their weights. With weights
+        ``n_effective`` too, rounded.
     derived : dict
         ``rank_correlation`` of an exact regression: Spearman's, None when std or error is constant.
     bits : int or None
@@ -82,7 +85,7 @@ class Statistics:
         groups: GroupTables | None = None,
     ) -> Statistics:
         """Statistics of parts that are sorted, or with ``bits`` counted into buckets; ``counts`` come on top."""
-        return cls(
+        made = cls(
             layout,
             "exact" if bits is None else "sketch",
             parts.orders,
@@ -95,6 +98,7 @@ class Statistics:
             {**dict.fromkeys(layout.alike), **(facts or {})},
             groups,
         )
+        return made.with_counts({"n_effective": round(made.n_effective)}) if parts.weighted else made
 
     @classmethod
     def exact(
@@ -107,7 +111,12 @@ class Statistics:
         known: Parts | None = None,
     ) -> Statistics:
         """Exact statistics of validated rows; ``known`` holds what stored rows alone no longer tell."""
-        return cls.of(layout, layout.sort(rows, facts or {}, known), counts=counts, facts=facts)
+        made = (
+            sort_weighted(layout, rows, facts or {}, known)
+            if WEIGHT in rows
+            else layout.sort(rows, facts or {}, known)
+        )
+        return cls.of(layout, made, counts=counts, facts=facts)
 
     @classmethod
     def zero(cls, layout: Layout, bits: int = SKETCH_BITS, **facts: Any) -> Statistics:
@@ -120,9 +129,19 @@ class Statistics:
         return self.layout.task
 
     @property
-    def n(self) -> int:
-        """Number of samples that count."""
-        return self.counts["n"]
+    def n(self) -> float:
+        """What all samples count: their number, or with weights their sum in units of the lightest sample.
+
+        Means are sums over this; ``counts["n"]`` is the number of samples whatever their weights.
+        """
+        weight, n = self.moments.get(WEIGHT), self.counts["n"]
+        return n if weight is None or not n else whole(n * weight.mean / weight.low)
+
+    @property
+    def n_effective(self) -> float:
+        """Number of equally weighted samples that are as much evidence, ``(sum w)^2 / sum w^2`` (Kish 1965)."""
+        weight, n = self.moments.get(WEIGHT), self.counts["n"]
+        return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean**2)))
 
     @property
     def parts(self) -> Parts:
@@ -135,7 +154,8 @@ class Statistics:
             raise IncompatibleStatisticsError(
                 "a sketch has no rows; evaluate with statistics='exact' to keep them"
             )
-        return self.layout.rows_of(self.orders)
+        held = next(iter(self.orders.values()))
+        return held.rows if isinstance(held, WeightedRows) else self.layout.rows_of(self.orders)
 
     def sketched(self, bits: int = SKETCH_BITS) -> Statistics:
         """The same samples as a sketch of ``bits`` mantissa bits."""
@@ -157,7 +177,7 @@ class Statistics:
 
     def stored(self) -> Statistics:
         """The form that is kept with a run: a few megabytes at any size."""
-        made = self.sketched() if self.kind == "exact" and self.n > STORED_ROWS else self
+        made = self.sketched() if self.kind == "exact" and self.counts["n"] > STORED_ROWS else self
         return made if self.groups is None else replace(made, groups=self.groups.stored())
 
     def with_counts(self, counts: Mapping[str, int]) -> Statistics:
@@ -231,40 +251,49 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
         )
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
-        return replace(one if one.n else other, counts=counts)
+        return (one if one.n else other).with_counts(counts)
     _check_alike(one, other)
     groups = None if one.groups is None or other.groups is None else one.groups.merge(other.groups)
     if one.kind == other.kind == "exact":
         mine, theirs = one.rows(), other.rows()
+        summed = _summed(*_in_common_units(one.parts, other.parts))
         rows = {name: np.concatenate([mine[name], theirs[name]]) for name in mine}
-        known = replace(_summed(one, other), orders={})
-        return replace(
-            Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=known), groups=groups
-        )
+        made = Statistics.exact(one.layout, rows, counts=counts, facts=one.facts, known=summed)
+        return replace(made, groups=groups)
     bits = one.bits or other.bits or SKETCH_BITS
     if {one.bits or bits, other.bits or bits} != {bits}:
         raise IncompatibleStatisticsError(
             f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
         )
-    one, other = one.sketched(bits), other.sketched(bits)
+    own, added = _in_common_units(one.sketched(bits).parts, other.sketched(bits).parts)
     orders = {
-        name: bucketed(groups).merge(bucketed(other.orders[name])) for name, groups in one.orders.items()
+        name: bucketed(groups).merge(bucketed(added.orders[name])) for name, groups in own.orders.items()
     }
-    parts = replace(_summed(one, other), orders=orders)
+    parts = replace(_summed(own, added), orders=orders)
     return Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
 
 
-def _summed(one: Statistics, other: Statistics) -> Parts:
+def _summed(one: Parts, other: Parts) -> Parts:
     """What is simply added."""
     return Parts(
         {},
         {name: one.sums[name] + other.sums[name] for name in one.sums},
-        {name: one.moments[name].merge(other.moments[name]) for name in one.moments},
+        {name: moments.merge(other.moments[name]) for name, moments in one.moments.items()},
         {name: table.merge(other.tables[name]) for name, table in one.tables.items() if name in other.tables},
     )
 
 
+def _in_common_units(one: Parts, other: Parts) -> tuple[Parts, Parts]:
+    """Both with weights in units of the lightest sample of all."""
+    unit = min(one.unit, other.unit)
+    return one.in_units(unit / one.unit), other.in_units(unit / other.unit)
+
+
 def _check_alike(one: Statistics, other: Statistics) -> None:
+    if one.parts.weighted != other.parts.weighted:
+        raise IncompatibleStatisticsError(
+            "one set of samples has weights and the other has none; evaluate both with weights="
+        )
     for name, words in one.layout.alike.items():
         if one.facts.get(name) != other.facts.get(name):
             raise IncompatibleStatisticsError(
@@ -278,7 +307,7 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
     known = Parts(
         {},
         dict(zip(layout.sums, (float(value) for value in arrays["sums"]), strict=True)),
-        {name: Moments.from_array(counts["n"], arrays[f"moments/{name}"]) for name in layout.moments},
+        _moments_from(layout, counts["n"], arrays),
         {
             name: kind(
                 arrays[f"table/{name}/key"], arrays[f"table/{name}/count"], int(arrays[f"table/{name}/size"])
@@ -300,13 +329,23 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
         made = Statistics.of(
             layout, replace(known, orders=orders), bits=int(arrays["bits"]), counts=counts, facts=facts
         )
-    totals = {groups.total for groups in made.orders.values()}
-    totals |= {int(table.count.sum()) for table in made.tables.values()}
-    if totals != {counts["n"]}:
+    totals = [groups.total for groups in made.orders.values()]
+    totals += [table.count.sum().item() for table in made.tables.values()]
+    rounding = 1e-9 * made.n if made.parts.weighted else 0
+    if any(abs(total - made.n) > rounding for total in totals):
         raise ValueError(
-            f"counts disagree: {counts['n']} samples, but {sorted(totals)} in the orders and tables"
+            f"counts disagree: {made.n} samples, but {sorted(set(totals))} in the orders and tables"
         )
     return made
+
+
+def _moments_from(layout: Layout, n: int, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Moments]:
+    total: float = n
+    made: dict[str, Moments] = {}
+    if f"moments/{WEIGHT}" in arrays:
+        made[WEIGHT] = Moments.from_array(n, arrays[f"moments/{WEIGHT}"])
+        total = whole(n * made[WEIGHT].mean / made[WEIGHT].low)
+    return made | {name: Moments.from_array(total, arrays[f"moments/{name}"]) for name in layout.moments}
 
 
 def _beneath(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:

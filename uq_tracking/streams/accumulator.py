@@ -91,6 +91,7 @@ class Accumulator(BatchAccumulator):
         y_std: Any = None,
         *,
         mask: Any = None,
+        weights: Any = None,
         groups: Any = None,
         by: Any = None,
         images: Any = None,
@@ -103,6 +104,8 @@ class Accumulator(BatchAccumulator):
             Truth, predictive mean and std, as for `Predictions`; or one `Predictions`, for the first three.
         mask : bool array of that shape, optional
             True leaves a sample out.
+        weights : array, optional
+            How much each sample counts, as for `Predictions`. Given for one batch, they have to be given for all.
         groups, by : labels, optional
             As for `Predictions`: the image or block of each sample, and its stratum. Given for one batch, they have
             to be given for all.
@@ -114,7 +117,9 @@ class Accumulator(BatchAccumulator):
         InputError
             The batch cannot be scored; it is not counted.
         """
-        self._count_batch((y_true, y_pred, y_std), mask=mask, groups=groups, by=by, images=images)
+        self._count_batch(
+            (y_true, y_pred, y_std), mask=mask, weights=weights, groups=groups, by=by, images=images
+        )
 
 
 class ClassificationAccumulator(BatchAccumulator):
@@ -179,6 +184,7 @@ class ClassificationAccumulator(BatchAccumulator):
         probs: Any = None,
         *,
         mask: Any = None,
+        weights: Any = None,
         groups: Any = None,
         by: Any = None,
         images: Any = None,
@@ -189,7 +195,7 @@ class ClassificationAccumulator(BatchAccumulator):
         ----------
         labels, probs
             As for `evaluate_classification`; or one `ClassPredictions`, for both.
-        mask, groups, by, images
+        mask, weights, groups, by, images
             As for ``Accumulator.update``.
 
         Raises
@@ -199,7 +205,7 @@ class ClassificationAccumulator(BatchAccumulator):
         IncompatibleStatisticsError
             It has another number of classes than earlier ones.
         """
-        self._count_batch((labels, probs), mask=mask, groups=groups, by=by, images=images)
+        self._count_batch((labels, probs), mask=mask, weights=weights, groups=groups, by=by, images=images)
 
 
 ACCUMULATORS: dict[str, type[BatchAccumulator]] = {

@@ -115,13 +115,15 @@ class BatchAccumulator(Streaming):
     def update(self, *arrays: Any, **options: Any) -> None:
         """Count a batch."""
 
-    def _count_batch(self, arrays: Sequence[Any], *, mask: Any, groups: Any, by: Any, images: Any) -> None:
+    def _count_batch(
+        self, arrays: Sequence[Any], *, mask: Any, weights: Any, groups: Any, by: Any, images: Any
+    ) -> None:
         """Count a batch, of which nothing is counted if it raises."""
         self._check_open()
-        if self._counted_on_device(arrays, mask, groups, by, images):
+        if weights is None and self._counted_on_device(arrays, mask, groups, by, images):
             return
         try:
-            data = self._read(arrays, mask=mask, groups=groups, by=by)
+            data = self._read(arrays, mask=mask, weights=weights, groups=groups, by=by)
         except EmptyInputError as error:
             self.count_nothing(error.counts, arrays[0])
             return

@@ -31,7 +31,7 @@ def evaluate_blocks(
     ----------
     blocks : iterable of (y_true, y_pred, y_std), of dicts, or of Predictions
         What ``Accumulator.update`` takes: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
-        where wanted ``mask``, ``groups``, ``by`` and ``images``.
+        where wanted ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
     progress : callable, optional
         Called after each block with the number of samples in it, whether they count or not.
     calibration : optional
@@ -88,6 +88,7 @@ def array_blocks(
     y_std: Any,
     *,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     samples: int = BLOCK_SAMPLES,
@@ -100,8 +101,8 @@ def array_blocks(
     ----------
     y_true, y_pred, y_std : array-like with ``shape`` and slicing
         Of equal shape.
-    mask, groups, by : array-like, optional
-        As for `Predictions`; labels may also be one per entry of the first axis, strata of the last.
+    mask, weights, groups, by : array-like, optional
+        As for `Predictions`; weights and labels may also be one per entry of the first axis, strata of the last.
     samples : int
         Samples per block, about.
 
@@ -115,9 +116,11 @@ def array_blocks(
     ShapeError
         Shapes differ.
     """
-    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask, "groups": groups, "by": by}
-    given = {name: array for name, array in arrays.items() if array is not None}
-    check_shapes(*((name, tuple(given[name].shape)) for name in given if name not in ("groups", "by")))
+    arrays = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "mask": mask}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    check_shapes(*((name, tuple(array.shape)) for name, array in arrays.items()))
+    beside = {"weights": weights, "groups": groups, "by": by}
+    given = arrays | {name: array for name, array in beside.items() if array is not None}
     for name in ("groups", "by"):
         if name in given:
             labels = np.asarray(given[name])

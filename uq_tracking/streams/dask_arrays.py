@@ -38,6 +38,7 @@ def count_dask(
     *,
     plan: Plan,
     mask: Any = None,
+    weights: Any = None,
     groups: Any = None,
     by: Any = None,
     cases: Sequence[int] = (),
@@ -55,7 +56,7 @@ def count_dask(
     plan : Plan
         How it is scored; "auto" statistics are exact up to ten million samples, which come together where the tree
         ends.
-    mask, groups, by
+    mask, weights, groups, by
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
         Numbers of the spatial cases to keep for maps, and the input images of all cases.
@@ -75,13 +76,13 @@ def count_dask(
 
     if isinstance(arrays[0], LazyPredictions):
         beside = dict(zip(task.predictions.arguments[1:], arrays[1:], strict=False))
-        asked = {**beside, "mask": mask, "groups": groups, "by": by, **given}
+        asked = {**beside, "mask": mask, "weights": weights, "groups": groups, "by": by, **given}
         form, named, given = read_form(arrays[0], asked)
-        mask, groups, by = (given.pop(name, None) for name in ("mask", "groups", "by"))
-        lazy = _arrays(task, named, mask)
+        mask, weights, groups, by = (given.pop(name, None) for name in ("mask", "weights", "groups", "by"))
+        lazy = _arrays(task, named, mask, weights)
     else:
         form, named = None, _named(task, arrays)
-        lazy, given = task.lazy(_arrays(task, named, mask), given)
+        lazy, given = task.lazy(_arrays(task, named, mask, weights), given)
     truth = lazy[task.predictions.arguments[0]]
     shape, chunks = truth.shape, truth.chunks
     values = plan.settings.to_dict()
@@ -115,11 +116,12 @@ def _named(task: Task, arrays: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, arrays, strict=True))
 
 
-def _arrays(task: Task, named: Mapping[str, Any], mask: Any) -> dict[str, Any]:
+def _arrays(task: Task, named: Mapping[str, Any], mask: Any, weights: Any) -> dict[str, Any]:
     """All as dask arrays of known shape."""
     da: Any = import_module("dask.array")
 
-    given = {**named, **({} if mask is None else {"mask": mask})}
+    more = {"mask": mask, "weights": weights}
+    given = {**named, **{name: array for name, array in more.items() if array is not None}}
     labelled = [(name, xarray_axes(value)) for name, value in given.items() if hasattr(value, "dims")]
     if task.name == "regression":
         check_alignment(labelled)
@@ -128,10 +130,22 @@ def _arrays(task: Task, named: Mapping[str, Any], mask: Any) -> dict[str, Any]:
     for name, array in lazy.items():
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
+    truth = task.predictions.arguments[0]
     if mask is not None:
-        truth = task.predictions.arguments[0]
         check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
+    if weights is not None:
+        lazy["weights"] = _repeated(lazy["weights"], lazy[truth].shape)
     return lazy
+
+
+def _repeated(weights: Any, shape: tuple[int, ...]) -> Any:
+    """Weights in the truth's shape: of its first axes, or with axes of length 1, along which they repeat."""
+    da: Any = import_module("dask.array")
+
+    try:
+        return da.broadcast_to(weights.reshape(*weights.shape, *(1,) * (len(shape) - weights.ndim)), shape)
+    except ValueError as error:
+        raise ShapeError(f"weights have shape {weights.shape} and the truth {shape}: {error}") from error
 
 
 def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
@@ -266,9 +280,9 @@ def _keep(
             lead = task.lead_axes(spare) if spare else 0
             wanted[name] = array[(*(slice(None),) * lead, *place)]
         (found,) = dask.compute(wanted)
-        mask = {"mask": found.pop("mask")} if "mask" in found else {}
+        more = {name: found[name] for name in ("mask", "weights") if name in found}
         try:
-            options = {**given, **mask}
+            options = {**given, **more}
             data = (
                 form.predictions(found, options)
                 if form

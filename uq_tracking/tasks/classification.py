@@ -15,6 +15,7 @@ from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.outputs import check_names
+from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
     FittedOn,
@@ -34,6 +35,7 @@ INPUT = (
     "members_axis",
     "ignore_label",
     "mask",
+    "weights",
     "on_invalid",
     "groups",
     "by",
@@ -71,6 +73,8 @@ class Classification(Task):
                 f"labels have shape {truth.shape}; their last axis must hold the outputs {list(outputs)}"
             )
         own = {name: options[name] for name in INPUT if options.get(name) is not None}
+        if "weights" in own:
+            own["weights"] = zero_where_left_out(read_weights(own["weights"], read(labels, "labels")))
         rest = {name: value for name, value in options.items() if name not in INPUT}
         found = {}
         for k, name in enumerate(outputs):
@@ -183,7 +187,9 @@ class ClassSamples(Samples):
 
     def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
         about = FittedOn(n=self.n, source="arrays", digest=self.data.digest())
-        return method.fit(*self.data.logarithms(), about, None)
+        if self.data.weights is None:
+            return method.fit(*self.data.logarithms(), about, None)
+        return method.fit(*self.data.logarithms(), about, None, weights=self.data.select(self.data.weights))
 
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:  # noqa: D102
         if not isinstance(fitted, ClassificationRecalibration):
@@ -217,7 +223,7 @@ def _one_output(
         if axis is not None:
             axis %= given.ndim
             options[name] = axis - (axis > plain[-1])
-    for name in ("mask", "groups", "by"):
+    for name in ("mask", "weights", "groups", "by"):
         if options.get(name) is not None:
             values = read(options[name], name).values
             options[name] = values[..., k] if values.ndim == truth.ndim else values

@@ -25,11 +25,12 @@ from uq_tracking.statistics.distribution import layout_for
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
 
 COLUMNS = ("y_true", "quantiles", "interval", "samples")
 """Options that name columns of a table."""
-INPUT = ("mask", "groups", "by", "std_floor", "on_invalid", "unit")
+INPUT = ("mask", "weights", "groups", "by", "std_floor", "on_invalid", "unit")
 
 AT_ONCE = 1 << 22
 """Samples recalibrated at a time."""
@@ -93,7 +94,11 @@ class Regression(Task):
     def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:  # noqa: D102
         if data.samples is None:
             raise SettingsError("these predictions have no members")
-        options: Any = {"mask": None if data.valid is None else ~data.valid, "std_floor": data.std_floor}
+        options: Any = {
+            "mask": None if data.valid is None else ~data.valid,
+            "weights": data.weights,
+            "std_floor": data.std_floor,
+        }
         samples = data.samples[list(chosen)]
         if data.scored is not None and data.scored.form == "draws":
             joint = "vector_length" in data.facts
@@ -196,13 +201,14 @@ class RegressionSamples(Samples):
             rows = {
                 name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
             }
+            weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
             std = fitted.new_std_by(rows["std"], None if self.labels is None else self.labels[part])
             if "target" in rows:
                 mean = fitted.new_mean(rows["mean"], rows["std"])
-                yield {"target": rows["target"], "mean": mean, "std": std}
+                yield {"target": rows["target"], "mean": mean, "std": std, **weight}
             else:
                 shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
-                yield {"std": std, "error": rows["error"] - shift}
+                yield {"std": std, "error": rows["error"] - shift, **weight}
 
 
 def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:

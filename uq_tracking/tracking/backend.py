@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
+    from uq_tracking.tracking.description import Dataset, Description
 
 Image = npt.NDArray[np.uint8]
 
@@ -118,6 +119,27 @@ class Run(ABC):
         """Store the map panel of one case under ``name`` (``uq_map/<case>``), by default like a figure."""
         self.log_figure(name, figure)
 
+    def describe(self, description: Description) -> None:  # noqa: B027  (a tracker without such a page)
+        """Put the description where the tracker's page of the run shows one; a user's own text stays."""
+
+    def use_dataset(self, dataset: Dataset) -> None:  # noqa: B027  (a tracker without data sets)
+        """Say which truth was scored, unless the run names its data already."""
+
+    def show(self, names: Collection[str]) -> str | None:
+        """Bring the tracker's page of all runs up to date with what was logged, where it lets a program do that.
+
+        Parameters
+        ----------
+        names
+            Of scalars, curves (``uq_curve/...``) and maps (``uq_map/...``) that the run got; see `overview`.
+
+        Returns
+        -------
+        str or None
+            Address of that page, or the command that opens it.
+        """
+        return None
+
     def batch(self) -> AbstractContextManager[None]:
         """Group the calls inside into as few requests as the tracker allows; by default no grouping."""
         return nullcontext()
@@ -177,6 +199,10 @@ class RunStore(ABC):
 
     def close_run(self, run: Run) -> None:  # noqa: B027  (most stores have nothing to release)
         """Release what ``create`` or ``reopen`` hold open; called when the writer is done with the run."""
+
+    def show(self) -> str | None:
+        """Make or update the page that shows all runs at a glance; its address, by default that of the store."""
+        return self.link()
 
     def link(self) -> str | None:
         """Address or command that shows this store to a person, or None."""

@@ -14,6 +14,7 @@ from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.deadline import DEADLINE, Budget
 from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.health import health_of
+from uq_tracking.tracking.hint import hint
 from uq_tracking.tracking.publish import Content, publish
 from uq_tracking.tracking.ranks import is_rank_zero, tell_once
 from uq_tracking.tracking.redaction import redact
@@ -71,6 +72,8 @@ def send(
     writers = _writers(content, targets, deadline)
     with calling():
         problems += publish(content, writers)
+    if content.step is None:
+        hint(content.report, [writer.page for writer in writers])
     known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
     problems += [told for writer in writers if (told := writer.problem()) and told not in known]
     problems += [told for told in known if told and strict]

@@ -44,8 +44,9 @@ METHOD_TAG = "uq.method"
 SCHEMA_TAG = "uq.schema"
 VERSION_TAG = "uq.version"
 SCORES_TAG = "uq.scores"
-VERDICT_TAG = "uq.verdict"
 """Digest of the scores and settings that a run shows; whoever writes scores writes it too."""
+VERDICT_TAG = "uq.verdict"
+"""The verdict in a few words."""
 RESCORED_TAG = "uq.rescored"
 """Set when a rescoring is complete, to what was asked for and the digest of the scores it left."""
 
@@ -54,7 +55,7 @@ STATISTICS_FILE = "statistics.npz"
 RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
 
-HEADLINE, OTHER = "uq", "uq_other"
+HEADLINE, OTHER, CURVES, MAPS = "uq", "uq_other", "uq_curve", "uq_map"
 SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")
 """Where numbers stand, in the order in which people read them."""
 
@@ -138,7 +139,7 @@ def curve_name(
     """
     spec = spec_of(name, task)
     definition = "" if spec is None else "".join(_definition(one, settings or {}) for one in spec.settings)
-    return _joined("/", "uq_curve", split, name + definition)
+    return _joined("/", CURVES, split, name + definition)
 
 
 def _definition(setting: str, settings: Mapping[str, Any]) -> str:
@@ -180,7 +181,7 @@ def map_name(case: str, split: str | None = None) -> str:
     >>> map_name("17", "test")
     'uq_map/test/17'
     """
-    return _joined("/", "uq_map", split, case)
+    return _joined("/", MAPS, split, case)
 
 
 def file_name(file: str, split: str | None = None) -> str:

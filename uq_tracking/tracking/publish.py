@@ -8,17 +8,20 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from uq_tracking import plugins
+from uq_tracking.drawings import MapSpec
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.description import dataset, description
 from uq_tracking.tracking.names import (
     METHOD_TAG,
     PREDICTIONS_FILE,
@@ -101,6 +104,8 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
                 for writer in writers:
                     if not (content.seal and writer.lost):
                         writer.write_together(writes)
+        for writer in writers:
+            _present(content, writer)
         for writer in writers:  # while the files are there, for those that keep them
             if content.seal and not unmade and not writer.lost:
                 writer.write(
@@ -108,6 +113,34 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
                 )
             writer.close()
     return unmade
+
+
+def _present(content: Content, writer: RunWriter) -> None:
+    """Describe the run and the truth, and bring the page of all runs up to date."""
+    if content.step is not None:
+        return
+    names: set[str] = set()
+    for each in (content, *content.also):
+        writer.attempt(partial(_describe, each))
+        names |= _names(each)
+    writer.page = writer.attempt(lambda run: run.show(names))
+
+
+def _describe(content: Content, run: Run) -> None:
+    run.describe(description(content.report, content.split))
+    run.use_dataset(dataset(content.report, content.split))
+
+
+def _names(content: Content) -> set[str]:
+    """Names of all scalars, curves and maps."""
+    report, split = content.report, content.split
+    cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
+    return {
+        *logged_scores(report, split, content.scores, content.shown),
+        *_recalibrated(content),
+        *(curve_name(name, split, report.settings, report.task) for name in report.curves),
+        *(map_name(_case_name(number, spec), split) for number in cases for spec in _maps_of(report)),
+    }
 
 
 def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -> Iterator[tuple[str, Write]]:
@@ -204,7 +237,7 @@ def _tags(content: Content) -> dict[str, str]:
     if content.method is not None:
         tags[METHOD_TAG] = content.method
     if content.step is None:
-        tags[tag_name(VERDICT_TAG, content.split)] = content.report.verdict.text
+        tags[tag_name(VERDICT_TAG, content.split)] = content.report.verdict.short
         tags |= {} if content.seal else _scores_tag(content)
     return tags | {name: str(value) for name, value in content.tags.items()}
 
@@ -296,10 +329,17 @@ def _cases(content: Content) -> Iterator[tuple[int, Case]]:
 
 
 def _maps(content: Content, number: int, case: Case) -> Iterator[tuple[str, Callable[[], Write]]]:
-    for spec in plugins.maps(content.report.task).values():
-        suffix = "" if spec.name == "uncertainty" else f"_{spec.name}"
-        name = map_name(f"{number}{suffix}", content.split)
+    for spec in _maps_of(content.report):
+        name = map_name(_case_name(number, spec), content.split)
         yield name, _map(name, spec.draw, number, case, content)
+
+
+def _maps_of(report: Report) -> Iterable[MapSpec]:
+    return plugins.maps(report.task).values()
+
+
+def _case_name(number: int, spec: MapSpec) -> str:
+    return f"{number}" if spec.name == "uncertainty" else f"{number}_{spec.name}"
 
 
 def _map(

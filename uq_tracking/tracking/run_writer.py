@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
@@ -14,6 +16,8 @@ from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.resolve import Opened, Target, reopened
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
+
+T = TypeVar("T")
 
 LONGEST_REASON = 600
 """Characters of a tracker's own message that are shown."""
@@ -50,6 +54,8 @@ class RunWriter:
     error: Exception | None = None
     """The first failure."""
     run: Run | None = None
+    page: str | None = None
+    """Where all runs are shown at a glance."""
     kept: Path | None = None
     """The spool's entry with everything, once the writer is closed."""
     keeping_failed: Exception | None = None
@@ -89,6 +95,15 @@ class RunWriter:
         self.arrived += len(items) - len(failures)
         if len(failures) < len(items):
             self._failures = 0
+
+    def attempt(self, action: Callable[[Run], T]) -> T | None:
+        """Do what is only there to be looked at: where it fails, nothing is lost and nobody is told."""
+        if self._gave_up:
+            return None
+        found: list[T] = []
+        with suppress(Exception):  # trackers raise whatever their libraries raise
+            self._call(lambda: found.append(action(self._open())))
+        return found[0] if found else None
 
     def close(self) -> None:
         """Release the run; keep what did not arrive."""

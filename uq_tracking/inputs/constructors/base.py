@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
     """Options that every constructor of `Predictions` takes, explained there."""
 
     mask: Any
+    weights: Any
     on_invalid: Literal["raise", "drop"]
     std_floor: float | None
     groups: Any

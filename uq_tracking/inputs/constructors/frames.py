@@ -19,7 +19,7 @@ from uq_tracking.inputs.constructors.vectors import FromCovariances
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-COLUMN_OPTIONS = ("mask", "groups", "by")
+COLUMN_OPTIONS = ("mask", "weights", "groups", "by")
 """Options that may name a column too."""
 
 MOST_LISTED = 40
@@ -62,7 +62,7 @@ class FromFrames(FromVariances, FromCovariances, FromDraws, FromEnsembles, FromQ
         samples : str or sequence of str, optional
             Columns of draws, or a pattern such as ``"draw_*"``, as for `from_samples`.
         **options
-            As for `Predictions`; ``mask``, ``groups`` and ``by`` may name columns too.
+            As for `Predictions`; ``mask``, ``weights``, ``groups`` and ``by`` may name columns too.
 
         Raises
         ------

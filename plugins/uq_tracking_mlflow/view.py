@@ -1,0 +1,175 @@
+"""A view of an experiment's charts, made by a program and opened by a link.
+
+MLflow keeps views that people share in tags of the experiment, ``mlflow.sharedViewState.<key>``, in a format that is
+internal to its pages and has no version. It is written here in the form that 2.16 to 3.17 read, with every field that
+any of them needs; a page that does not understand it shows its own layout. Whatever else is known of the experiment
+is in the reader's own view, which stays as it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from uq_tracking.tracking.overview import Card, Overview, overview
+from uq_tracking_mlflow.links import CLASSIC, base_address
+from uq_tracking_mlflow.versions import LONG_TAGS, is_at_least
+
+KEY = "uq-overview"
+TAG = f"mlflow.sharedViewState.{KEY}"
+_FORM = "deflate;"
+_LIMITS = {True: 20_000, False: 5000}
+"""Characters of an experiment's tag, from LONG_TAGS on and before."""
+_SHOWN_RUNS = 20
+
+
+def view_link(tracking_uri: str, experiment_id: str) -> str | None:
+    """Address that opens the view; None where there is no server."""
+    base = base_address(tracking_uri)
+    page = f"#/experiments/{quote(experiment_id)}/runs{CLASSIC}&viewStateShareKey={KEY}&compareRunsMode=CHART"
+    return None if base is None else f"{base}/{page}"
+
+
+def updated(known: str | None, names: Collection[str], version: str, *, anew: bool = False) -> str | None:
+    """The tag's new value when these names have been logged too; None where it stays, or cannot be held.
+
+    Parameters
+    ----------
+    known
+        The value of the tag, if it is set.
+    version
+        Of MLflow, on which the longest tag depends.
+    anew
+        Make it anew even where it names all of them.
+    """
+    before = set() if known is None else _names_in(known)
+    if known is not None and not anew and before >= set(names):
+        return None
+    limit = _LIMITS[is_at_least(version, LONG_TAGS)]
+    found = overview(before | set(names))
+    for hidden in (found.hidden, ()):
+        value = _encoded(_state(found, hidden))
+        if len(value) <= limit:
+            return None if value == known else value
+    return None
+
+
+def _encoded(state: dict[str, Any]) -> str:
+    text = json.dumps(state, separators=(",", ":")).encode()
+    return _FORM + base64.b64encode(zlib.compress(text, 9)).decode()
+
+
+def _names_in(value: str) -> set[str]:
+    """Names of the charts of a view that was made here; empty for what cannot be read."""
+    try:
+        state = json.loads(zlib.decompress(base64.b64decode(value.removeprefix(_FORM))))
+        cards = [card for card in state["compareRunCharts"] if isinstance(card, dict)]
+    except Exception:  # a value that another program wrote
+        return set()
+    keys = [card.get("dataAccessKey") or card.get("metricKey") for card in cards]
+    return {key for key in (*keys, *(key for card in cards for key in card.get("imageKeys", ()))) if key}
+
+
+def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
+    """The state of MLflow's page, every field of it."""
+    headings = list(found.sections)
+    charts = [
+        chart
+        for number, heading in enumerate(headings)
+        for card in found.sections[heading]
+        for chart in _charts(card, f"uq-section-{number}")
+    ]
+    scores = [f"metrics.`{name}`" for name in found.columns]
+    order, ascending = found.best or ("attributes.start_time", False)
+    return {
+        "searchFilter": "",
+        "orderByKey": f"metrics.`{order}`" if found.best else order,
+        "orderByAsc": ascending,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "selectedColumns": [*(f"tags.`{tag}`" for tag in found.tags), *scores],
+        "runsHiddenMode": "FIRST_20_RUNS",
+        "compareRunCharts": [*charts, *map(_tombstone, hidden)],
+        "compareRunSections": [_section(number, heading) for number, heading in enumerate(headings)],
+        "isAccordionReordered": True,
+        "viewMaximized": False,
+        "runListHidden": False,
+        "useGroupedValuesInCharts": True,
+        "hideEmptyCharts": True,
+        "groupBy": None,
+        "groupsExpanded": {},
+        "runsExpanded": {},
+        "runsPinned": [],
+        "runsHidden": [],
+        "runsVisibilityMap": {},
+        "autoRefreshEnabled": False,
+        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+    }
+
+
+def _section(number: int, heading: str) -> dict[str, Any]:
+    return {
+        "uuid": f"uq-section-{number}",
+        "name": heading,
+        "display": True,
+        "isReordered": True,
+        "deleted": False,
+        "isGenerated": False,
+    }
+
+
+def _charts(card: Card, section: str) -> Iterator[dict[str, Any]]:
+    """The chart of a card; and where it has a title of ours, what keeps MLflow from adding its own."""
+    name = card.names[0]
+    if card.kind == "bar":
+        yield _chart("BAR", card, section, metricKey=card.title, dataAccessKey=name)
+        yield _tombstone(name)
+    elif card.kind == "line":
+        yield _chart("LINE", card, section, metricKey=name, selectedMetricKeys=[name], **_LINE)
+    elif card.kind == "scatter":
+        axes = {
+            axis: {"key": key, "type": "METRIC"}
+            for axis, key in zip(("xaxis", "yaxis"), card.names, strict=True)
+        }
+        yield _chart("SCATTER", card, section, **axes)
+    else:
+        yield _chart("IMAGE", card, section, imageKeys=list(card.names), step=0)
+
+
+_LINE: dict[str, Any] = {
+    "xAxisKey": "step",
+    "selectedXAxisMetricKey": "",
+    "scaleType": "linear",
+    "xAxisScaleType": "linear",
+    "lineSmoothness": 0,
+    "range": {},
+    "yAxisKey": "metric",
+    "yAxisExpressions": [],
+    "ignoreOutliers": False,
+    "useGlobalXaxisKey": True,
+    "useGlobalLineSmoothing": True,
+}
+
+
+def _chart(kind: str, card: Card, section: str, **more: Any) -> dict[str, Any]:
+    return {
+        "uuid": f"uq-{kind.lower()}-{'-'.join(card.names)}",
+        "type": kind,
+        "runsCountToCompare": _SHOWN_RUNS,
+        "metricSectionId": section,
+        "deleted": False,
+        "isGenerated": False,
+        "displayName": card.title,
+        **more,
+    }
+
+
+def _tombstone(name: str) -> dict[str, Any]:
+    """A chart that MLflow would otherwise add by itself, deleted."""
+    return {"type": "BAR", "metricKey": name, "isGenerated": True, "deleted": True}

@@ -1,0 +1,47 @@
+"""What the papers' figures share: panels, and a colour and dashes per method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy.typing as npt
+
+from uq_tracking.figures.style import SMALL as SMALL
+from uq_tracking.figures.style import TEXT, legend, line, new_figure, style_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOOKS = (
+    ("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":"), ("#56B4E9", "-"), ("#E69F00", "--"),
+    ("#000000", ":"),
+)  # fmt: skip
+"""Colours of Okabe and Ito, and dashes: two methods differ in both."""
+
+
+def panels(rows: int, columns: int, *, width: float = 3.3, height: float = 2.9) -> tuple[Figure, list[Axes]]:
+    """A figure of equal panels, row by row; sizes in inches of one panel."""
+    figure = new_figure((width * columns, height * rows))
+    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(rows * columns)]
+
+
+def panel(ax: Axes, title: str, x_label: str, y_label: str) -> Axes:
+    """Label a panel."""
+    style_axes(ax, x_label, y_label)
+    ax.set_title(title, fontsize=TEXT, color="black", fontweight="normal", pad=5)
+    return ax
+
+
+def lines(ax: Axes, x: npt.ArrayLike, by_method: Mapping[str, npt.ArrayLike], *, names: bool = True) -> None:
+    """One line per method."""
+    for (name, values), (color, dashes) in zip(by_method.items(), LOOKS, strict=False):
+        line(ax, x, values, color=color, linestyle=dashes, linewidth=1.8, label=name)
+    if names:
+        legend(ax, loc="best")
+
+
+def column(values: Sequence[float], digits: int = 3) -> str:
+    """Numbers for a sentence."""
+    return ", ".join(f"{value:.{digits}g}" for value in values)

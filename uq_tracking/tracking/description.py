@@ -1,0 +1,77 @@
+"""What a run says of itself to a person who opens its page: the verdict, and the headline in a small table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+
+from uq_tracking import plugins
+from uq_tracking.report import Report
+from uq_tracking.tables.markup import markdown_escaped, table_markdown
+from uq_tracking.tables.report import report_table
+from uq_tracking.tracking.names import figure_name
+
+COLUMNS = ("value", "interval", "by chance", "unit", "better")
+
+
+@dataclass(frozen=True)
+class Description:
+    """Text for the page of a run.
+
+    Attributes
+    ----------
+    lead : str
+        The verdict, in Markdown.
+    body : str
+        The headline, in Markdown.
+    split : str or None
+        The split it is about; each has a part of its own.
+    figures : dict of str
+        Figures that belong to it, as far as the run holds them: titles by name, without suffix.
+    """
+
+    lead: str
+    body: str
+    split: str | None = None
+    figures: dict[str, str] | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it but the figures."""
+        return f"{self.lead}\n\n{self.body}"
+
+
+def description(report: Report, split: str | None = None) -> Description:
+    """Describe a report: the verdict first, for trackers show three lines until one asks for more."""
+    known = plugins.metrics(report.task)
+    keys = [key for key in report.scores if key in known and known[key].headline] or list(report.scores)
+    table = report_table(report, keys)
+    shown = tuple(column for column in table.columns if column.key in COLUMNS)
+    plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
+    of_split = f"**{markdown_escaped(split)}:** " if split else ""
+    title = f"{table.title}; *by chance*: what a calibrated forecast would score on as much data."
+    figures = {
+        figure_name(spec.name, split): spec.name.replace("_", " ")
+        for spec in plugins.figures(report.task).values()
+        if spec.default and spec.has_curves(report.curves)
+    }
+    lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
+    return Description(lead, f"{table_markdown(plain)}\n{title}", split, figures)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The truth that was scored: runs with the same digest can be compared."""
+
+    name: str
+    digest: str
+    n: int
+
+
+def dataset(report: Report, split: str | None = None) -> Dataset:
+    """The truth of a report; equal for equal truth, whatever its order or batches."""
+    targets = {name: f"{value:.6g}" for name, value in report.provenance.get("targets", {}).items()}
+    text = json.dumps([report.counts["n"], targets], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Dataset(split or "truth", digest, report.counts["n"])

@@ -1,0 +1,193 @@
+"""What a person should see first of many runs: a few charts, under the questions that they answer.
+
+Made of names alone, so that a tracker's page can be brought up to date by whoever logs next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from uq_tracking import plugins
+from uq_tracking.curves.spec import CurveSpec
+from uq_tracking.metrics.registry import Metric
+from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG
+
+QUESTIONS = {
+    "Accurate?": ("accuracy", "scoring"),
+    "Honest?": ("calibration", "spread"),
+    "Knows where it errs?": ("ranking",),
+}
+"""Headings, and the families of metrics and of their curves below each."""
+MOST_MAPS = 6
+"""Cases whose panels are shown."""
+TASKS = ("regression", "classification")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One chart of all runs: bars or a line of one name, two names against each other, or images side by side."""
+
+    kind: Literal["bar", "line", "scatter", "images"]
+    names: tuple[str, ...]
+    title: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Charts by heading, and what else a page of runs needs.
+
+    Attributes
+    ----------
+    sections : dict of tuple of Card
+    columns : tuple of str
+        Few scores to show in a table of runs, beside the tags.
+    tags : tuple of str
+        Tags to show in it.
+    best : (str, bool) or None
+        The score that runs are sorted by, and whether the lowest comes first.
+    hidden : tuple of str
+        Names of ours without a chart.
+    """
+
+    sections: dict[str, tuple[Card, ...]]
+    columns: tuple[str, ...]
+    tags: tuple[str, ...]
+    best: tuple[str, bool] | None
+    hidden: tuple[str, ...]
+
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """All charts, in order."""
+        return tuple(card for cards in self.sections.values() for card in cards)
+
+
+@dataclass(frozen=True)
+class _Name:
+    """A logged name, taken apart."""
+
+    whole: str
+    section: str
+    split: str
+    key: str
+
+    @classmethod
+    def of(cls, whole: str) -> _Name:
+        section, _, rest = whole.partition("/")
+        split, _, key = rest.rpartition("/")
+        return cls(whole, section, split, key)
+
+
+def overview(names: Iterable[str]) -> Overview:
+    """The charts of everything that is logged under these names; those of other programs are left alone.
+
+    >>> found = overview(["uq/crps", "uq/coverage_95", "uq_ranking/spearman", "loss"])
+    >>> {heading: [card.names[0] for card in cards] for heading, cards in found.sections.items()}
+    {'Accurate?': ['uq/crps'], 'Honest?': ['uq/coverage_95']}
+    >>> found.hidden
+    ('uq_ranking/spearman',)
+    """
+    ours = [name for name in map(_Name.of, sorted(set(names))) if name.section in (*SECTIONS, CURVES, MAPS)]
+    splits = sorted({name.split for name in ours if name.section == HEADLINE})
+    sections = {heading: tuple(_cards(ours, splits, families)) for heading, families in QUESTIONS.items()}
+    sections["All at once"] = tuple(_scatters(ours, splits))
+    sections["Maps"] = tuple(_maps(ours))
+    sections = {heading: cards for heading, cards in sections.items() if cards}
+    shown = {name for cards in sections.values() for card in cards for name in card.names}
+    columns = list(_columns(ours, splits))
+    tags = [".".join(filter(None, (VERDICT_TAG, split.replace("/", ".")))) for split in splits]
+    return Overview(
+        sections,
+        tuple(columns),
+        (METHOD_TAG, *tags),
+        _best(ours, columns),
+        tuple(name.whole for name in ours if name.whole not in shown and name.section != MAPS),
+    )
+
+
+def _cards(ours: Collection[_Name], splits: list[str], families: tuple[str, ...]) -> Iterable[Card]:
+    """Bars of the headline, then the curve of each of its scores."""
+    for split in splits:
+        found = {name.key: name for name in ours if name.section == HEADLINE and name.split == split}
+        headline = [metric for metric in _metrics() if metric.key in found and metric.family in families]
+        yield from (Card("bar", (found[m.key].whole,), _titled(split, _bar_title(m))) for m in headline)
+        lines = [(name, _spec(name)) for name in ours if name.section == CURVES and name.split == split]
+        for metric in headline:
+            spec = _curve_of(metric)
+            same = [name for name, known in lines if spec is not None and known is spec]
+            if same and spec is not None:
+                title = f"{spec.title}: {spec.y_label}"
+                yield from (Card("line", (name.whole,), _titled(split, title)) for name in same)
+
+
+def _scatters(ours: Collection[_Name], splits: list[str]) -> Iterable[Card]:
+    """Accuracy against the ranking of errors."""
+    for split in splits:
+        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
+        sides = [
+            next((m.key for m in _metrics() if m.family == family and m.key in found), None)
+            for family in ("accuracy", "ranking")
+        ]
+        if sides[0] and sides[1]:
+            title = _titled(split, f"{sides[0]} against {sides[1]}")
+            yield Card("scatter", (found[sides[0]], found[sides[1]]), title)
+
+
+def _maps(ours: Collection[_Name]) -> Iterable[Card]:
+    """The panels of each case, of all runs side by side."""
+    names = [name for name in ours if name.section == MAPS][:MOST_MAPS]
+    return (Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in names)
+
+
+def _columns(ours: Collection[_Name], splits: list[str]) -> Iterable[str]:
+    """One score of each family that judges uncertainty: more would push the verdict out of sight."""
+    for split in splits:
+        found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
+        for family in ("scoring", "calibration", "ranking"):
+            keys = [metric.key for metric in _metrics() if metric.family == family and metric.key in found]
+            yield from (found[key] for key in keys[:1])
+
+
+def _best(ours: Collection[_Name], columns: Collection[str]) -> tuple[str, bool] | None:
+    """The first proper score of the headline."""
+    for name in (_Name.of(column) for column in columns):
+        for metric in _metrics():
+            if metric.key == name.key and metric.family == "scoring":
+                return name.whole, metric.direction != "higher"
+    return None
+
+
+def _metrics() -> Iterable[Metric]:
+    """Headline metrics of all tasks, each key once."""
+    found: dict[str, Metric] = {}
+    for task in TASKS:
+        for metric in plugins.metrics(task).values():
+            if metric.headline:
+                found.setdefault(metric.key, metric)
+    return sorted(found.values(), key=lambda metric: metric.place)
+
+
+def _curve_of(metric: Metric) -> CurveSpec | None:
+    """The first curve that a score summarises; none that has to be cut to be read."""
+    specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
+    return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
+
+
+def _spec(name: _Name) -> CurveSpec | None:
+    """The curve's declaration; what follows a dot or a hyphen tells settings and versions apart."""
+    base = name.key.partition(".")[0].partition("-")[0]
+    return next((plugins.curves(task)[base] for task in TASKS if base in plugins.curves(task)), None)
+
+
+def _bar_title(metric: Metric) -> str:
+    """The key and how to read it."""
+    if metric.glance:
+        return f"{metric.key}: {metric.glance}"
+    if isinstance(metric.direction, float):
+        return f"{metric.key}: {metric.direction:g} is right"
+    return f"{metric.key}: {metric.direction} is better" if metric.direction else metric.key
+
+
+def _titled(split: str, title: str) -> str:
+    return f"{split}, {title}" if split else title
