@@ -78,6 +78,8 @@ class TestEveryForm:
         assert (
             gap - 1e-9 <= report.scores["pit_ks"] <= gap + 1 / 150 + 1e-4
         )  # the grid misses where points jump
+        if np.array_equal(low, high):
+            assert_allclose(report.scores["pit_ks"], stats.kstest(low, "uniform").statistic, rtol=1e-9)
         assert_allclose(report.curves["pit_histogram"].columns["density"].mean(), 1)
         if form in ("draws", "tied draws"):
             for level in (50, 90, 95):

@@ -12,7 +12,7 @@ from uq_tracking.families import FloatArray, Standard
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import HIGH, LOW, expected_below, is_distribution
+from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.statistics import Statistics
@@ -100,9 +100,10 @@ def largest_pit_gap(statistics: Statistics) -> float:
     found = 0.0
     for found_at in (places(statistics.orders[name]) for name in (LOW, HIGH)):
         for start in range(0, len(found_at), AT_ONCE):
-            u = special.ndtr(found_at[start : start + AT_ONCE])
+            score = found_at[start : start + AT_ONCE]
+            u = special.ndtr(score)
             for closed in (True, False):
-                share = expected_below(statistics, u, closed=closed) / statistics.n
+                share = expected_at(statistics, score, u, closed=closed) / statistics.n
                 found = max(found, float(np.abs(share - u).max()))
     return found
 
