@@ -11,7 +11,7 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format docs pages bench bench-full wheel ci clean
+.PHONY: help demo test test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
@@ -19,7 +19,8 @@ help:
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
-	@echo "make bench-full    the largest sizes too, and the simulations of intervals and of failing trackers"
+	@echo "make bench-full    the largest sizes too, and the simulations of intervals"
+	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
 	@echo "make docs    build the site in docs/_build; warnings are errors"
 	@echo "make pages   write the generated pages and pictures of docs/"
 	@echo "make wheel   build dist/*.tar.gz, and dist/*.whl from it"
@@ -81,7 +82,12 @@ bench-full: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py --full
 	$(BIN)/python benchmarks/intervals.py
+
+faults: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/faults.py
+	$(BIN)/python benchmarks/restarts.py
+	$(BIN)/python benchmarks/soak.py
 
 wheel: $(VENV)/.test
 	rm -rf dist

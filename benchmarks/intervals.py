@@ -1,8 +1,9 @@
 """How often intervals hold the truth, and how often floors, verdicts and comparisons are wrong, by simulation.
 
-    python benchmarks/intervals.py [REPEATS]
+    python benchmarks/intervals.py [REPEATS] [PART ...]
 
-writes the tables of docs/intervals.md, between its markers. The truth is the score of two million samples.
+writes the tables of docs/intervals.md, between its markers: all, or those of the parts named (verdicts, tests,
+regression, classification). The truth is the score of two million samples.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 import uq_tracking as uq
+from uq_tracking.inference.best import tied_with_best
 from uq_tracking.inference.intervals import interval_table
+from uq_tracking.inference.leave_out import leave_out
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
@@ -84,20 +88,20 @@ def classification(power: float) -> Callable[..., Arrays]:
     return draw
 
 
+CALIBRATED, SLIGHTLY_OFF, OFF = regression(1.0), regression(1.05), regression(1.3)
+HEAVY = regression(1.0, 0.0, 3.0)
+SURE, TOO_SURE = classification(1.0), classification(1.3)
 SETTINGS = [
-    *(Setting(f"calibrated, {g} groups", g, regression(1.0)) for g in (12, 30, 300)),
-    *(Setting(f"1.05 x, {g} groups", g, regression(1.05)) for g in (30, 300)),
-    *(Setting(f"1.3 x, {g} groups", g, regression(1.3)) for g in (12, 30, 300)),
-    Setting("1.3 x, 30 unequal", 30, regression(1.3), unequal=True),
-    Setting("t(3) tails, 30 groups", 30, regression(1.0, 0.0, 3.0)),
-    *(
-        Setting(f"calibrated, {g} groups", g, classification(1.0), task="classification")
-        for g in (12, 30, 300)
-    ),
-    *(
-        Setting(f"power 1.3, {g} groups", g, classification(1.3), task="classification")
-        for g in (12, 30, 300)
-    ),
+    *(Setting(f"calibrated, {g} groups", g, CALIBRATED) for g in (12, 30, 300)),
+    Setting("calibrated, 12 unequal", 12, CALIBRATED, unequal=True),
+    *(Setting(f"1.05 x, {g} groups", g, SLIGHTLY_OFF) for g in (30, 300)),
+    *(Setting(f"1.3 x, {g} groups", g, OFF) for g in (12, 30, 300)),
+    Setting("1.3 x, 30 unequal", 30, OFF, unequal=True),
+    Setting("1.3 x, 30 clustered", 30, regression(1.3, 0.6)),
+    *(Setting(f"t(3) tails, {g} groups", g, HEAVY) for g in (12, 30, 300)),
+    *(Setting(f"calibrated, {g} groups", g, SURE, task="classification") for g in (12, 30, 300)),
+    *(Setting(f"power 1.3, {g} groups", g, TOO_SURE, task="classification") for g in (12, 30, 300)),
+    Setting("power 1.3, 30 unequal", 30, TOO_SURE, unequal=True, task="classification"),
 ]
 
 
@@ -108,12 +112,19 @@ def evaluated(setting: Setting, arrays: Arrays, label: np.ndarray | None = None)
     return uq.evaluate(*arrays, metrics=[*SHOWN["regression"]])
 
 
+@lru_cache
+def truth_of(draw: Callable[..., Arrays], task: str) -> dict[str, float]:
+    """Scores of two million samples."""
+    setting = Setting("", TRUTH_GROUPS, draw, task=task)
+    arrays, _ = setting.sample(np.random.default_rng(TRUTH_GROUPS), TRUTH_GROUPS)
+    return dict(evaluated(setting, arrays).scores)
+
+
 def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
     """Share of the intervals that hold the truth, and of the samples that have one, by key."""
     rng = np.random.default_rng(seed)
     metrics = [m for m in select(setting.task) if m.key in SHOWN[setting.task]]  # type: ignore[arg-type]
-    arrays, _ = setting.sample(rng, TRUTH_GROUPS)
-    truth = evaluated(setting, arrays).scores
+    truth = truth_of(setting.draw, setting.task)
     held: dict[str, list[bool]] = defaultdict(list)
     for _ in range(repeats):
         arrays, label = setting.sample(rng, setting.groups)
@@ -160,10 +171,7 @@ def verdict_table(repeats: int) -> Iterable[str]:
         for _ in range(repeats):
             label = np.arange(n) if groups is None else np.repeat(np.arange(groups), n // groups)
             arrays = draw(rng, label)
-            report = uq.evaluate(*arrays, metrics=["ence", "auce"])
-            if groups is not None:
-                tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
-                report = replace(report, statistics=replace(report.statistics, groups=tables))
+            report = judged(arrays, None if groups is None else label)
             found[report.verdict.calibration] += 1
             small.append([report.noise[key].p <= 0.05 for key in ("ence", "auce")])
         shares = [f"{found[word] / repeats:.3f}".lstrip("0") for word in words]
@@ -172,10 +180,73 @@ def verdict_table(repeats: int) -> Iterable[str]:
         yield f"| {n} | {name} | {groups or 'none'} | " + " | ".join(shares) + f" | {p} |"
 
 
+def equal_methods(rng: np.random.Generator, groups: int | None, unequal: bool) -> bool:
+    """Whether any of seven methods that are equally good is called worse than the best."""
+    setting = Setting("", groups or 200, CALIBRATED, unequal=unequal)
+    (errors, mean, std), label = setting.sample(rng, setting.groups)
+    left = []
+    for _ in range(7):
+        other = errors + 0.5 * std * rng.normal(size=len(errors))
+        tables = build_groups(REGRESSION, uq.Predictions(other, mean, std, groups=label))
+        left.append(leave_out(tables, Settings(), select("regression", ["crps"])))
+    losses = np.asarray([one.whole["crps"] for one in left])
+    return not tied_with_best(losses, np.stack([one.without["crps"] for one in left], axis=1)).all()
+
+
+def useless(rng: np.random.Generator, label: np.ndarray) -> Arrays:
+    """Errors that have nothing to do with the stated standard deviations."""
+    groups = label.max() + 1
+    errors = np.sqrt(0.2) * rng.normal(size=groups)[label] + np.sqrt(0.8) * rng.normal(size=len(label))
+    return errors, np.zeros(len(label)), np.exp(0.4 * rng.normal(size=len(label)))
+
+
+def judged(arrays: Arrays, label: np.ndarray | None) -> uq.Report:
+    """A report with its verdict, by groups where there are labels."""
+    report = uq.evaluate(*arrays, metrics=["ence", "auce"])
+    if label is None:
+        return report
+    tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
+    return replace(report, statistics=replace(report.statistics, groups=tables))
+
+
+def tests_table(repeats: int) -> Iterable[str]:
+    """A Markdown table of how often each test rejects what is true."""
+    yield "| data | calibration | scale | shape | ranking | bias | seven equal methods |"
+    yield "|---|---|---|---|---|---|---|"
+    cases = [(None, False), (8, False), (12, False), (30, False), (300, False), (12, True), (30, True)]
+    for number, (groups, unequal) in enumerate(cases):
+        rng = np.random.default_rng(1000 + number)
+        setting = Setting(
+            "", groups or 1500, regression(1.0, 0.0 if groups is None else 0.2), unequal=unequal
+        )
+        wrong = np.zeros(6)
+        for _ in range(repeats):
+            arrays, label = setting.sample(rng, setting.groups)
+            if groups is None:
+                arrays, label = setting.draw(rng, np.arange(1500)), np.arange(1500)
+            known = None if groups is None else label
+            verdict = judged(arrays, known).verdict
+            ranking = judged(useless(rng, label), known).verdict.ranking
+            wrong += [
+                verdict.calibration != "consistent with calibrated",
+                not verdict.scale.low <= 1 <= verdict.scale.high,
+                verdict.shape_p < 0.025,
+                ranking != "no better than constant",
+                not verdict.bias.low <= 0 <= verdict.bias.high,
+                groups is not None and equal_methods(rng, groups, unequal),
+            ]
+        shares = [f"{share:.3f}".lstrip("0") for share in wrong / repeats]
+        shares[-1] = "" if groups is None else shares[-1]
+        name = "1500 independent samples" if groups is None else f"{groups} groups of 50"
+        yield f"| {name}{', unequal' if unequal else ''} | " + " | ".join(shares) + " |"
+
+
 def cell(held: float | None, made: float) -> str:
-    """The coverage, and the share of refusals where there are many."""
+    """The coverage of the intervals that are made, and the share of refusals where there are many."""
     if held is None or made < 0.05:
         return "no interval"
+    if made < 0.25:
+        return f"no interval in {1 - made:.0%}"
     refused = f" ({1 - made:.0%} refused)" if made < 0.98 else ""
     return (f"{held:.2f}".lstrip("0") if held < 0.995 else "1.0") + refused
 
@@ -192,15 +263,19 @@ def write(name: str, lines: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Run everything and write the page."""
+    """Run what is asked for and write the page."""
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    lines = list(verdict_table(repeats))
-    print("\n".join(lines), flush=True)
-    write("verdicts", lines)
-    for task in ("regression", "classification"):
-        lines = list(coverage_table(task, repeats))
+    parts: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
+        "verdicts": ("verdicts", partial(verdict_table, repeats)),
+        "tests": ("tests", partial(tests_table, repeats)),
+        "regression": ("coverage of regression", partial(coverage_table, "regression", repeats)),
+        "classification": ("coverage of classification", partial(coverage_table, "classification", repeats)),
+    }
+    for name in sys.argv[2:] or parts:
+        title, make = parts[name]
+        lines = list(make())
         print("\n".join(lines), flush=True)
-        write(f"coverage of {task}", lines)
+        write(title, lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Many calls into one run: what a call costs at the end, and what is left open. Arguments: STEPS FULL."""
+"""Many calls into one run: what a call costs at the end, and what is left open. Writes docs/reliability.md.
+
+With arguments, STEPS FULL, it only prints.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +19,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import uq_tracking as uq
+from benchmarks.pages import replace_part
 from tests.faults.job import arrays
 from uq_tracking.tracking.directory import DirectoryStore
+
+HEAD = """
+| calls of 400 samples into one folder | number | processor time of one, ms | memory, MB | threads | open files |
+|---|---|---|---|---|---|
+"""
 
 
 def open_files() -> int:
@@ -24,30 +34,32 @@ def open_files() -> int:
 
 
 def main(steps: int = 10_000, full: int = 500) -> None:
+    lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         run = DirectoryStore(Path(folder)).create("soak")
-        data, seconds = arrays(0), []
-        for step in range(steps):
-            start = time.perf_counter()
-            uq.log(data[0] + step, data[1], data[2], run=run.uri, step=step)
-            seconds.append(time.perf_counter() - start)
-            if step in (steps // 20, steps - 1):
-                report(f"after {step + 1} steps", seconds[-steps // 20 :])
-        seconds.clear()
-        for number in range(full):
-            start = time.perf_counter()
-            uq.log(data[0] + number, data[1], data[2], run=run.uri, figures=False)
-            seconds.append(time.perf_counter() - start)
-            if number in (full // 20, full - 1):
-                report(f"after {number + 1} full calls", seconds[-full // 20 :])
+        data = arrays(0)
+        lines += timed("step call", steps, lambda n: uq.log(data[0] + n, *data[1:], run=run.uri, step=n))
+        lines += timed(
+            "full call", full, lambda n: uq.log(data[0] + n, *data[1:], run=run.uri, figures=False)
+        )
+        print(f"{sum(f.stat().st_size for f in run.path.rglob('*') if f.is_file()) / 2**20:.0f} MB on disk")
+    if len(sys.argv) == 1:
+        replace_part("reliability.md", "soak", HEAD + "\n".join(lines))
 
 
-def report(what: str, seconds: list[float]) -> None:
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{what}: {1e3 * float(np.median(seconds)):.1f} ms a call, {memory:.0f} MB at most, "
-        f"{threading.active_count()} threads, {open_files()} files open"
-    )
+def timed(kind: str, number: int, call: Callable[[int], object]) -> Iterator[str]:
+    """A line of the table after a twentieth of the calls, and after all."""
+    seconds: list[float] = []
+    for n in range(number):
+        start = time.thread_time()
+        call(n)
+        seconds.append(time.thread_time() - start)
+        if n + 1 in (max(number // 20, 1), number):
+            memory = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+            milliseconds = 1e3 * float(np.median(seconds[-max(number // 20, 1) :]))
+            cells = f"{milliseconds:.1f} | {memory:.0f} | {threading.active_count()} | {open_files()}"
+            print(line := f"| {kind} | {n + 1} | {cells} |", flush=True)
+            yield line
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ beside what they print:
 
 ```
 pip install "uq-tracking[papers]"
-uq-tracking reproduce all              # merci, n-merci, gustafsson, xiong, levi; --quick for smaller samples
+uq-tracking reproduce all
 ```
+
+`all` is `merci n-merci gustafsson xiong levi`; `--quick` takes smaller samples and fewer repeats.
 
 It ends in a folder with `index.html`, the numbers as `reproduction.json`, and every run, logged by `uq.log`. This page is
 such a run. Every "holds" is computed from the numbers of the run; "does not hold" means that the same experiment, at the

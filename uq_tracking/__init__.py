@@ -15,6 +15,7 @@ from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison, compare
+    from uq_tracking.evaluation.independent import iid_stability
     from uq_tracking.inputs import Predictions
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
@@ -38,6 +39,7 @@ _HOME = {
     "evaluate": "verbs",
     "evaluate_blocks": "streams.blocks",
     "evaluate_classification": "verbs",
+    "iid_stability": "evaluation.independent",
     "log": "tracking.log",
     "log_classification": "tracking.log",
     "pool": "rescoring",
@@ -61,6 +63,7 @@ __all__ = [
     "evaluate",
     "evaluate_blocks",
     "evaluate_classification",
+    "iid_stability",
     "log",
     "log_classification",
     "pool",

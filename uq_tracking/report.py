@@ -17,6 +17,7 @@ from uq_tracking.errors import FileFormatError, RecalibrationError
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import statistics_from_arrays
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
@@ -156,23 +157,23 @@ class Report:
         check_schema(values)
         try:
             return cls(
-                task=values["task"],
+                task=_text("task", values["task"]),
                 scores={key: finite_score(key, value) for key, value in values["scores"].items()},
-                undefined=dict(values["undefined"]),
+                undefined=_texts(values["undefined"]),
                 curves={name: _finite_curve(name, curve) for name, curve in values["curves"].items()},
                 counts={key: int(value) for key, value in values["counts"].items()},
                 settings=dict(values["settings"]),
                 provenance=dict(values["provenance"]),
                 statistics=statistics,
-                recalibration=values.get("recalibration"),
+                recalibration=_recalibration(values.get("recalibration")),
                 intervals={
                     key: (finite_score(key, a), finite_score(key, b))
                     for key, (a, b) in values["intervals"].items()
                 },
-                verdicts=dict(values.get("verdicts", {})),
+                verdicts=_texts(values.get("verdicts", {})),
                 judgement=_stored_judgement(values),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGE as error:
             raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -253,6 +254,27 @@ def _nested(values: Mapping[str, Any]) -> str:
 def _refuse(constant: str) -> float:
     """JSON has no NaN and no infinity; Python's reader would take them."""
     raise ValueError(f"{constant} is no JSON number")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}")
+    return value
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(name, value) for name, value in values.items()}
+
+
+def _recalibration(values: Any) -> dict[str, Any] | None:
+    """What was fitted, with an entry for each method."""
+    if values is None:
+        return None
+    for name, entry in values.get("methods", {}).items():
+        for part in ("scalars", "scores"):
+            for key, value in entry.get(part, {}).items():
+                finite_score(f"{name}: {key}", value)
+    return dict(values)
 
 
 def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:

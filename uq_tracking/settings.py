@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from numbers import Real
@@ -55,7 +56,7 @@ class Settings:
             raise SettingsError(f"unit is {self.unit!r}; it is a text such as 'm', or None")
         if not 0 < self.alpha <= 1:
             raise SettingsError(f"alpha is {self.alpha}; it is a share of the samples, in (0, 1]")
-        if self.n_bins < 1 or int(self.n_bins) != self.n_bins:
+        if not 1 <= self.n_bins < math.inf or int(self.n_bins) != self.n_bins:
             raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, at least 1")
         object.__setattr__(self, "n_bins", int(self.n_bins))
         if self.family not in get_args(Family):

@@ -10,6 +10,7 @@ from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import PLANNED, Plan
 from uq_tracking.inputs.lazy import is_lazy
+from uq_tracking.inputs.time_blocks import groups_of
 from uq_tracking.report import Report
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import How
@@ -30,6 +31,7 @@ class EvaluateOptions(TypedDict, total=False):
     mask: Any
     weights: Any
     groups: Any
+    order: Any
     by: Any
     metrics: Iterable[str] | None
     alpha: float
@@ -82,6 +84,7 @@ def evaluate(
     mask: Any = None,
     weights: Any = None,
     groups: Any = None,
+    order: Any = None,
     by: Any = None,
     outputs: Sequence[str] | None = None,
     metrics: Iterable[str] | None = None,
@@ -119,6 +122,9 @@ def evaluate(
     mask, weights, groups, by, std_floor, on_invalid
         As for ``Predictions``.
         ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
+    order : array of numbers or dates, optional
+        Time of each sample of a series, in the shapes of ``groups``: twenty blocks of consecutive samples become the
+        groups, so that intervals, verdict and comparisons hold although neighbours resemble each other.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
     metrics : iterable of str, optional
@@ -191,7 +197,7 @@ def evaluate(
     given = {
         "mask": mask,
         "weights": weights,
-        "groups": groups,
+        "groups": groups_of(groups, order),
         "by": by,
         "std_floor": std_floor,
         "on_invalid": on_invalid,
@@ -212,6 +218,7 @@ def evaluate_classification(
     on_invalid: Literal["raise", "drop"] = "raise",
     class_names: Sequence[str] | None = None,
     groups: Any = None,
+    order: Any = None,
     by: Any = None,
     outputs: Sequence[str] | None = None,
     metrics: Iterable[str] | None = None,
@@ -240,6 +247,8 @@ def evaluate_classification(
     class_axis, members_axis, ignore_label, mask, weights, on_invalid, class_names, groups, by
         As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
         members' probabilities are averaged. ``groups`` make confidence intervals, ``by`` curves over its labels.
+    order : optional
+        As for `evaluate`.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the labels, each of which gets a report of its own.
     metrics : iterable of str, optional
@@ -257,7 +266,8 @@ def evaluate_classification(
     intervals, level, seed
         As for `evaluate`.
     reference : array like ``probs``, optional
-        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run; the axis of members
+        may be left out.
     curves : str or iterable of str, optional
         Curves to make beyond the usual ones: ``by_members``, ``stability``.
     curve_metrics : iterable of str, optional
@@ -303,7 +313,7 @@ def evaluate_classification(
         "mask": mask,
         "weights": weights,
         "on_invalid": on_invalid,
-        "groups": groups,
+        "groups": groups_of(groups, order),
         "by": by,
         "class_names": class_names,
     }
@@ -359,4 +369,6 @@ def planned(task: Task, function: str, options: Mapping[str, Any]) -> tuple[Plan
     plan = {name: options[name] for name in PLANNED if name in options}
     rest = {name: value for name, value in options.items() if name not in plan}
     given = {name: value for name, value in rest.items() if name not in settings or name == "unit"}
+    if "order" in given:
+        given["groups"] = groups_of(given.get("groups"), given.pop("order"))
     return Plan.of(task, Settings(**settings), **plan), given

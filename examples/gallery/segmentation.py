@@ -18,50 +18,20 @@ import argparse
 import warnings
 
 import numpy as np
-from scipy.interpolate import griddata
-from scipy.ndimage import distance_transform_edt, gaussian_filter, uniform_filter
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 import uq_tracking as uq
-from uq_tracking.demo.terrain import Terrain, load_terrain
+from uq_tracking.datasets import landforms
+from uq_tracking.demo.terrain import load_terrain
 
-NAMES = ("valley", "slope", "ridge")
-IGNORED = 255
-WINDOW = 25
-"""Cells on a side of the surroundings that a cell is compared with."""
-STEPS = (-9, -3, 0, 3, 9)
 TRAINING, CALIBRATION, TEST = slice(0, 180), slice(180, 230), slice(230, 403)
-
-
-def land_forms(elevation: np.ndarray) -> np.ndarray:
-    """Valley, slope or ridge, by the height of a cell above the mean of its surroundings."""
-    above = elevation - uniform_filter(elevation, WINDOW)
-    limits = np.quantile(above, [0.35, 0.7])
-    labels = np.digitize(above, limits).astype(np.uint8)
-    inner = np.zeros(labels.shape, bool)
-    inner[WINDOW // 2 : -(WINDOW // 2), WINDOW // 2 : -(WINDOW // 2)] = True
-    return np.where(inner, labels, np.uint8(IGNORED))
-
-
-def interpolated(terrain: Terrain) -> np.ndarray:
-    """Heights of all cells from the measured ones."""
-    grid = tuple(np.indices(terrain.shape))
-    heights = griddata(terrain.positions, terrain.heights, grid, method="linear")
-    return np.nan_to_num(heights, nan=float(terrain.heights.mean()))
-
-
-def features(heights: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """What the classifiers see of each cell: interpolated heights around it, and how far the next measurement is."""
-    around = [np.roll(heights, (i, j), (0, 1)) - heights for i in STEPS for j in STEPS if (i, j) != (0, 0)]
-    wide = heights - gaussian_filter(heights, 8)
-    return np.stack([*around, wide, distance_transform_edt(~measured)], axis=-1) / 50.0
 
 
 def train(x: np.ndarray, labels: np.ndarray, seed: int) -> MLPClassifier:
     """One member of the ensemble: its own starting weights and its own draw of the training cells."""
     rng = np.random.default_rng(seed)
-    places = rng.choice(np.flatnonzero(labels != IGNORED), 1500)
+    places = rng.choice(np.flatnonzero(labels != landforms.IGNORED), 1500)
     member = MLPClassifier((48, 48), alpha=1e-5, max_iter=400, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # they are meant to overfit a little
@@ -78,9 +48,9 @@ def predict(members: list[MLPClassifier], x: np.ndarray) -> np.ndarray:
 def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
     """Reports of a single network and of the ensemble, each with its scores after temperature scaling."""
     terrain = load_terrain(seed=0)
-    labels = land_forms(terrain.elevation)
-    heights = interpolated(terrain)
-    x = features(heights, terrain.measured)
+    labels = landforms.labels(terrain.elevation)
+    heights = landforms.interpolated(terrain)
+    x = landforms.features(heights, terrain.measured)
     members = [train(x[:, TRAINING], labels[:, TRAINING], seed) for seed in range(n_members)]
     test, calibration = (predict(members, x[:, part]) for part in (TEST, CALIBRATION))
     reports = {}
@@ -88,8 +58,8 @@ def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
         count = len(used)
         options = {
             "members_axis": 0,
-            "ignore_label": IGNORED,
-            "class_names": NAMES,
+            "ignore_label": landforms.IGNORED,
+            "class_names": landforms.NAMES,
             "calibration": (labels[:, CALIBRATION], calibration[:count]),
         }
         arrays = labels[:, TEST], test[:count]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,13 @@ class RunFiles:
             wait_for(version, self._patience)
         self._last = version
 
+    def arrival(self) -> Callable[[], None] | None:
+        """A function that waits until the server has the last version; None when nothing is on its way."""
+        version = self._last
+        if version is None or self._patience is not None or self._run.offline:
+            return None
+        return lambda: wait_for(version, None)
+
     def _complete_offline(self, draft: wandb.Artifact) -> wandb.Artifact:
         """Add the files of the last version that the batch does not replace, from where they are staged."""
         for name, path in self._staged.items():
@@ -115,8 +122,8 @@ class RunFiles:
         return self._last
 
 
-def wait_for(version: wandb.Artifact, patience: int) -> None:
-    """Wait until the server has committed a version that was logged.
+def wait_for(version: wandb.Artifact, patience: int | None) -> None:
+    """Wait until the server has committed a version that was logged; without patience as long as it takes.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -11,7 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.curves import Curve
-from uq_tracking.errors import BackendError
+from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking_wandb.address import place_of, uri_of
 from uq_tracking_wandb.artifacts import RunFiles
@@ -23,6 +24,10 @@ from uq_tracking_wandb.tags import config_with
 if TYPE_CHECKING:
     import wandb
     from matplotlib.figure import Figure
+
+
+ROOM = 8 * 2**20
+"""Free bytes below which nothing is entrusted to an offline run."""
 
 
 class WandbRun(Run):
@@ -93,6 +98,10 @@ class WandbRun(Run):
             config: Any = self.sdk_run.config
             config.update(config_with(dict(config), tags), allow_val_change=True)
 
+    def arrival(self) -> Callable[[], None] | None:
+        """Wait for the last version of the artifact, the one thing that `wandb sync` does not send; see `Run`."""
+        return self._files.arrival()
+
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Collect the calls inside and write them at the end.
@@ -102,6 +111,7 @@ class WandbRun(Run):
         with self._lock:
             if is_finished(self.sdk_run):
                 raise finished_error(self.uri)
+            self._check_room()
             _ = self.sdk_run.step  # attaches a forked worker to the run, which its summary does not do
             self._depth += 1
             try:
@@ -114,6 +124,17 @@ class WandbRun(Run):
                 raise
             else:
                 self._leave(failed=False)
+
+    def _check_room(self) -> None:
+        """RunNotFoundError when an offline run is about to end without a sound.
+
+        Once a write has failed, ``wandb-core`` records nothing more, even when there is room again, and tells nobody.
+        """
+        if self.sdk_run.offline and shutil.disk_usage(self.sdk_run.dir).free < ROOM:
+            raise RunNotFoundError(
+                f"{self.uri}: its disk is nearly full, and wandb stops recording a run for good when a write fails; "
+                "free some space before the next run"
+            )
 
     def link(self) -> str | None:
         """Address of the run's page; None offline."""

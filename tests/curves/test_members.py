@@ -78,3 +78,36 @@ def test_without_members_it_is_refused():
         uq.evaluate([0.0], [0.0], [1.0], curves=["members"])
     with pytest.raises(UnknownMetricError, match="nope"):
         uq.evaluate([0.0], [0.0], [1.0], curve_metrics=["nope"])
+
+
+def test_members_are_compared_with_a_reference():
+    """The divergence of every subset, as scored one by one."""
+    y, means, noise = ensemble(4)
+    reference = (means.mean(axis=0), np.full(len(y), 0.6))
+    report = uq.evaluate(
+        Predictions.from_ensemble(y, means, noise),
+        reference=reference,
+        curves="by_members",
+        curve_metrics=["rmse"],
+    )
+    curve = report.curves["by_members_kl_to_reference"].columns
+    single = [
+        uq.evaluate(Predictions.from_ensemble(y, means[[k]], noise[[k]]), reference=reference).scores
+        for k in range(4)
+    ]
+    assert_allclose(curve["mean"][0], np.mean([s["kl_to_reference"] for s in single]), rtol=1e-12)
+    assert_allclose(curve["mean"][-1], report.scores["kl_to_reference"], rtol=1e-12)
+
+
+def test_members_of_classes_are_compared_with_a_reference():
+    rng = np.random.default_rng(0)
+    one = rng.uniform(0.1, 0.9, (4, 200))
+    probs = np.stack([1 - one, one], axis=-1)
+    labels, reference = rng.integers(2, size=200), probs.mean(axis=0)
+    report = uq.evaluate_classification(
+        labels, probs, members_axis=0, reference=reference, curves="by_members", curve_metrics=["nll"]
+    )
+    curve = report.curves["by_members_kl_to_reference"].columns
+    singly = (probs * np.log(probs / reference)).sum(axis=-1).mean(axis=-1)
+    assert_allclose(curve["mean"][0], singly.mean(), rtol=1e-9)
+    assert_allclose(curve["mean"][-1], 0, atol=1e-12)

@@ -79,6 +79,7 @@ image_ids = room_type = np.broadcast_to(np.arange(24)[:, None, None] % 12, (24, 
     + """
 report_a = uq.evaluate(depth, mean, std, groups=image_ids)
 report_b = uq.evaluate(depth, mean + 0.1, std, groups=image_ids)
+times = np.arange(depth.size).reshape(depth.shape)
 """,
     "comparison": DEPTH + TERRAIN + 'logged("terrain", ["deep-ensemble", "mc-dropout"])',
     "rescoring": DEPTH

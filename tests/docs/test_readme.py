@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -21,8 +22,11 @@ def blocks(language):
 def run_script(text, folder):
     """Run a script as a user would: a process of its own, in a folder of its own."""
     (folder / "script.py").write_text(text)
+    fresh = {
+        name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")
+    }  # others set some
     done = subprocess.run(
-        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "script.py"], cwd=folder, env=fresh, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

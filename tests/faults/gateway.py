@@ -44,6 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         mode = ["pass"] if self.path.startswith("/health") else self.server.mode()
         if mode[0] == "status":
             mode = [mode[1]] if mode[2] in self.path else ["pass"]
+        if mode[0] == "404":  # as of a proxy that has lost its route
+            return self._answer(404, b"<html>not found</html>", [("Content-Type", "text/html")])
         if mode[0].isdigit():
             return self._answer(int(mode[0]), b'{"error_code": "TEMPORARILY_UNAVAILABLE", "message": "sick"}')
         if mode[0] == "garbage":

@@ -4,24 +4,56 @@ from __future__ import annotations
 
 import json
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.processes import Job, Process, environment, free_port, gateway, mlflow_server
+from tests.faults.processes import Job, environment
+from tests.faults.stores import Content, Store, differences, directory_store
 
-DEADLINE = 2.0
 STEPS = 8
-SICK_FROM, WELL_FROM = "step2", "step6"
+SICK_STEP, WELL_STEP = 2, 6
+SICK_FROM = f"step{SICK_STEP}"
+OF_JOB = ("workers", "finish_timeout", "split", "figures")
+"""Options by which an undisturbed job differs from another."""
 
-Content = dict[str, Any]
+Change = Callable[[], object]
+
+
+def nothing() -> None:
+    """No fault."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What fails in the middle of a job, and until when."""
+
+    name: str
+    start: Change = nothing
+    end: Change = nothing
+    until: str = f"step{WELL_STEP}"
+    """A step, "end" (before the tracker's own end of the run), or "exit" (of the program)."""
+    job: dict[str, Any] = field(default_factory=dict)
+    """Options of the job."""
+    temporary: Path | None = None
+    """Its temporary directory."""
+    interruption: int | None = None
+    """Sent to the job inside the call that finds the fault."""
+    syncs: int = 1
+    """How many processes send at the same time what is left."""
+    wandb_sync: Path | None = None
+    """Folder whose runs W&B's own command sends too, as its users do."""
+    instead: Callable[[str], str] = str
+    """The run that holds the rest, where the job's own is gone."""
+    compare: Callable[[Content], Content] = lambda content: content
+    """The part of the run in which it must be as an undisturbed one."""
+    loses: str = ""
+    """What cannot be restored, in words."""
 
 
 @dataclass
@@ -31,8 +63,12 @@ class Row:
     tracker: str
     fault: str
     seconds: list[float] = field(default_factory=list)
+    blocked: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
+    sick: range = range(0)
+    """The calls after the one that found the fault, while it lasted."""
     kept: int = 0
     """Calls in the spool when the fault was over."""
     left: int = 0
@@ -42,245 +78,127 @@ class Row:
     """What `sync` could not send."""
     differing: list[str] = field(default_factory=list)
     """Fields in which the run differs from an undisturbed one."""
+    loses: str = ""
 
     @property
-    def first(self) -> float:
-        """Seconds of the slowest call from the fault on; the very first one loads the tracker's package."""
-        return max(self.seconds[2:])
+    def slowest(self) -> float:
+        """Seconds of the slowest call from the fault on; the very first call loads the tracker's package."""
+        return max(self.seconds[SICK_STEP:])
 
     @property
-    def later(self) -> float:
-        """Seconds of the slowest step after the one that found the fault, while it lasted."""
-        return max(self.seconds[3:6])
+    def later(self) -> float | None:
+        """Seconds that the slowest step blocked that was kept after the one that found the fault."""
+        return max((self.blocked[step] for step in self.sick), default=None) if self.are_kept else None
 
+    @property
+    def later_work(self) -> float | None:
+        """Processor time of the most expensive of these steps."""
+        return max((self.worked[step] for step in self.sick), default=None) if self.are_kept else None
 
-@dataclass
-class Store:
-    """A tracker as the matrix uses it."""
+    @property
+    def are_kept(self) -> bool:
+        """Whether the steps went into the spool, not to the tracker."""
+        return self.kept >= len(self.sick)
 
-    name: str
-    arguments: dict[str, Any]
-    variables: dict[str, str]
-    content: Callable[[str], Content]
-    calm: Content | None = None
-    folder: Path | None = None
-    """Of a store whose runs the matrix makes."""
+    @property
+    def outcome(self) -> str:
+        """What `sync` has restored."""
+        wrong = [*self.failed, *self.differing]
+        return "; ".join(wrong)[:300] if wrong else self.loses or "equal"
 
 
 def spooled(folder: Path) -> int:
     return len([*folder.glob("uq_runs/spool/*.zip"), *folder.glob("state/uq_tracking/uq_runs/spool/*.zip")])
 
 
-def run_job(
-    store: Store,
-    folder: Path,
-    fault: str = "none",
-    start: Callable[[], None] = lambda: None,
-    end: Callable[[], None] = lambda: None,
-    *,
-    well_from: str = WELL_FROM,
-    temporary: Path | None = None,
-    **arguments: Any,
-) -> Row:
-    """Run the job, with the fault from ``SICK_FROM`` to ``well_from``; then `sync`, then compare."""
-    folder.mkdir(parents=True)
-    row = Row(store.name, fault)
-    marks = [SICK_FROM, *([well_from] if well_from != "exit" else [])]
-    given = {"folder": str(folder), "steps": STEPS, "marks": marks, **store.arguments, **arguments}
-    variables = {
-        "UQ_TRACKING_DEADLINE": str(DEADLINE),
-        "XDG_STATE_HOME": str(folder / "state"),
-        **store.variables,
-        **({} if temporary is None else {"TMPDIR": str(temporary)}),
-    }
-    job = Job(folder, given, variables)
-    job.start()
-    try:
-        job.reached(SICK_FROM)
-        start()
-        job.go_on(SICK_FROM)
-        if well_from != "exit":
-            job.reached(well_from)
-            row.kept = spooled(folder)
-            end()
-            job.go_on(well_from)
-        found = job.result()
-    finally:
-        job.kill()
-        if well_from == "exit":
-            row.kept = spooled(folder)
-            end()
-    row.seconds, row.raised, row.warned = found["seconds"], found["raised"], found["warned"]
-    row.exit_seconds, row.left = found["exit_seconds"], spooled(folder)
-    row.failed = synced(folder, variables)
-    content = store.content(found["run"])
-    if store.calm is None:
-        store.calm = content
-    row.differing = differences(store.calm, content)
+def run_fault(store: Store, folder: Path, fault: Fault) -> Row:
+    """Run a job with the fault, `sync` what is left, and compare its run with an undisturbed one."""
+    options = json.dumps({key: fault.job[key] for key in OF_JOB if key in fault.job}, sort_keys=True)
+    if options not in store.calm:
+        calm = _run(store, folder / "calm", Fault("none", job=json.loads(options)), 60.0)
+        if calm.raised or calm.failed or calm.warned:
+            raise RuntimeError(f"an undisturbed job: {calm.raised} {calm.failed} {calm.warned}")
+        store.calm[options] = store.content((folder / "calm" / "run").read_text())
+    row = _run(store, folder / "job", fault, store.deadline)
+    found = store.content(fault.instead((folder / "job" / "run").read_text()))
+    row.differing = differences(fault.compare(store.calm[options]), fault.compare(found))
     return row
 
 
-def synced(folder: Path, variables: dict[str, str]) -> list[str]:
-    """Send what is left as a user would; the reasons of what could not be sent."""
-    code = "import json, uq_tracking as uq; print(json.dumps([o.reason for o in uq.sync().failed]))"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    failed: list[str] = json.loads(found.stdout.splitlines()[-1])
-    return failed
-
-
-def differences(calm: Content, found: Content) -> list[str]:
-    """Names of what is not equal; [] when all is."""
-    return sorted(
-        f"{kind}: {name}"
-        for kind in calm
-        for name in calm[kind].keys() | found[kind].keys()
-        if calm[kind].get(name) != found[kind].get(name)
-    )
-
-
-class MLflowHttp:
-    """A real MLflow server behind a gateway that fails on demand."""
-
-    def __init__(self, folder: Path) -> None:
-        port, self.port = free_port(), free_port()
-        self.server: Process = mlflow_server(folder / "server", port)
-        self.gateway: Process = gateway(folder / "gateway", self.port, port)
-        self.uri = f"http://127.0.0.1:{self.port}"
-
-    def __enter__(self) -> MLflowHttp:
-        self.server.start()
-        self.gateway.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.gateway.kill()
-        self.server.kill()
-
-    def mode(self, text: str) -> Callable[[], None]:
-        def change() -> None:
-            (self.gateway.folder / "mode").write_text(text)
-
-        return change
-
-    def store(self) -> Store:
-        return mlflow_store("MLflow, server", self.uri)
-
-    def stop(self) -> None:
-        self.server.signal(signal.SIGSTOP)
-
-    def go_on(self) -> None:
-        self.server.signal(signal.SIGCONT)
-
-
-def mlflow_store(name: str, uri: str) -> Store:
-    with warnings.catch_warnings():  # MLflow's own imports warn of what its dependencies deprecate
-        warnings.simplefilter("ignore")
-        import mlflow
-        import mlflow.store.tracking.sqlalchemy_store
-
-    experiment = mlflow.MlflowClient(uri).create_experiment("faults")
-    arguments = {"sdk": "mlflow", "tracking_uri": uri, "experiment": experiment}
-    return Store(name, arguments, {"MLFLOW_TRACKING_URI": uri}, lambda run: mlflow_content(uri, run))
-
-
-def mlflow_content(uri: str, run_id: str) -> Content:
-    """Every value of every metric by step, our tags, and every artifact's bytes."""
-    import mlflow
-    from mlflow.artifacts import download_artifacts
-
-    client = mlflow.MlflowClient(uri)
-    run = client.get_run(run_id)
-    history = {
-        key: sorted({(metric.step, metric.value) for metric in client.get_metric_history(run_id, key)})
-        for key in run.data.metrics
-    }
-    counts = {key: len(client.get_metric_history(run_id, key)) for key in ("uq/rmse", "uq/nll")}
-    folder = Path(download_artifacts(run_id=run_id, tracking_uri=uri))
-    files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    tags = {name: value for name, value in run.data.tags.items() if name.startswith("uq.")}
-    last = dict(run.data.metrics)
-    return {"series": history, "rows": counts, "last": last, "tags": tags, "files": files}
-
-
-def sqlite_store(folder: Path) -> Store:
+def _run(store: Store, folder: Path, fault: Fault, deadline: float) -> Row:
     folder.mkdir(parents=True)
-    return mlflow_store("MLflow, sqlite", f"sqlite:///{folder / 'mlflow.db'}")
-
-
-@contextmanager
-def locked_database(path: Path) -> Iterator[None]:
-    """Another process that holds the database, as a backup does."""
-    holder = sqlite3.connect(path, timeout=30, isolation_level=None)
-    holder.execute("BEGIN EXCLUSIVE")
+    row = Row(store.name, fault.name, loses=fault.loses)
+    until_step = int(fault.until.removeprefix("step")) if fault.until.startswith("step") else STEPS
+    row.sick = range(SICK_STEP + 1, until_step)
+    marks = [] if fault.name == "none" else [SICK_FROM, *([fault.until] if fault.until != "exit" else [])]
+    given = {"folder": str(folder), "steps": STEPS, "marks": marks}
+    given |= {**store.arguments, **store.new(), **fault.job}
+    variables = {"UQ_TRACKING_DEADLINE": str(deadline), "XDG_STATE_HOME": str(folder / "state")}
+    variables |= store.variables | ({} if fault.temporary is None else {"TMPDIR": str(fault.temporary)})
+    job = Job(folder, given, variables)
+    job.start()
     try:
-        yield
+        found = _disturbed(job, fault, row) if marks else job.result()
     finally:
-        holder.execute("ROLLBACK")
-        holder.close()
+        job.kill()
+    row.seconds, row.blocked, row.worked = found["seconds"], found["blocked"], found["worked"]
+    row.raised, row.warned = found["raised"], found["warned"]
+    row.exit_seconds, row.left = found["exit_seconds"], spooled(folder)
+    if fault.wandb_sync is not None:
+        _wandb_sync(fault.wandb_sync, variables)
+    row.failed = synced(folder, variables, fault.syncs)
+    return row
 
 
-def directory_store(folder: Path) -> Store:
-    """A run in a folder."""
-    from uq_tracking.tracking.directory import DirectoryStore
-
-    runs = DirectoryStore(folder)
-
-    def content(uri: str) -> Content:
-        run_id = uri.rpartition("/")[2]
-        (run,) = [run for run in runs.runs() if run.run_id == run_id]
-        files = {name: (folder / run_id / name).read_bytes() for name in runs.files(run_id)}
-        return {"series": runs.series(run), "tags": dict(run.tags), "files": files}
-
-    return Store("folder", {}, {}, content)
-
-
-def new_directory_run(folder: Path) -> str:
-    from uq_tracking.tracking.directory import DirectoryStore
-
-    return DirectoryStore(folder).create("job").uri
-
-
-def wandb_store(server: Any, folder: Path) -> Store:
-    """Runs on a W&B server of our own (tests/wandb_server), through the real SDK and its core."""
-    variables = {"WANDB_BASE_URL": server.url, "WANDB_API_KEY": "x" * 40, "WANDB_MODE": "online"}
-    variables |= {"WANDB_SILENT": "true", "WANDB_CONSOLE": "off", "WANDB_X_DISABLE_STATS": "true"}
-    for name in ("DIR", "DATA_DIR", "CACHE_DIR", "CONFIG_DIR", "ARTIFACT_DIR"):
-        (folder / name.lower()).mkdir(parents=True)
-        variables[f"WANDB_{name}"] = str(folder / name.lower())
-    for service in ("GRAPHQL", "FILE_STREAM", "FILE_TRANSFER"):  # by default up to a minute between attempts
-        variables[f"WANDB_X_{service}_RETRY_WAIT_MIN_SECONDS"] = "0.1"
-        variables[f"WANDB_X_{service}_RETRY_WAIT_MAX_SECONDS"] = "0.5"
-    return Store("W&B, online", {"sdk": "wandb"}, variables, lambda run: wandb_content(server, run))
+def _disturbed(job: Job, fault: Fault, row: Row) -> dict[str, Any]:
+    is_over = False
+    try:
+        job.reached(SICK_FROM)
+        fault.start()
+        job.go_on(SICK_FROM)
+        if fault.interruption is not None:
+            time.sleep(0.7)  # the call waits for the tracker
+            job.send(fault.interruption)
+        if fault.until != "exit":
+            job.reached(fault.until)
+            row.kept = spooled(job.folder)
+            is_over = True
+            fault.end()
+            job.go_on(fault.until)
+        return job.result()
+    finally:
+        if not is_over:
+            row.kept = spooled(job.folder)
+            fault.end()
 
 
-def wandb_content(server: Any, run_id: str) -> Content:
-    """Every score by step, the summary, our tags, and the files of the artifact's last version."""
-    run = server.run("faults", run_id)
-    series: dict[str, list[tuple[int, float]]] = {}
-    for row in run.rows():
-        for key, value in row.items():
-            if key.startswith("uq/") and isinstance(value, int | float) and "uq/step" in row:
-                series.setdefault(key, []).append((row["uq/step"], value))
-    versions = server.state.versions(server.entity, "faults", f"uq-{run_id}")
-    files = {name: server.state.blobs[key] for name, key in versions[-1].files.items()} if versions else {}
-    summary = {
-        key: value for key, value in run.summary.items() if isinstance(value, int | float) and key[0] != "_"
-    }
-    tags = run.config_value("uq") or {}
-    return {
-        "series": {k: sorted(set(v)) for k, v in series.items()},
-        "last": summary,
-        "tags": tags,
-        "files": files,
-    }
+def _wandb_sync(folder: Path, variables: dict[str, str]) -> None:
+    runs = [str(path) for path in folder.glob("run-*")]
+    command = [sys.executable, "-m", "wandb", "sync", "--no-skip-online", *runs]
+    subprocess.run(
+        command, cwd=folder, env=environment(**variables), capture_output=True, timeout=300, check=True
+    )
+
+
+def synced(folder: Path, variables: dict[str, str], processes: int = 1) -> list[str]:
+    """Send what is left as a user would, in so many processes at once; the reasons of what could not be sent."""
+    code = "import json, uq_tracking as uq; print(json.dumps([o.reason for o in uq.sync().failed]))"
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environment(**variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(processes)
+    ]
+    failed: list[str] = []
+    for process in started:
+        told, errors = process.communicate(timeout=300)
+        failed += json.loads(told.splitlines()[-1]) if process.returncode == 0 else [errors[-500:]]
+    return failed
 
 
 @contextmanager
@@ -308,27 +226,94 @@ def free(folder: Path) -> None:
     (folder / "ballast").unlink()
 
 
-def killed(folder: Path, seconds: float) -> tuple[int, int]:
-    """Kill a job that is spooling after so many seconds; how many calls it has kept, and how many are damaged."""
+def moved(folder: Path) -> tuple[Change, Change]:
+    """Take a folder away, as a file system that is not mounted; and bring it back."""
+    away = folder.with_name(f"{folder.name}-away")
+
+    def start() -> None:
+        folder.rename(away)
+        folder.write_text("a file where the folder was")
+
+    def end() -> None:
+        folder.unlink()
+        away.rename(folder)
+
+    return start, end
+
+
+@dataclass
+class Killed:
+    """What a job leaves that a signal has ended."""
+
+    kept: int = 0
+    damaged: int = 0
+    steps: int = 0
+    """Calls that had returned."""
+    lost: int = 0
+    """Of these, how many the run lacks, or holds with other values, after `sync`."""
+
+
+def killed(
+    folder: Path, seconds: float, number: int = signal.SIGKILL, *, interrupted_sync: bool = False
+) -> Killed:
+    """End a job that keeps its calls after so many seconds; then `sync`, and look what is there.
+
+    With ``interrupted_sync`` a first `sync` is killed as well, after so many seconds.
+    """
     from uq_tracking.errors import FileFormatError
     from uq_tracking.tracking.spool import entries, read_entry
 
     folder.mkdir(parents=True)
-    run = new_directory_run(folder / "runs")
-    arguments = {"folder": str(folder), "steps": 10_000, "marks": ["step2"], "run": run}
-    job = Job(folder, arguments, {"XDG_STATE_HOME": str(folder / "state")})
+    store = directory_store(folder / "runs")
+    run = store.new()["run"]
+    arguments = {"folder": str(folder), "steps": 10_000, "marks": [SICK_FROM], "run": run}
+    variables = {"XDG_STATE_HOME": str(folder / "state")}
+    job = Job(folder, arguments, variables)
     job.start()
-    job.reached("step2")
-    (folder / "runs").rename(folder / "away")
-    (folder / "runs").write_text("a file where the folder was")
-    job.go_on("step2")
+    job.reached(SICK_FROM)
+    start, end = moved(folder / "runs")
+    start()
+    job.go_on(SICK_FROM)
     time.sleep(seconds)
-    job.kill()
-    kept = list(entries(folder / "uq_runs"))
-    damaged = 0
-    for path in kept:
+    job.kill(number)
+    found = Killed()
+    for path in entries(folder / "uq_runs"):
+        found.kept += 1
         try:
             read_entry(path)
         except FileFormatError:
-            damaged += 1
-    return len(kept), damaged
+            found.damaged += 1
+    end()
+    if interrupted_sync:
+        _killed_sync(folder, variables, seconds)
+    synced(folder, variables)
+    there = dict(store.content(run)["series"][_rmse()])
+    done = [int(line) for line in (folder / "done").read_text().splitlines()]
+    found.steps = len(done)
+    found.lost = sum(abs(there.get(step, float("inf")) - _rmse_of(step)) > 1e-12 for step in done)
+    return found
+
+
+def _killed_sync(folder: Path, variables: dict[str, str], seconds: float) -> None:
+    code = "import uq_tracking as uq, pathlib; pathlib.Path('syncing').touch(); uq.sync()"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(**variables))
+    while not (folder / "syncing").exists():
+        time.sleep(0.01)
+    time.sleep(0.1 + seconds / 4)
+    process.kill()
+    process.wait()
+
+
+def _rmse() -> str:
+    from uq_tracking.tracking.names import scalar_name
+
+    return scalar_name("rmse", None)
+
+
+def _rmse_of(step: int) -> float:
+    import numpy as np
+
+    from tests.faults.job import arrays
+
+    truth, mean, _ = arrays(step)
+    return float(np.sqrt(np.mean((mean - truth) ** 2)))

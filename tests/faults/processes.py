@@ -81,10 +81,10 @@ class Process:
             self.process = None
 
 
-def mlflow_server(folder: Path, port: int) -> Process:
+def mlflow_server(folder: Path, port: int, artifacts: Path | None = None) -> Process:
     command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
     command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}", "--workers", "1"]
-    command += ["--artifacts-destination", str(folder / "artifacts")]
+    command += ["--artifacts-destination", str(artifacts or folder / "artifacts")]
     variables = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     return Process(command, folder, f"http://127.0.0.1:{port}/health", variables)
 
@@ -134,7 +134,7 @@ class Job:
         """What the job has measured, with the time that its end took."""
         assert self.process is not None
         self.process.wait(seconds)
-        ended = time.time()
+        ended = time.monotonic()
         path = self.folder / "result.json"
         if not path.exists():
             raise RuntimeError(f"the job did not end:\n{self.log()}")
@@ -142,8 +142,13 @@ class Job:
         result["exit_seconds"] = ended - result["ended"]
         return result
 
-    def kill(self) -> None:
+    def send(self, number: int) -> None:
+        """Send a signal to the job alone, as a scheduler or a person does."""
+        assert self.process is not None
+        os.kill(self.process.pid, number)
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
         if self.process is not None and self.process.poll() is None:
             with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+                os.killpg(self.process.pid, number)
             self.process.wait(20)

@@ -127,3 +127,24 @@ def test_the_command_tells_what_was_sent(job):
     found = subprocess.run([sys.executable, "-c", code, "sync"], capture_output=True, text=True, timeout=120)
     assert found.returncode == 0, found.stderr
     assert "4 done, 0 skipped, 0 failed" in found.stdout
+
+
+def test_a_run_that_is_deleted_on_the_server_gets_a_substitute(sqlite_uri, tmp_path, monkeypatch):
+    """MLflow still shows such a run, though it takes nothing; the calls name it by its id alone."""
+    import mlflow
+
+    monkeypatch.chdir(tmp_path)
+    client = mlflow.MlflowClient(sqlite_uri)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_uri)
+    experiment = client.create_experiment("deleted")
+    run_id = client.create_run(experiment).info.run_id
+    log(run_id, 0)
+    client.delete_run(run_id)
+    with pytest.warns(TrackingWarning, match="makes a run of it"):
+        log(run_id, 1)
+    log(run_id, 2)
+    summary = uq.sync()
+    assert [outcome.status for outcome in summary.outcomes] == ["done"] * 2, summary
+    (substitute,) = client.search_runs([experiment])
+    assert substitute.data.tags["uq.origin"] == f"mlflow:{run_id}"
+    assert list(entries()) == []

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.evaluation.scoring import score
+from uq_tracking.statistics import building, collecting
 
 values = st.integers(-8, 8).map(lambda i: i / 4)
 positive = st.integers(1, 12).map(lambda i: i / 4)
@@ -156,6 +157,22 @@ def test_weights_that_are_whole_groups_resample_as_repetition_does():
     for key, floor in repeated.noise.items():
         assert_allclose(weighted.noise[key].high, floor.high, rtol=1e-8, err_msg=key)
     assert weighted.verdict.text == repeated.verdict.text
+
+
+@pytest.mark.parametrize("block", [7, 64])
+def test_blocks_of_a_sketch_add_up(block, monkeypatch):
+    rng = np.random.default_rng(4)
+    mu, s, w = rng.normal(size=300), rng.gamma(4, 0.25, 300), rng.gamma(1, 1, 300)
+    arrays = mu + s * rng.normal(size=300), mu, s
+    whole = uq.evaluate(*arrays, weights=w, statistics="sketch")
+    monkeypatch.setattr(building, "BUILD_BLOCK", block)
+    monkeypatch.setattr(collecting, "BUILD_BLOCK", block)
+    assert_same(whole, uq.evaluate(*arrays, weights=w, statistics="sketch"))
+    stream = uq.Accumulator()
+    for start in range(0, 300, 50):
+        part = slice(start, start + 50)
+        stream.update(*(a[part] for a in arrays), weights=w[part])
+    assert_same(whole, stream.compute())
 
 
 def test_a_sketch_is_as_close_with_weights_as_it_states():

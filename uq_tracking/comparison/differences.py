@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.typed import record
 
 How = Literal["paired groups", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
@@ -62,7 +63,7 @@ class Difference:
     def from_dict(cls, values: Mapping[str, Any]) -> Difference:
         """Inverse of ``to_dict``."""
         interval = values["interval"]
-        return cls(**{**values, "interval": None if interval is None else (interval[0], interval[1])})
+        return record(cls, {**values, "interval": None if interval is None else (interval[0], interval[1])})
 
 
 def difference(

@@ -13,6 +13,7 @@ from uq_tracking.comparison.metrics import metric_from_dict, metric_to_dict
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun
 from uq_tracking.errors import FileFormatError
 from uq_tracking.tables.model import Cell
+from uq_tracking.typed import DAMAGE, record
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -79,7 +80,7 @@ def comparison_fields(source: str | Path) -> dict[str, Any]:
     name = str(source) if is_path else "the text"
     try:
         values = json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{name} is not JSON ({error})") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise FileFormatError(f"{name} is not a comparison of uq_tracking")
@@ -89,7 +90,7 @@ def comparison_fields(source: str | Path) -> dict[str, Any]:
         )
     try:
         return _fields(values)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{name} is a damaged comparison ({error!r})") from error
 
 
@@ -106,6 +107,6 @@ def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
         "ties": tuple(Difference.from_dict(item) for item in values["ties"]),
         "maps": tuple(MapCase.from_dict(case) for case in values["maps"]),
         "warnings": tuple(map(str, values["warnings"])),
-        "skipped": tuple(SkippedRun(**run) for run in values["skipped"]),
+        "skipped": tuple(record(SkippedRun, run) for run in values["skipped"]),
         "sources": tuple(map(str, values["sources"])),
     }

@@ -15,6 +15,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
 from uq_tracking.tasks import REGRESSION
 from uq_tracking.tracking.cases import Maps, choose_cases
+from uq_tracking.typed import record
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class MapCase:
         ranges = {name: tuple(values[name]) for name in _TUPLES}
         target = base64.b64decode(values["target"])
         panels = tuple(_panel_from_dict(panel) for panel in values["panels"])
-        return cls(name=str(values["name"]), target=target, panels=panels, **ranges)
+        return record(cls, {"name": values["name"], "target": target, "panels": panels, **ranges})
 
 
 _TUPLES = ("shape", "value_limits", "error_limits", "value_colors", "error_colors")
@@ -84,7 +85,7 @@ _PICTURES = ("prediction", "error", "uncertainty")
 
 def _panel_from_dict(values: Mapping[str, Any]) -> MapPanel:
     pictures = {name: base64.b64decode(values[name]) for name in _PICTURES}
-    return MapPanel(**{**values, **pictures})
+    return record(MapPanel, {**values, **pictures})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
 from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
-from uq_tracking.errors import UnknownMetricError, closest
+from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.formatting import shorten
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
@@ -256,7 +256,12 @@ class Comparison:
         """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
         from uq_tracking.comparison.files import comparison_fields
 
-        return cls(**comparison_fields(source))
+        found = cls(**comparison_fields(source))
+        try:
+            found.to_json()
+        except Exception as error:  # whatever cannot be shown does not belong together
+            raise FileFormatError(f"this is a damaged comparison ({error!r})") from error
+        return found
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One self-contained page that works without a network, also written to ``path`` if given."""

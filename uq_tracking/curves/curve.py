@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
+from uq_tracking.typed import DAMAGE
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class Curve:
             labels = values.get("labels")
             labels = None if labels is None else tuple(str(label) for label in labels)
             return cls(columns=columns, steps=steps, labels=labels, **{name: values[name] for name in _TEXTS})
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except DAMAGE as error:
             raise FileFormatError(f"this is not a curve ({error!r})") from error
 
 

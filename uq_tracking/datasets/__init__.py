@@ -4,7 +4,8 @@ One module per paper; functions take the number of samples and a seed, and retur
 scored: ``uq.evaluate(sample.truth)`` says what the best possible model scores.
 """
 
-from uq_tracking.datasets import levi, merci
+from uq_tracking.datasets import gustafsson, levi, merci, xiong
+from uq_tracking.datasets.conditional import Conditional
 from uq_tracking.datasets.sample import Sample, Seed
 
-__all__ = ["Sample", "Seed", "levi", "merci"]
+__all__ = ["Conditional", "Sample", "Seed", "gustafsson", "levi", "merci", "xiong"]

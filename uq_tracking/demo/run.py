@@ -15,7 +15,6 @@ from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
 from uq_tracking.demo.terrain import Terrain, load_terrain
 from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
 from uq_tracking.report import Report
-from uq_tracking.tracking.deadline import PATIENCE
 
 SHOWN = ("n_merci", "ause_rmse", "crps", "nll", "coverage_95", "rmse")
 """Scores that are printed: they fit into 80 columns; the page has all."""
@@ -95,15 +94,14 @@ def run_method(
     with tracker.run(name) as run:
         estimate = predict_with_bar(name, terrain, effort, seed, console)
         predicted = time.perf_counter()
-        report = uq.log(
+        report: Report = uq.log(
             terrain.target,
             estimate.mean,
             estimate.std,
             run=run,
             method=name,
             unit="m",
-            strict=True,
-            deadline=PATIENCE,
+            **tracker.log_options,
         )
     logged = time.perf_counter()
     times = f"{predicted - start:5.1f} s to predict, {logged - predicted:4.1f} s to log"

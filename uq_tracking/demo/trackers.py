@@ -8,14 +8,16 @@ import shlex
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from itertools import cycle
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.resolve import find_backend
 
 EXPERIMENT = "uq-demo-terrain"
@@ -31,6 +33,8 @@ class Tracker(ABC):
 
     address: str
     """Under which ``uq.rescore`` and ``uq.compare`` find the runs while the session is open."""
+    log_options: Mapping[str, Any] = MappingProxyType({"strict": True, "deadline": PATIENCE})
+    """How ``uq.log`` is called: a person waits for the demo, and wants to see what fails."""
 
     def session(self) -> AbstractContextManager[None]:
         """Point the tracker to the folder, and back in the end."""

@@ -12,10 +12,9 @@ import numpy as np
 from uq_tracking.curves.curve import Curve
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.spread import Repeats
-from uq_tracking.metrics.registry import Metric, compute
+from uq_tracking.metrics.registry import Metric, MetricInputs, compute, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, build_statistics
-from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Task
 
 SUBSETS = 10
@@ -28,13 +27,15 @@ def by_members(
     settings: Settings,
     metrics: Sequence[Metric],
     *,
+    reference: Any = None,
     seed: int = 0,
     subsets: int = SUBSETS,
     how: How = "auto",
 ) -> list[Curve]:
     """One curve per metric against the number M of members, over random subsets of the ensemble.
 
-    M runs over 1, 2, 4 ... and the size of the whole, from the fewest members that have an uncertainty on.
+    M runs over 1, 2, 4 ... and the size of the whole, from the fewest members that have an uncertainty on. Where a
+    reference is given, the divergence of each subset from it has a curve too.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ def by_members(
         Predictions that know their members.
     settings, metrics
         How, and what, to score.
+    reference : optional
+        What the task's metrics of this name compare with.
     seed : int
         Of the choice of subsets.
     subsets : int
@@ -56,7 +59,7 @@ def by_members(
 
     References
     ----------
-    .. [1] Gustafsson et al., 2020, fig. 6 and 8.
+    .. [1] Gustafsson et al., 2020, fig. 5, 6 and 8.
     """
     known = task.members(data)
     if known is None:
@@ -66,18 +69,26 @@ def by_members(
         )
     members, fewest = known
     rng = np.random.default_rng(seed)
+    metrics = [*metrics, *_comparing(task, reference)]
+
+    def scores_of(chosen: Sequence[int]) -> dict[str, float]:
+        part = task.member_subset(data, chosen)
+        statistics = build_statistics(task.layout_of(part), part, how)
+        return compute(statistics, settings, metrics, MetricInputs(statistics, part, reference, seed))[0]
+
     scores = {}
     for size in member_counts(members, first=fewest):
         with np.errstate(all="ignore"):
-            scores[float(size)] = [
-                compute(_statistics_of(task, task.member_subset(data, chosen), how), settings, metrics)[0]
-                for chosen in subsets_of(members, size, subsets, rng)
-            ]
+            scores[float(size)] = [scores_of(chosen) for chosen in subsets_of(members, size, subsets, rng)]
     return Repeats(scores).curves("by_members", "members", "Members", metrics)
 
 
-def _statistics_of(task: Task, data: Any, how: How) -> Statistics:
-    return build_statistics(task.layout_of(data), data, how)
+def _comparing(task: Task, reference: Any) -> list[Metric]:
+    """The metrics that compare predictions with a reference, if there is one."""
+    if reference is None:
+        return []
+    found = select(task.name, given=("predictions", "reference"))
+    return [metric for metric in found if "reference" in metric.needs]
 
 
 def member_counts(members: int, first: int) -> list[int]:

@@ -122,7 +122,8 @@ def extra_curves(
             by_target(*target_strata(task.layout_of(data), data, wanted.by_target, how), settings, metrics)
         )
     if "by_members" in wanted.curves:
-        made.add(by_members(task, data, settings, metrics, seed=inputs.seed, how=how))
+        reference = inputs.reference
+        made.add(by_members(task, data, settings, metrics, reference=reference, seed=inputs.seed, how=how))
     if "scale_sweep" in wanted.curves:
         _sweep(made, statistics, settings)
     if "stability" in wanted.curves:

@@ -122,10 +122,11 @@ class Plan:
         made = extra_curves(
             self.wanted, task, statistics, settings, inputs, tables=tables, how=self.statistics
         )
-        extra = with_chance(made.curves, report.statistics, task.name, settings)
-        report = replace(
-            report, curves={**report.curves, **extra}, verdicts={**report.verdicts, **made.verdicts}
-        )
+        if made.curves or made.verdicts:
+            extra = with_chance(made.curves, report.statistics, task.name, settings)
+            report = replace(
+                report, curves={**report.curves, **extra}, verdicts={**report.verdicts, **made.verdicts}
+            )
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

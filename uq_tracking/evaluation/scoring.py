@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from uq_tracking import plugins
 from uq_tracking._version import __version__
+from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import build_curves
 from uq_tracking.inference.consistency import with_chance
 from uq_tracking.metrics.registry import Metric, MetricInputs, compute, select
@@ -16,6 +19,32 @@ from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
+
+
+@dataclass(frozen=True, eq=False)
+class LaterCurves(Mapping[str, Curve]):
+    """The default curves of statistics, built when the first is looked at: scores of a step need none."""
+
+    statistics: Statistics
+    settings: Settings
+    task: str
+    inputs: MetricInputs | None = None
+    """What curves need besides statistics; only where some do, for it holds the predictions."""
+
+    def __getitem__(self, name: str) -> Curve:
+        return self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._built)
+
+    def __len__(self) -> int:
+        return len(self._built)
+
+    @cached_property
+    def _built(self) -> dict[str, Curve]:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            curves = build_curves(self.statistics, self.settings, self.task, inputs=self.inputs)
+        return with_chance(curves, self.statistics, self.task, self.settings)
 
 
 def score(
@@ -50,8 +79,8 @@ def score(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
         inputs = None if extra is None else replace(extra, statistics=statistics)
         scores, undefined = compute(statistics, settings, chosen, inputs)
-        curves = build_curves(statistics, settings, task.name, inputs=inputs)
-    curves = with_chance(curves, statistics, task.name, settings)
+    needy = any(spec.needs and spec.default for spec in plugins.curves(task.name).values())
+    curves = LaterCurves(statistics, settings, task.name, inputs if needy else None)
     values = settings.to_dict()
     return Report(
         task=task.name,

@@ -12,6 +12,7 @@ from uq_tracking.inference.noise import NoiseFloor, noise_floors
 from uq_tracking.inference.verdict import Verdict, no_verdict, verdict_of
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
+from uq_tracking.typed import record
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Judgement:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Judgement:
         """Inverse of ``to_dict``; KeyError or TypeError for anything else."""
-        noise = {key: NoiseFloor(**floor) for key, floor in values["noise"].items()}
+        noise = {key: record(NoiseFloor, floor) for key, floor in values["noise"].items()}
         return cls(noise, Verdict.from_dict(values["verdict"]))
 
 

@@ -45,6 +45,7 @@ from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.typed import record
 
 Calibration = Literal[
     "overconfident",
@@ -128,8 +129,8 @@ class Verdict:
     def from_dict(cls, values: Mapping[str, Any]) -> Verdict:
         """Inverse of ``to_dict``; unknown names (of a newer version) are left out."""
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        parts = {name: known[name] and Estimate(**known[name]) for name in ("scale", "bias")}
-        return cls(**{**known, **parts, "caveats": tuple(known.get("caveats", ()))})
+        parts = {name: known[name] and record(Estimate, known[name]) for name in ("scale", "bias")}
+        return record(cls, {**known, **parts, "caveats": tuple(known.get("caveats", ()))})
 
 
 def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[str, NoiseFloor]) -> Verdict:

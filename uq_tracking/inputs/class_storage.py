@@ -19,6 +19,7 @@ from uq_tracking.inputs.storage import ABOUT
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.inputs.weights import check_weights
 from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from uq_tracking.inputs.classification import ClassPredictions
@@ -74,7 +75,7 @@ def read(path: Path) -> dict[str, Any]:
         _check(values)
     except FileFormatError:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error
     return values
 

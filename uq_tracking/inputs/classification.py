@@ -137,6 +137,8 @@ class ClassPredictions(PredictionsBase):
     ) -> None:
         if on_invalid not in ("raise", "drop"):
             raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
+        if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
+            raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
         truth = _read_labels(labels)
         given = read_floats(probs, "probs")
         scores, found = _arranged(truth, given, class_axis, members_axis, logits)

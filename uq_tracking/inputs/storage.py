@@ -16,6 +16,7 @@ from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
 from uq_tracking.inputs.weights import check_weights
 from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.typed import DAMAGE
 
 FORMAT = "uq_tracking.predictions"
 VERSION = 1
@@ -80,7 +81,7 @@ def _read_about(path: Path, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
         if about["format"] != FORMAT:
             raise FileFormatError(f"{path} holds {about['format']!r}, not {FORMAT!r}")
         version = int(about["version"])
-    except (ValueError, TypeError, KeyError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
     if version > VERSION:
         raise FileFormatError(
@@ -105,7 +106,7 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
         found = scan(target, mean, std, None if valid is None else ~valid)
         if found.n_missing or found.n_invalid or found.counts["n"] != values["counts"]["n"]:
             raise FileFormatError("values and counts disagree")
-    except (ValueError, TypeError, KeyError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error
 
 

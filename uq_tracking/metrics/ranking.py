@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +176,14 @@ def order_of(share: float, n: float) -> float:
     """Rank of the smallest sample with at least ``share`` of n at or below it; .95 of 20 is the 19th."""
     if not isinstance(n, int):
         return share * n
-    return max(1, math.ceil(Fraction(repr(float(share))) * n))
+    above, below = _ratio(float(share))
+    return max(1, -(-above * n // below))
+
+
+@lru_cache(maxsize=1024)
+def _ratio(share: float) -> tuple[int, int]:
+    """The decimal number that a share is written as, as a ratio of whole numbers."""
+    return Fraction(repr(share)).as_integer_ratio()
 
 
 def scale_to_cover(statistics: Statistics, alpha: float) -> float:

@@ -18,6 +18,7 @@ from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.labels import spread
 from uq_tracking.settings import Family, Settings
+from uq_tracking.typed import DAMAGE, record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -110,8 +111,8 @@ class Recalibration(ABC):
                 name: tuple(value) if isinstance(value, list) else value
                 for name, value in values["parameters"].items()
             }
-            return kind(fitted_on=FittedOn(**values["fitted_on"]), **parameters)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return kind(fitted_on=record(FittedOn, values["fitted_on"]), **parameters)
+        except DAMAGE as error:
             raise FileFormatError(f"the recalibration by {kind.method} is damaged ({error})") from error
 
     @classmethod
@@ -125,7 +126,7 @@ def read_json(source: str | Path) -> Any:
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     try:
         return json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
 
 

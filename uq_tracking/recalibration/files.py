@@ -33,8 +33,10 @@ def read_recalibrations(source: str | Path) -> dict[str, Recalibration]:
     if not isinstance(values, Mapping) or not isinstance(values.get("methods"), Mapping):
         one = Recalibration.from_dict(values)
         return {one.method: one}
-    entries = [entry for entry in values["methods"].values() if entry.get("recalibration")]
-    found = [Recalibration.from_dict(entry["recalibration"]) for entry in entries]
+    entries = list(values["methods"].values())
+    if not all(isinstance(entry, Mapping) for entry in entries):
+        raise FileFormatError("the recalibrations are damaged: each method needs an object of its own")
+    found = [Recalibration.from_dict(e["recalibration"]) for e in entries if e.get("recalibration")]
     return {one.method: one for one in found}
 
 

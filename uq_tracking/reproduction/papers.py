@@ -30,6 +30,16 @@ PAPERS: dict[str, Paper] = {
         "Moukari, Simon, Picard, Jurie, IROS 2019",
         "uq_tracking.reproduction.n_merci",
     ),
+    "gustafsson": Paper(
+        "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+        "Gustafsson, Danelljan, Schön, 2020",
+        "uq_tracking.reproduction.gustafsson",
+    ),
+    "xiong": Paper(
+        "Uncertainty Quantification Metrics for Deep Regression",
+        "Xiong, Kristoffersson Lind, Forssén, Krüger, 2024",
+        "uq_tracking.reproduction.xiong",
+    ),
     "levi": Paper(
         "Evaluating and calibrating uncertainty prediction in regression tasks",
         "Levi, Gispan, Giladi, Fetaya, 2019",

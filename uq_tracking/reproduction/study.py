@@ -15,6 +15,7 @@ from uq_tracking._version import __version__
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.reproduction.results import Better, Drawing, Finding, Item, Row, Section
+from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.log import log, log_classification
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Study:
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
         tags = {TAG: self.paper, **options.get("tags", {})}
-        return {"run": self.address, "strict": True, **options, "tags": tags}
+        return {"run": self.address, "strict": True, "deadline": PATIENCE, **options, "tags": tags}
 
     def cached(self, key: str, compute: Callable[[], Mapping[str, Any]], *, of: str | None = None) -> Arrays:
         """Arrays by name, computed once: a later run of the same size, seed and version reads them.

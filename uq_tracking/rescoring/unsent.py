@@ -75,9 +75,7 @@ def _send_run(
         _check_place(own[0].origin)
         failed: dict[Path, Exception] = {}
         if not dry_run:
-            opened = _opened(own[0], destination)
-            told = f"sent to {opened.run.uri}"
-            failed = _replayed(own, opened)
+            told, failed = _sent(own, destination)
     except Exception as error:  # trackers raise whatever their libraries raise
         failed = {entry.path: error for entry in own}
     for entry in own:
@@ -90,6 +88,18 @@ def _send_run(
         if not dry_run:
             _put_away(entry.path, keep=keep)
         yield Outcome(address, name, "done", told)
+
+
+def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path, Exception]]:
+    """Write the entries into their run; into a substitute where the tracker shows a run that it has deleted."""
+    opened = _opened(own[0], destination)
+    failed = _replayed(own, opened)
+    refused = [entry for entry in own if isinstance(failed.get(entry.path), RunNotFoundError)]
+    if refused and own[0].origin.is_run:
+        opened = _instead(own[0], destination)
+        failed = {path: error for path, error in failed.items() if not isinstance(error, RunNotFoundError)}
+        failed |= _replayed(refused, opened)
+    return f"sent to {opened.run.uri}", failed
 
 
 def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
@@ -129,15 +139,23 @@ def _opened(entry: Entry, destination: str | None) -> Opened:
             f"it is of {parent}, which has no address; name a destination, such as mlflow:EXPERIMENT"
         )
     if origin.is_run and not parent.startswith("<"):
-        parent = _parent(origin.uri)
         try:
             return reopened(origin.uri)
-        except RunNotFoundError:
-            if destination is None and not parent:
+        except BackendError as error:
+            is_gone = isinstance(error, RunNotFoundError)
+            if not is_gone and (destination is None or is_sick(error)):
                 raise
-    store, run_id = open_store(destination or parent)
+            return _instead(entry, destination)
+    _, run_id = open_store(destination or parent)
     if run_id is not None:  # an address of a run, which could not be opened when the call was made
         return reopened(destination or parent)
+    return _instead(entry, destination)
+
+
+def _instead(entry: Entry, destination: str | None) -> Opened:
+    """A run that names the one, or the call, that the entry is of; made once."""
+    origin = entry.origin
+    store = _store_beside(origin) if destination is None else open_store(destination)[0]
     mark = origin.uri if origin.is_run else entry.path.name.removesuffix(SUFFIX)
     made = _made_before(store, mark)
     name = origin.name or origin.uri.rpartition("/")[2]
@@ -145,9 +163,15 @@ def _opened(entry: Entry, destination: str | None) -> Opened:
     return Opened(run, lambda: store.close_run(run))
 
 
-def _parent(uri: str) -> str:
-    """Address of the store that holds a run; "" when the run's address does not tell."""
-    return uri.rpartition("/")[0]
+def _store_beside(origin: Origin) -> RunStore:
+    """The store that holds a run, or is to hold it."""
+    parent = origin.uri.rpartition("/")[0] if origin.is_run else origin.uri
+    try:
+        return open_store(parent or origin.uri)[0]
+    except RunNotFoundError as error:
+        raise RunNotFoundError(
+            f"{error}; pass a destination where a run is to be made instead, such as mlflow:EXPERIMENT"
+        ) from error
 
 
 def _made_before(store: RunStore, mark: str) -> str | None:

@@ -61,7 +61,7 @@ class Builder:
         for name in self._sums.keys() & columns.keys():
             column = columns[name] if weight is None else columns[name] * weight
             self._sums[name] += float(column.sum())
-        for name in self._moments.keys() & columns.keys():
+        for name in (self._moments.keys() & columns.keys()) - {WEIGHT}:
             self._moments[name] = self._moments[name].merge(Moments.of(columns[name], weight))
         if weight is not None:
             self._moments[WEIGHT] = self._moments.get(WEIGHT, Moments()).merge(Moments.of(weight))

@@ -20,6 +20,7 @@ from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.weighted import WeightedRows, sort_weighted
 from uq_tracking.statistics.weights import WEIGHT, whole
+from uq_tracking.typed import DAMAGE
 
 Kind = Literal["exact", "sketch"]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -218,7 +219,7 @@ class Statistics:
         try:
             made = _from_arrays(layout, arrays)
             return replace(made, groups=GroupTables.from_arrays(layout, own)) if own else made
-        except (KeyError, ValueError, IndexError, TypeError, IncompatibleStatisticsError) as error:
+        except DAMAGE as error:
             raise FileFormatError(f"these arrays are not {layout.task} statistics ({error!r})") from error
 
 

@@ -19,6 +19,7 @@ from uq_tracking.statistics.distribution import DISTRIBUTION, layout_for
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import DAMAGE
 
 LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
@@ -59,7 +60,7 @@ def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
         return LAYOUTS[task]
     try:
         return layout_for(json.loads(str(arrays["facts"])))
-    except (KeyError, ValueError, AttributeError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"these arrays are not regression statistics ({error!r})") from error
 
 

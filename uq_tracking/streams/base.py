@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError, SettingsError
 from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -152,7 +153,7 @@ class Streaming(ABC):
             made = cls(**settings)
             made._load(arrays)
             made._is_union = bool(arrays["is_union"])
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except Exception as error:  # damaged values fail wherever they are used first
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
         return made
 
@@ -201,7 +202,7 @@ def _settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
         about = json.loads(str(arrays[ABOUT]))
         found, version, of_task = about["format"], int(about["version"]), about["task"]
         settings = dict(about["settings"])
-    except (KeyError, ValueError, TypeError) as error:
+    except DAMAGE as error:
         raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
     if found != FORMAT:
         raise FileFormatError(f"{source} holds {found!r}, not {FORMAT!r}")

@@ -113,9 +113,14 @@ class Classification(Task):
         return spare - 1
 
     def reference(self, reference: Any, data: ClassPredictions) -> Any:
-        """Probabilities of the same form as those that are scored."""
+        """Probabilities of the same form as those that are scored, or without their axis of members."""
         if reference is None:
             return None
+        members_axis = data.axes[1]
+        if members_axis is not None:
+            given = read(reference, "reference").values
+            whole = data.labels.ndim + (0 if data.scores.binary else 1)
+            reference = np.expand_dims(given, members_axis) if given.ndim == whole else given
         return data.like(data.labels, reference, mask=None if data.valid is None else ~data.valid)
 
     def members(self, data: ClassPredictions) -> tuple[int, int] | None:  # noqa: D102

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +98,14 @@ class Run(ABC):
         ``RunStore.close_run`` is called, which raises if it is not.
         """
         self.set_tags(tags)
+
+    def arrival(self) -> Callable[[], None] | None:
+        """A function that waits until the tracker has the files that were written, and raises if it refuses them.
+
+        None, as by default, where `log_file` waits itself. A tracker that uploads in the background, and would lose
+        what is on its way when the process ends, gives one: until it returns, the files are kept in the spool.
+        """
+        return None
 
     def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
         """Write a curve to the tracker's own charts, if it has any.

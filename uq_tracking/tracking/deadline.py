@@ -9,8 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -117,18 +116,16 @@ class LeftBehind:
                 outcome.set_exception(error)
 
         thread = threading.Thread(target=work, name="uq-tracking", daemon=True)
-        thread.start()
         try:
-            return outcome.result(None if math.isinf(seconds) else seconds)
-        except FutureTimeoutError:
-            if outcome.done():  # the function itself raised it
-                raise
+            thread.start()
+            wait([outcome], None if math.isinf(seconds) else seconds)
+        except BaseException:  # a signal handler of the user's has raised it
             self._threads.append(thread)
-            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s") from None
-        except BaseException:
-            if thread.is_alive():  # the user interrupted the program
-                self._threads.append(thread)
             raise
+        if not outcome.done():
+            self._threads.append(thread)
+            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s")
+        return outcome.result()
 
 
 def check_listens(place: str) -> None:

@@ -64,6 +64,7 @@ class Health:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _queue: list[Waiting] = field(default_factory=list)
     _refused: list[Waiting] = field(default_factory=list)
+    _unconfirmed: dict[Path, threading.Thread] = field(default_factory=dict)
     _sick_since: float | None = None
     _pause: float = 0.0
     _ask_at: float = 0.0
@@ -118,10 +119,28 @@ class Health:
         for waiting in old:
             waiting.path.unlink(missing_ok=True)
 
-    def waiting(self) -> int:
-        """How many entries are still to be sent."""
+    def confirm(self, path: Path, arrival: Callable[[], None]) -> None:
+        """Remove an entry when the tracker, which uploads in the background, has what it holds; else it stays."""
+        thread = threading.Thread(target=self._confirm, args=(path, arrival), daemon=True)
         with self._changed:
-            return len(self._queue) + len(self._refused)
+            self._unconfirmed[path] = thread
+        thread.start()
+
+    def _confirm(self, path: Path, arrival: Callable[[], None]) -> None:
+        try:
+            arrival()
+        except Exception as error:  # trackers raise whatever their libraries raise
+            _log.debug("%s has not confirmed %s: %s", self.name, path, redact(str(error)))
+            return
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        with self._changed:
+            del self._unconfirmed[path]
+
+    def waiting(self) -> int:
+        """How many entries are still to be sent, or to be confirmed."""
+        with self._changed:
+            return len(self._queue) + len(self._refused) + len(self._unconfirmed)
 
     def finish(self, end: float) -> None:
         """Send what waits until a time of ``time.monotonic``, and give up when the tracker is still sick then."""
@@ -133,14 +152,17 @@ class Health:
                     break
                 if not self._changed.wait(max(end - time.monotonic(), 0.0)):
                     break
-            left = [*self._queue, *self._refused]
+            left = [waiting.path for waiting in (*self._queue, *self._refused)]
+        for thread in list(self._unconfirmed.values()):
+            thread.join(max(end - time.monotonic(), 0.0))
+        left += self._unconfirmed
         if left:
             _log.warning(
                 "%s (%s) has not taken %d calls; they are kept in %s: send them with `uq-tracking sync`",
                 self.name,
                 self.place,
                 len(left),
-                left[0].path.parent,
+                left[0].parent,
             )
 
     def _start(self) -> None:

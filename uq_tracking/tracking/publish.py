@@ -88,30 +88,43 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     Content with a seal goes into runs that hold something already: it is written in the order in which an
     interruption can be told, and no further once something is lost.
 
+    A call that the user interrupts is kept whole by those writers that keep calls, before the interruption goes on; a
+    second one ends that too.
+
     Returns
     -------
     list of str
         What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
-    unmade: list[str] = []
     with scratch_folder() as folder:
-        for number, each in enumerate((content, *content.also)):
-            own = folder / str(number)
-            with suppress(OSError):  # files that cannot be made in it say so one by one
-                own.mkdir()
-            for group in _groups(each, own):
-                writes = list(_made(group, unmade))
-                for writer in writers:
-                    if not (content.seal and writer.lost):
-                        writer.write_together(writes)
-        for writer in writers:
-            _present(content, writer)
-        for writer in writers:  # while the files are there, for those that keep them
-            if content.seal and not unmade and not writer.lost:
-                writer.write(
-                    "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
-                )
-            writer.close()
+        try:
+            return _publish(content, writers, folder)
+        except BaseException:  # of the user's signal handlers: those of trackers stand in the writers
+            keeping = [writer for writer in writers if writer.interrupted()]
+            if keeping:
+                _publish(content, keeping, folder)
+            raise
+
+
+def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> list[str]:
+    unmade: list[str] = []
+    for number, each in enumerate((content, *content.also)):
+        own = folder / str(number)
+        with suppress(OSError):  # files that cannot be made in it say so one by one
+            own.mkdir(exist_ok=True)
+        for group in _groups(each, own):
+            writes = list(_made(group, unmade))
+            for writer in writers:
+                if not (content.seal and writer.lost):
+                    writer.write_together(writes)
+    for writer in writers:
+        _present(content, writer)
+    for writer in writers:  # while the files are there, for those that keep them
+        if content.seal and not unmade and not writer.lost:
+            writer.write(
+                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
+            )
+        writer.close()
     return unmade
 
 
@@ -134,11 +147,12 @@ def _describe(content: Content, run: Run) -> None:
 def _names(content: Content) -> set[str]:
     """Names of all scalars, curves and maps."""
     report, split = content.report, content.split
+    curves = report.curves if content.step is None else ()
     cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
     return {
         *logged_scores(report, split, content.scores, content.shown),
         *_recalibrated(content),
-        *(curve_name(name, split, report.settings, report.task) for name in report.curves),
+        *(curve_name(name, split, report.settings, report.task) for name in curves),
         *(map_name(_case_name(number, spec), split) for number in cases for spec in _maps_of(report)),
     }
 
@@ -204,8 +218,8 @@ def _scores(content: Content) -> Write:
     settings = content.report.settings
     curves = {
         curve_name(name, content.split, settings, content.report.task): curve
-        for name, curve in content.report.curves.items()
-        if content.step is None and (content.curves is None or name in content.curves)
+        for name, curve in (content.report.curves.items() if content.step is None else ())
+        if content.curves is None or name in content.curves
     }
 
     def write(run: Run) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import textwrap
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +17,7 @@ from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.resolve import Opened, Target, reopened
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
+_log = logging.getLogger("uq_tracking")
 T = TypeVar("T")
 
 LONGEST_REASON = 600
@@ -85,9 +86,8 @@ class RunWriter:
             self.lost.extend(name for name, _ in items)
             return
         failures: list[tuple[str, Exception]] = []
-        try:
-            self._call(lambda: self._write(items, failures))
-        except Exception as error:  # trackers raise whatever their libraries raise
+        error = self._call(lambda: self._write(items, failures))
+        if error is not None:
             self._failed([name for name, _ in items], error)
             return
         for name, failure in failures:
@@ -101,17 +101,15 @@ class RunWriter:
         if self._gave_up:
             return None
         found: list[T] = []
-        with suppress(Exception):  # trackers raise whatever their libraries raise
-            self._call(lambda: found.append(action(self._open())))
+        self._call(lambda: found.append(action(self._open())))
         return found[0] if found else None
 
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
         opened = self._opened
         if opened is not None and not self._gave_up:
-            try:
-                self._call(opened.release)
-            except Exception as error:
+            error = self._call(opened.release)
+            if error is not None:
                 self._failed(["the end of the run"], error)
         if self.safety is None:
             return
@@ -120,6 +118,16 @@ class RunWriter:
         elif self._groups:
             origin = self._origin(self.safety)
             self.safety.health.superseded(self.target.label, origin.key)
+            self._keep_until_arrival(self.safety.health, origin)
+
+    def interrupted(self) -> bool:
+        """Ask the tracker no more, because the user ends the call; whether the call can be kept instead."""
+        if self.safety is None:
+            return False
+        self._groups.clear()
+        self.lost.clear()
+        self._give_up(TrackerUnreachableError("the call was interrupted"))
+        return True
 
     def problem(self) -> str | None:
         """Say in one sentence what was lost and why, or None when everything arrived."""
@@ -153,11 +161,22 @@ class RunWriter:
                     if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, TrackerUnreachableError):
                         raise
 
-    def _call(self, function: Callable[[], None]) -> None:
+    def _call(self, function: Callable[[], None]) -> Exception | None:
+        """The tracker's error, if there is one; what is raised here comes from a signal handler of the user's."""
+
+        def caught() -> Exception | None:
+            try:
+                function()
+            except Exception as error:  # trackers raise whatever their libraries raise
+                return error
+            return None
+
         if self.safety is None:
-            function()
-        else:
-            self.safety.budget.call(function, self.safety.health.left_behind)
+            return caught()
+        try:
+            return self.safety.budget.call(caught, self.safety.health.left_behind)
+        except TrackerUnreachableError as error:
+            return error
 
     def _open(self) -> Run:
         if self._opened is None:
@@ -180,7 +199,7 @@ class RunWriter:
 
     def _give_up(self, error: Exception) -> None:
         """Ask no more in this call, for a reason that is known already."""
-        self._gave_up, self.error = True, error
+        self._gave_up, self.error, self.is_news = True, error, False
         if self.safety is not None:
             self.safety.budget.given_up()
 
@@ -201,6 +220,18 @@ class RunWriter:
         is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
         waiting = Waiting(self.kept, self._again, self.target.label, origin.key)
         health.wait_with(waiting, refused=is_refused)
+
+    def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
+        """Keep files that the tracker uploads in the background, until it has them."""
+        arrival = None if self.run is None else self.run.arrival()
+        if arrival is None:
+            return
+        try:
+            path = keep(origin, self._groups, drawings=False)
+        except Exception as error:  # a full disk: they are on their way all the same
+            _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
+            return
+        health.confirm(path, arrival)
 
     def _origin(self, safety: Safety) -> Origin:
         target = self.target

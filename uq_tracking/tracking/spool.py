@@ -79,8 +79,9 @@ class _Recorder(Run):
 
     uri = "spool:"
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, *, drawings: bool = True) -> None:
         self._archive = archive
+        self._drawings = drawings
         self.groups: list[list[list[Any]]] = []
         self.digests: dict[str, str] = {}
 
@@ -97,10 +98,12 @@ class _Recorder(Run):
         self._note("curve", name, curve.to_dict())
 
     def log_figure(self, name: str, figure: Figure) -> None:
-        self._note("figure", name, self._picture(figure))
+        if self._drawings:
+            self._note("figure", name, self._picture(figure))
 
     def log_map(self, name: str, figure: Figure) -> None:
-        self._note("map", name, self._picture(figure))
+        if self._drawings:
+            self._note("map", name, self._picture(figure))
 
     def log_file(self, path: Path, name: str) -> None:
         self._note("file", name, self._member(path.read_bytes()))
@@ -122,25 +125,25 @@ class _Recorder(Run):
         return name
 
 
-def keep(origin: Origin, groups: Sequence[Group]) -> Path:
-    """Write an entry into the first place that takes it, and return its path.
+def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> Path:
+    """Write an entry into the first place that takes it, and return its path; without drawings if so asked.
 
     Raises
     ------
     BackendError
         No place takes it.
     """
-    return in_first_place(lambda place: _write(place / SPOOL, origin, groups))
+    return in_first_place(lambda place: _write(place / SPOOL, origin, groups, drawings=drawings))
 
 
-def _write(folder: Path, origin: Origin, groups: Sequence[Group]) -> Path:
+def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     process, number = _process(os.getpid())
     order = f"{process}-{next(number):06d}-{origin.key}"
     part = folder / f".{order}-{uuid.uuid4().hex}.part"
     try:
         with part.open("wb") as file:
-            digest = _fill(file, origin, groups)
+            digest = _fill(file, origin, groups, drawings=drawings)
             file.flush()
             os.fsync(file.fileno())
         path = folder / f"{order}-{digest[:12]}{SUFFIX}"
@@ -152,9 +155,9 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group]) -> Path:
     return path
 
 
-def _fill(file: Any, origin: Origin, groups: Sequence[Group]) -> str:
+def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        recorder = _Recorder(archive)
+        recorder = _Recorder(archive, drawings=drawings)
         for group in groups:
             recorder.groups.append([])
             for _, action in group:

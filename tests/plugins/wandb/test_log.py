@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ import wandb
 import uq_tracking as uq
 from tests.plugins.wandb.helpers import expected_losses, fragment_of, losses, train
 from tests.wandb_server import WandbServer
+from uq_tracking.errors import TrackingWarning
 from uq_tracking.inputs import Predictions
 from uq_tracking.statistics.store import read_statistics
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.publish import logged_scores
+from uq_tracking.tracking.spool import entries, read_entry
 from uq_tracking_wandb.backend import WandbBackend
 
 Opened = tuple[Callable[[str], RunStore], Callable[[str], list[dict[str, Any]]]]
@@ -133,3 +137,39 @@ def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, worker
     assert len(uq.rescore(address, alpha=0.8, figures=False).skipped) == 2
     comparison = uq.compare(address, maps=False)
     assert {"a", "b"} == set(comparison.methods)
+
+
+def test_files_are_kept_until_the_server_has_them(
+    wandb_online: WandbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The artifact is the one thing that `wandb sync` does not send when a process ends before its uploads."""
+    monkeypatch.chdir(tmp_path)
+    wandb_online.fault = lambda request: 503 if "/storage" in request.path else None
+    with wandb.init(project="p", name="n") as sdk_run:
+        report = uq.log(sample_predictions(), method="m", figures=False, maps=False, strict=True)
+        (kept,) = entries()
+        writes = [operation[0] for group in read_entry(kept).groups for operation in group]
+        assert "file" in writes
+        assert not {"figure", "map"} & set(writes)
+        wandb_online.fault = None
+    end = time.monotonic() + 10
+    while list(entries()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert list(entries()) == []
+    assert wandb_online.run("p", sdk_run.id).summary[scalar_name("nll", None)] == report.scores["nll"]
+
+
+def test_nothing_is_entrusted_to_an_offline_run_whose_disk_is_nearly_full(
+    wandb_offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    quick = {"method": "m", "figures": False, "maps": False}
+    with wandb.init(project="p", name="n"):
+        with monkeypatch.context() as patch:
+            patch.setattr("uq_tracking_wandb.run.ROOM", 2**80)
+            with pytest.warns(TrackingWarning, match="stops recording a run for good"):
+                uq.log(sample_predictions(), step=0, **quick)
+        uq.log(
+            sample_predictions(), step=1, **quick
+        )  # there is room again, but who knows what wandb has lost
+    assert len(list(entries())) == 2

@@ -1,0 +1,258 @@
+"""Every row of the fault matrix: a tracker, and what happens to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.faults.matrix import Change, Fault, fill, free, moved, small_disk
+from tests.faults.stores import (
+    MLflowHttp,
+    Store,
+    directory_store,
+    mlflow_store,
+    since,
+    sqlite_store,
+    substitute_of,
+    tensorboard_store,
+    wandb_offline_store,
+    wandb_store,
+)
+from tests.wandb_server.server import WandbServer
+
+Rows = Iterator[tuple[Store, Fault]]
+ANSWERS = (
+    ("500, its health says 200", "500"),
+    ("503, its health says 200", "503"),
+    ("429, too many requests", "429"),
+    ("401, the token has expired", "401"),
+    ("403", "403"),
+    ("404 of a proxy", "404"),
+    ("garbage instead of JSON", "garbage"),
+    ("answers that break off", "half"),
+    ("never answers", "hang"),
+    ("each request takes 0.3 s", "slow 0.3"),
+)
+
+
+def on_mlflow_server(folder: Path) -> Rows:
+    with MLflowHttp(folder) as http:
+        store, well = http.store(), http.mode("pass")
+        for name, mode in ANSWERS:
+            yield store, Fault(name, http.mode(mode), well)
+        yield (
+            store,
+            Fault(
+                "503 until the job has ended, then two `sync` at once",
+                http.mode("503"),
+                well,
+                "exit",
+                syncs=2,
+            ),
+        )
+        refused = http.mode("status 503 mlflow-artifacts")
+        yield store, Fault("storage refuses, the API answers", refused, well, "exit")
+        yield store, Fault("stopped (SIGSTOP), then continued", http.stop, http.go_on)
+        yield store, Fault("stopped until the job has ended", http.stop, http.go_on, "exit")
+        yield store, Fault("killed (SIGKILL), then started", http.server.kill, http.server.start)
+        yield store, Fault("killed, started after the job", http.server.kill, http.server.start, "exit")
+        yield store, deleted_run(store, folder)
+        interrupt, end = signal.SIGINT, signal.SIGTERM
+        yield (
+            store,
+            Fault(
+                "KeyboardInterrupt inside a call that waits", http.stop, http.go_on, interruption=interrupt
+            ),
+        )
+        yield store, Fault("SIGTERM inside one, which the job turns into SystemExit", http.stop, http.go_on,
+                           interruption=end, job={"terminates": True})  # fmt: skip
+        for kind in ("threads", "fork"):
+            workers = {"workers": (kind, 8)}
+            yield (
+                store,
+                Fault(f"503, and 8 workers ({kind}) log too", http.mode("503"), well, "exit", workers),
+            )
+        yield (
+            store,
+            Fault("503, and the clock is set back by a day", http.mode("503"), well, job={"clock": -86400.0}),
+        )
+
+
+def deleted_run(store: Store, folder: Path) -> Fault:
+    """Somebody deletes the run on the server while the job runs."""
+    import mlflow
+
+    uri, experiment = store.arguments["tracking_uri"], store.arguments["experiment"]
+
+    def delete() -> None:
+        client = mlflow.MlflowClient(uri)
+        newest = client.search_runs([experiment], order_by=["attributes.start_time DESC"], max_results=1)[0]
+        client.delete_run(newest.info.run_id)
+
+    return Fault(
+        "the run is deleted",
+        delete,
+        until="exit",
+        instead=lambda run: substitute_of(uri, experiment, run),
+        compare=lambda content: since(2, {**content, "tags": without_origin(content["tags"])}),
+        loses="equal from the deletion on, in a run that names it",
+    )
+
+
+def without_origin(tags: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in tags.items() if name != "uq.origin"}
+
+
+def on_mlflow_server_with_full_disk(folder: Path) -> Rows:
+    with small_disk(folder / "disk", "8m") as disk, MLflowHttp(folder, disk / "artifacts") as http:
+        store = http.store()
+        yield (
+            store,
+            Fault(
+                "its artifact disk is full until the job has ended",
+                lambda: fill(disk),
+                lambda: free(disk),
+                "exit",
+            ),
+        )
+
+
+def on_sqlite(folder: Path) -> Rows:
+    store = sqlite_store(folder)
+    yield store, Fault("database locked by another process", *locked(folder / "mlflow.db"))
+    yield store, Fault("locked until the job has ended", *locked(folder / "mlflow.db"), until="exit")
+    with small_disk(folder / "disk", "8m") as disk:
+        full = sqlite_store(folder / "full", disk / "artifacts")
+        full.name += ", artifacts on a disk"
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+
+
+def locked(path: Path) -> tuple[Change, Change]:
+    """Another process that holds the database, as a backup does."""
+    import sqlite3
+
+    holders: list[sqlite3.Connection] = []
+
+    def start() -> None:
+        holders.append(sqlite3.connect(path, timeout=30, isolation_level=None))
+        holders[-1].execute("BEGIN EXCLUSIVE")
+
+    def end() -> None:
+        holders[-1].execute("ROLLBACK")
+        holders[-1].close()
+
+    return start, end
+
+
+def on_mlflow_files(folder: Path) -> Rows:
+    folder.mkdir(parents=True)
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    store = mlflow_store("MLflow, files", (folder / "mlruns").as_uri())
+    yield store, Fault("file system away for a while", *moved(folder / "mlruns"))
+    yield store, Fault("away until the job has ended", *moved(folder / "mlruns"), until="exit")
+    with small_disk(folder / "disk", "8m") as disk:
+        full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
+        full.calm = store.calm
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+
+
+def on_tensorboard(folder: Path) -> Rows:
+    runs = folder / "runs"
+    runs.mkdir(parents=True)
+    store = tensorboard_store(runs)
+    yield store, Fault("file system away for a while", *moved(runs))
+    yield store, Fault("away until the job has ended", *moved(runs), until="exit")
+    with small_disk(folder / "disk", "8m") as disk:
+        full = tensorboard_store(disk)
+        full.calm = store.calm
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+
+
+def on_folders(folder: Path) -> Rows:
+    runs = folder / "runs"
+    runs.mkdir(parents=True)
+    store = directory_store(runs)
+    yield store, Fault("file system away for a while", *moved(runs))
+    yield store, Fault("away until the job has ended", *moved(runs), until="exit")
+    gone = folder / "gone"
+    gone.mkdir()
+    start, end = moved(runs)
+    yield (
+        store,
+        Fault(
+            "working directory deleted, file system away, no temporary directory",
+            lambda: (start(), gone.rmdir()),
+            end,
+            "exit",
+            {"cwd": str(gone)},
+            temporary=folder / "missing",
+        ),
+    )
+    for kind in ("spawn", "fork"):
+        workers = {"workers": (kind, 8)}
+        yield store, Fault(f"8 processes ({kind}) log into one run", job=workers)
+        yield (
+            store,
+            Fault(
+                f"8 processes ({kind}) log into one run, which is away",
+                *moved(runs),
+                until="exit",
+                job=workers,
+            ),
+        )
+    yield store, Fault("away, and the clock is set back by a day", *moved(runs), job={"clock": -86400.0})
+    with small_disk(folder / "disk") as disk:
+        full = directory_store(disk / "runs")
+        full.calm = store.calm
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        fill(disk)
+        yield store, Fault("temporary directory full", temporary=disk)
+
+
+def on_wandb(folder: Path) -> Rows:
+    with WandbServer() as server:
+        store = wandb_store(server, folder)
+
+        def faulty(path: str) -> tuple[Change, Change]:
+            def start() -> None:
+                server.fault = lambda request: 503 if path in request.path else None
+
+            def end() -> None:
+                server.fault = None
+
+            return start, end
+
+        runs = folder / "dir" / "wandb"
+        short: dict[str, Any] = {"finish_timeout": 5}
+        yield store, Fault("503 to everything", *faulty(""))
+        yield store, Fault("storage refuses, the API answers", *faulty("/storage"))
+        yield store, Fault("503 to everything until the job has ended, then `wandb sync`", *faulty(""), until="exit",
+                           job=short, wandb_sync=runs)  # fmt: skip
+        yield store, Fault("storage refuses until the job has ended, then `wandb sync`", *faulty("/storage"),
+                           until="exit", job=short, wandb_sync=runs)  # fmt: skip
+
+
+def on_wandb_offline(folder: Path) -> Rows:
+    store = wandb_offline_store(folder)
+    data = folder / "data_dir"
+    yield store, Fault("its data directory is away until the job has ended", *moved(data), until="end")
+    with small_disk(folder / "disk", "64m") as disk:
+        full = wandb_offline_store(disk)
+        full.calm = store.calm
+        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+
+
+GROUPS: dict[str, Callable[[Path], Rows]] = {
+    "mlflow-server": on_mlflow_server,
+    "mlflow-disk": on_mlflow_server_with_full_disk,
+    "mlflow-sqlite": on_sqlite,
+    "mlflow-files": on_mlflow_files,
+    "tensorboard": on_tensorboard,
+    "folders": on_folders,
+    "wandb": on_wandb,
+    "wandb-offline": on_wandb_offline,
+}
+"""What makes the rows of a tracker; the next row is asked for when one has been run."""

@@ -1,0 +1,73 @@
+"""What fuzzing has found, each once: values of another type or size than their place in a file allows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from tests.fuzz.test_readers import packed, sound
+from uq_tracking.errors import FileFormatError, SettingsError
+
+__all__ = ["sound"]
+
+
+def with_value(content, path, value):
+    values = json.loads(content)
+    inner = values
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return json.dumps(values).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value"),
+    [
+        ("report.json", ("noise", "pit_ks", "p"), None),
+        ("report.json", ("verdict", "enough_data"), "yes"),
+        ("report.json", ("curves", "calibration", "steps"), [10**30]),
+        ("report.json", ("task",), 5),
+        ("report.json", ("recalibration", "methods", "std_scaling"), None),
+        ("recalibration.json", ("methods", "std_scaling"), None),
+        ("comparison.json", ("headline",), ["no such metric"]),
+        ("comparison.json", ("level",), "high"),
+    ],
+)
+def test_json(sound, tmp_path, name, path, value):
+    content, read = sound[name]
+    (tmp_path / name).write_bytes(with_value(content, path, value))
+    with pytest.raises(FileFormatError):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "path", "value"),
+    [
+        ("stream.npz", "state", ("facts",), []),
+        ("classes.npz", "about", ("version",), float("inf")),
+    ],
+)
+def test_facts_in_archives(sound, tmp_path, name, entry, path, value):
+    content, read = sound[name]
+    (tmp_path / name).write_bytes(content)
+    with np.load(tmp_path / name) as archive:
+        arrays = {key: archive[key] for key in archive.files}
+    arrays[entry] = np.asarray(with_value(str(arrays[entry]), path, value).decode())
+    (tmp_path / name).write_bytes(packed(arrays))
+    with pytest.raises(FileFormatError):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("n_bins", [float("inf"), float("nan")])
+def test_numbers_of_bins(n_bins):
+    with pytest.raises(SettingsError, match="n_bins is"):
+        uq.evaluate([1.0], [1.0], [1.0], n_bins=n_bins)
+
+
+@pytest.mark.parametrize("label", [[], 0.5, "background"])
+def test_labels_to_ignore(label):
+    with pytest.raises(SettingsError, match="ignore_label="):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], ignore_label=label)

@@ -1,0 +1,126 @@
+"""Series: blocks of consecutive samples for groups, and the test of Diebold and Mariano."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.signal import lfilter
+
+import uq_tracking as uq
+from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.inference.ordered import diebold_mariano
+from uq_tracking.inputs.time_blocks import time_blocks
+from uq_tracking.metrics.registry import Undefined
+
+
+def series(rng, n, phi):
+    """Errors of variance 1, each resembling the one before."""
+    return lfilter([np.sqrt(1 - phi**2)], [1, -phi], rng.normal(size=n + 100))[100:]
+
+
+def test_blocks_follow_the_order_and_not_the_rows():
+    time = np.random.default_rng(0).permutation(1000)
+    blocks = time_blocks(time)
+    assert np.bincount(blocks).tolist() == [50] * 20
+    assert np.all(np.diff(blocks[np.argsort(time)]) >= 0)
+    dates = np.datetime64("2024-01-01") + time
+    np.testing.assert_array_equal(time_blocks(dates), blocks)
+    np.testing.assert_array_equal(time_blocks(time.reshape(10, 100)), blocks.reshape(10, 100))
+
+
+def test_samples_of_one_time_stay_together():
+    time = np.repeat(np.arange(100), 7)
+    blocks = time_blocks(time).reshape(100, 7)
+    assert np.all(blocks == blocks[:, :1])
+    assert len(np.unique(blocks)) == 20
+
+
+def test_order_makes_the_blocks_the_groups():
+    rng = np.random.default_rng(1)
+    error, time = series(rng, 800, 0.7), rng.permutation(800)
+    zero, one = np.zeros(800), np.ones(800)
+    ordered = uq.evaluate(error, zero, one, order=time)
+    grouped = uq.evaluate(error, zero, one, groups=time_blocks(time))
+    assert ordered.intervals == grouped.intervals
+    assert ordered.verdict == grouped.verdict
+    labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
+    assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 20
+    with pytest.raises(SettingsError, match="leave groups= out"):
+        uq.evaluate(error, zero, one, order=time, groups=time)
+    with pytest.raises(InvalidValueError, match="missing values"):
+        uq.evaluate(error, zero, one, order=np.where(time == 3, np.nan, time))
+    with pytest.raises(InputTypeError, match="numbers or dates"):
+        uq.evaluate(error, zero, one, order=time.astype(str))
+
+
+def test_it_is_logged_and_compared_in_pairs(tmp_path):
+    rng = np.random.default_rng(2)
+    time, truth = np.arange(600), series(rng, 600, 0.8)
+    for name, noise in (("good", 0.3), ("poor", 0.6)):
+        uq.log(
+            truth,
+            truth + noise * rng.normal(size=600),
+            np.full(600, noise),
+            order=time,
+            method=name,
+            run=f"dir:{tmp_path}",
+        )
+    found = uq.compare(f"dir:{tmp_path}", baseline="good").difference("poor", "crps")
+    assert (found.how, found.verdict) == ("paired groups", "worse")
+
+
+def test_the_bias_of_dependent_errors_is_tested_at_its_level():
+    rng = np.random.default_rng(3)
+    rejected = {"order": 0, "none": 0}
+    for _ in range(60):
+        error = series(rng, 500, 0.8)
+        for name, order in (("order", np.arange(500)), ("none", None)):
+            bias = uq.evaluate(error, np.zeros(500), np.ones(500), order=order, metrics=["bias"]).verdict.bias
+            rejected[name] += not bias.low <= 0 <= bias.high
+    assert rejected["order"] <= 9  # Binomial(60, .06): .998
+    assert rejected["none"] > 20
+
+
+def literally(one, other, horizon, lags):
+    d = [a - b for a, b in zip(one, other, strict=True)]
+    n = len(d)
+    mean = sum(d) / n
+
+    def gamma(k):
+        return sum((d[t] - mean) * (d[t - k] - mean) for t in range(k, n)) / n
+
+    variance = gamma(0) + 2 * sum((1 - k / (lags + 1)) * gamma(k) for k in range(1, lags + 1))
+    statistic = mean / math.sqrt(variance / n)
+    statistic *= math.sqrt((n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n)
+    return statistic, 2 * stats.t.sf(abs(statistic), n - 1)
+
+
+@pytest.mark.parametrize(("horizon", "lags"), [(1, 0), (1, 5), (4, 3)])
+def test_diebold_mariano_literally(horizon, lags):
+    rng = np.random.default_rng(4)
+    one, other = series(rng, 150, 0.5) ** 2, 1.3 * series(rng, 150, 0.5) ** 2
+    found = diebold_mariano(one, other, horizon=horizon, lags=lags)
+    assert (found.statistic, found.p) == pytest.approx(literally(one, other, horizon, lags), rel=1e-10)
+    assert found.difference == pytest.approx(np.mean(one - other), rel=1e-12)
+    assert (found.interval[0] <= 0 <= found.interval[1]) == (found.p >= 0.05)
+    assert found.effect == pytest.approx(np.mean(one - other) / np.std(one - other), rel=1e-12)
+
+
+def test_its_level_holds_where_plain_t_tests_fail():
+    rng = np.random.default_rng(5)
+    rejected = np.zeros(2)
+    for _ in range(400):
+        one, other = series(rng, 600, 0.8), series(rng, 600, 0.8)
+        rejected += [diebold_mariano(one, other).p < 0.05, diebold_mariano(one, other, lags=0).p < 0.05]
+    assert rejected[0] / 400 <= 0.14
+    assert rejected[1] / 400 > 0.3
+
+
+def test_its_refusals():
+    with pytest.raises(ShapeError, match="two series"):
+        diebold_mariano(np.zeros(9), np.zeros(8))
+    with pytest.raises(Undefined, match="too few"):
+        diebold_mariano(np.zeros(5), np.ones(5))
+    with pytest.raises(Undefined, match="differ by a constant"):
+        diebold_mariano(np.zeros(50), np.ones(50))

@@ -1,0 +1,68 @@
+"""A call that the user interrupts is kept whole before the interruption goes on."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.names import scalar_name
+from uq_tracking.tracking.spool import entries
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+
+
+class EpochTooLongError(Exception):
+    """What a user's alarm raises."""
+
+
+@pytest.fixture
+def hung(tmp_path, monkeypatch):
+    """A run that does not answer until ``go`` is set, and what tells that it is asked."""
+    monkeypatch.chdir(tmp_path)
+    asked, go, write = threading.Event(), threading.Event(), DirectoryRun.log_scalars
+
+    def wait(self, *arguments, **options):
+        asked.set()
+        go.wait(20)
+        return write(self, *arguments, **options)
+
+    run = DirectoryStore(tmp_path / "runs").create("job")
+    monkeypatch.setattr(DirectoryRun, "log_scalars", wait)
+    yield run, asked, go
+    go.set()
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, TimeoutError, EpochTooLongError])
+def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, monkeypatch):
+    run, asked, go = hung
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)
+
+    def handler(number, frame):
+        raise kind("stop")
+
+    def interrupt():
+        asked.wait(20)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(kind, match="stop"):
+                uq.log(TRUTH, MEAN, STD, run=run.uri, figures=False)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGALRM, before)
+    assert len(list(entries())) == 1
+    go.set()
+    assert [outcome.status for outcome in uq.sync().outcomes] == ["done"]
+    (stored,) = DirectoryStore(run.path.parent).runs()
+    assert stored.scalars[scalar_name("crps")] == uq.evaluate(TRUTH, MEAN, STD).scores["crps"]
+    assert "uq/report.json" in DirectoryStore(run.path.parent).files(run.path.name)

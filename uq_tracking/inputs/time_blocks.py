@@ -1,0 +1,65 @@
+"""Blocks of samples that follow each other, which stand for independent groups of ordered data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError
+from uq_tracking.inputs.convert import read
+
+BLOCKS = 20
+"""Blocks of a series: few and long, so that what reaches from one into the next is little. The t statistic of their
+means holds its level whatever the dependence within them is (Ibragimov and Mueller 2010, Journal of Business and
+Economic Statistics 28, 453)."""
+
+
+def time_blocks(order: Any, blocks: int = BLOCKS) -> npt.NDArray[np.int64]:
+    """Number of the block of consecutive samples that each sample falls into.
+
+    Parameters
+    ----------
+    order : array of numbers or dates, of any shape
+        Time of each sample, or its place in the order. Samples of one time stay together.
+    blocks : int
+        Blocks of nearly equal numbers of samples; they depend on the order alone, so two methods scored on the same
+        series have the same ones.
+
+    Returns
+    -------
+    int array
+        In the shape of ``order``.
+
+    Raises
+    ------
+    InputTypeError
+        These are no numbers or dates.
+    InvalidValueError
+        Some are missing.
+
+    Examples
+    --------
+    >>> time_blocks([3.0, 1.0, 2.0, 4.0], blocks=2)
+    array([1, 0, 0, 1])
+    """
+    values = np.asarray(read(order, "order").values)
+    if values.dtype.kind not in "iufmM":
+        raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
+    if values.dtype.kind in "fmM" and not np.isfinite(values.astype(np.float64)).all():
+        raise InvalidValueError("order has missing values; pass the time of every sample")
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(count)
+    middle = ends - (count + 1) / 2  # of the samples of each time
+    block = np.minimum(middle * blocks // ends[-1], blocks - 1).astype(np.int64)
+    return np.asarray(block[place].reshape(values.shape))
+
+
+def groups_of(groups: Any, order: Any) -> Any:
+    """The groups that are given, or blocks of the order; SettingsError for both."""
+    if order is None:
+        return groups
+    if groups is not None:
+        raise SettingsError("order makes groups of consecutive samples; leave groups= out")
+    return time_blocks(order)

@@ -1,0 +1,12 @@
+"""Gustafsson et al. (2020): ensembling and MC-dropout against the number of samples, on toys and under a shift."""
+
+from __future__ import annotations
+
+from uq_tracking.reproduction import gustafsson_shift, gustafsson_toys
+from uq_tracking.reproduction.study import Study
+
+
+def reproduce(study: Study) -> None:
+    """Figures 3 to 6 and 8; figures 1, 2, 7 and 9 show no more numbers."""
+    gustafsson_toys.reproduce(study)
+    gustafsson_shift.reproduce(study)
