@@ -39,9 +39,8 @@ def with_part(text: str, description: Description, run_id: str, files: Collectio
         if f"{name}.png" in files
     ]
     for part in (f"{description.text}\n\n{' '.join(figures)}", description.text, description.lead):
-        joined = "\n\n".join(
-            piece for piece in (before.strip(), first, part.strip(), last, after.strip()) if piece
-        )
+        shown = part.strip().replace("\\<", "&lt;")  # whose backslash MLflow's renderer shows
+        joined = "\n\n".join(piece for piece in (before.strip(), first, shown, last, after.strip()) if piece)
         if len(joined) <= LONGEST:
             return joined
     return None

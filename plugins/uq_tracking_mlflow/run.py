@@ -141,9 +141,11 @@ class MLflowRun(Run):
         """Bring the experiment's view up to date, and return its address, or the command that opens it."""
         from mlflow import __version__
 
-        experiment_id = self._experiment_id or self._read().info.experiment_id
+        stored = self._read()
+        experiment_id = stored.info.experiment_id
+        ours = {name for name in stored.data.metrics if name.startswith("uq")}
         experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-        value = view.updated(experiment.tags.get(view.TAG), names, __version__)
+        value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
         if value is not None:
             self._call(
                 "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)

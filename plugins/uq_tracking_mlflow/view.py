@@ -71,7 +71,10 @@ def _names_in(value: str) -> set[str]:
     except Exception:  # a value that another program wrote
         return set()
     keys = [card.get("dataAccessKey") or card.get("metricKey") for card in cards]
-    return {key for key in (*keys, *(key for card in cards for key in card.get("imageKeys", ()))) if key}
+    lists = (
+        key for card in cards for field in ("imageKeys", "selectedMetricKeys") for key in card.get(field, ())
+    )
+    return {key for key in (*keys, *lists) if key}
 
 
 def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
@@ -131,7 +134,8 @@ def _charts(card: Card, section: str) -> Iterator[dict[str, Any]]:
         yield _chart("BAR", card, section, metricKey=card.title, dataAccessKey=name)
         yield _tombstone(name)
     elif card.kind == "line":
-        yield _chart("LINE", card, section, metricKey=name, selectedMetricKeys=[name], **_LINE)
+        yield _chart("LINE", card, section, metricKey=name, selectedMetricKeys=list(card.names), **_LINE)
+        yield from map(_tombstone, card.names[1:])
     elif card.kind == "scatter":
         axes = {
             axis: {"key": key, "type": "METRIC"}

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
+from uq_tracking.tracking.names import MAPS
 from uq_tracking_wandb.address import ONLINE, OnlineAddress
 from uq_tracking_wandb.artifacts import artifact_name, is_missing, is_of_others, latest_version
 from uq_tracking_wandb.confirmed_run import OnlineRun
 from uq_tracking_wandb.media import media_files, numbers
 from uq_tracking_wandb.session import OwnedRun, open_run
 from uq_tracking_wandb.tags import config_with, tags_in
+from uq_tracking_wandb.workspace import save_workspace
 
 if TYPE_CHECKING:
     import wandb
@@ -117,6 +119,18 @@ class OnlineStore(RunStore):
         """Finish a run that ``create`` or ``reopen`` opened, and seal it once the server shows what was written."""
         if isinstance(run, OwnedRun):
             run.close()
+
+    def show(self) -> str | None:
+        """Make a workspace of the project, or bring it up to date; its address."""
+        names: set[str] = set()
+        newest = None
+        for run in self.runs():
+            names |= run.scalars.keys()
+            newest = run.run_id
+        media = [] if newest is None else media_files(self._run(newest).summary_metrics)
+        maps = {name.removesuffix(".png") for name in media if name.startswith(f"{MAPS}/")}
+        project = self._api().project(self._address.project, self._address.entity)
+        return save_workspace(project.entity, project.name, names | maps)
 
     def link(self) -> str | None:
         """Address of the project's page."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import wandb
     from matplotlib.figure import Figure
 
+    from uq_tracking.tracking.description import Description
+
 
 ROOM = 8 * 2**20
 """Free bytes below which nothing is entrusted to an offline run."""
@@ -97,6 +99,14 @@ class WandbRun(Run):
         with self.batch():
             config: Any = self.sdk_run.config
             config.update(config_with(dict(config), tags), allow_val_change=True)
+
+    def describe(self, description: Description) -> None:
+        """Put the verdict into the run's notes, as a paragraph of its own; see `Run`."""
+        with self._lock:
+            before = self.sdk_run.notes or ""
+            text = with_verdict(before, description)
+            if text != before:
+                self.sdk_run.notes = text
 
     def arrival(self) -> Callable[[], None] | None:
         """Wait for the last version of the artifact, the one thing that `wandb sync` does not send; see `Run`."""
@@ -191,6 +201,15 @@ class DisabledRun(Run):
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Do nothing."""
+
+
+def with_verdict(text: str, description: Description) -> str:
+    """The notes with our paragraph, which begins with ``uq_tracking``, put in or replaced."""
+    start = f"uq_tracking{f' {description.split}' if description.split else ''}: "
+    parts = [part for part in text.split("\n\n") if part]
+    ours = start + description.verdict
+    kept = [ours if part.startswith(start) else part for part in parts]
+    return "\n\n".join(kept if ours in kept else [*kept, ours])
 
 
 def is_finished(run: wandb.Run) -> bool:

@@ -93,6 +93,9 @@ class Runs:
             "readOnly": False,
             "isBenchmark": False,
             "run": run,
+            "allViews": lambda viewType=None, viewName=None, userName=None: self._views(
+                entity, name, viewName
+            ),
             "bucket": lambda name, missingOk=None: run(name),
             "runs": lambda filters=None, order=None, first=None, after=None: self._listed(
                 entity, name, filters, order, first, after
@@ -215,6 +218,23 @@ class Runs:
         return {"uploadHeaders": [], **connection(nodes, first, after)}
 
     # --- what clients change
+
+    def upsert_view(self, input: Mapping[str, Any]) -> Node:
+        """Store a saved view, such as a workspace; one that exists is named by its id."""
+        is_new = input.get("id") is None
+        key = input["id"] if not is_new else opaque_id(f"View:{input['name']}")
+        if is_new == (key in self._state.views):
+            raise KeyError(key)
+        self._state.views[key] = {**input, "id": key}
+        return {"view": {"id": key, "name": input["name"]}, "inserted": is_new}
+
+    def _views(self, entity: str, project: str, name: str | None) -> Node:
+        of_project = [
+            view
+            for view in self._state.views.values()
+            if (view["entityName"], view["projectName"], view["name"]) == (entity, project, name)
+        ]
+        return connection(of_project)
 
     def upsert(self, input: Mapping[str, Any]) -> Node:
         """Create a run, or update what the input names."""

@@ -167,6 +167,7 @@ class WandbServer:
         }
         mutation = {
             "upsertBucket": lambda input: self._runs.upsert(input),
+            "upsertView": lambda input: self._runs.upsert_view(input),
             "createRunFiles": lambda input: self._runs.create_files(input),
             "createArtifact": lambda input: self._artifacts.create(input),
             "commitArtifact": lambda input: self._artifacts.commit(input),

@@ -103,6 +103,7 @@ class State:
     runs: dict[tuple[str, str, str], StoredRun] = field(default_factory=dict)
     artifacts: dict[str, StoredArtifact] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
+    views: dict[str, dict[str, Any]] = field(default_factory=dict)
     client_ids: dict[str, str] = field(default_factory=dict)
     """Server id of an artifact by the id that the client made up for it."""
     lock: threading.RLock = field(default_factory=threading.RLock)

@@ -12,7 +12,7 @@ from uq_tracking.tables.markup import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
 from uq_tracking.tracking.names import figure_name
 
-COLUMNS = ("value", "interval", "by chance", "unit", "better")
+COLUMNS = ("value", "unit", "better", "interval", "by chance")
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Description:
         The verdict, in Markdown.
     body : str
         The headline, in Markdown.
+    verdict : str
+        The verdict, as plain text.
     split : str or None
         The split it is about; each has a part of its own.
     figures : dict of str
@@ -33,6 +35,7 @@ class Description:
 
     lead: str
     body: str
+    verdict: str
     split: str | None = None
     figures: dict[str, str] | None = None
 
@@ -47,7 +50,8 @@ def description(report: Report, split: str | None = None) -> Description:
     known = plugins.metrics(report.task)
     keys = [key for key in report.scores if key in known and known[key].headline] or list(report.scores)
     table = report_table(report, keys)
-    shown = tuple(column for column in table.columns if column.key in COLUMNS)
+    named = {column.key: column for column in table.columns}
+    shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
     title = f"{table.title}; *by chance*: what a calibrated forecast would score on as much data."
@@ -57,7 +61,7 @@ def description(report: Report, split: str | None = None) -> Description:
         if spec.default and spec.has_curves(report.curves)
     }
     lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
-    return Description(lead, f"{table_markdown(plain)}\n{title}", split, figures)
+    return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ TASKS = ("regression", "classification")
 
 @dataclass(frozen=True)
 class Card:
-    """One chart of all runs: bars or a line of one name, two names against each other, or images side by side."""
+    """One chart of all runs: bars, a curve and its later versions, two names against each other, or images."""
 
     kind: Literal["bar", "line", "scatter", "images"]
     names: tuple[str, ...]
@@ -112,13 +112,13 @@ def _cards(ours: Collection[_Name], splits: list[str], families: tuple[str, ...]
         found = {name.key: name for name in ours if name.section == HEADLINE and name.split == split}
         headline = [metric for metric in _metrics() if metric.key in found and metric.family in families]
         yield from (Card("bar", (found[m.key].whole,), _titled(split, _bar_title(m))) for m in headline)
-        lines = [(name, _spec(name)) for name in ours if name.section == CURVES and name.split == split]
-        for metric in headline:
-            spec = _curve_of(metric)
-            same = [name for name, known in lines if spec is not None and known is spec]
-            if same and spec is not None:
-                title = f"{spec.title}: {spec.y_label}"
-                yield from (Card("line", (name.whole,), _titled(split, title)) for name in same)
+        lines: dict[str, list[str]] = {}
+        for name in ours:
+            if name.section == CURVES and name.split == split:
+                lines.setdefault(name.key.partition("-")[0], []).append(name.whole)
+        for spec in filter(None, map(_curve_of, headline)):
+            title = _titled(split, f"{spec.title}: {spec.y_label}")
+            yield from (Card("line", tuple(own), title) for key, own in lines.items() if _is_of(key, spec))
 
 
 def _scatters(ours: Collection[_Name], splits: list[str]) -> Iterable[Card]:
@@ -174,10 +174,9 @@ def _curve_of(metric: Metric) -> CurveSpec | None:
     return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
 
 
-def _spec(name: _Name) -> CurveSpec | None:
-    """The curve's declaration; what follows a dot or a hyphen tells settings and versions apart."""
-    base = name.key.partition(".")[0].partition("-")[0]
-    return next((plugins.curves(task)[base] for task in TASKS if base in plugins.curves(task)), None)
+def _is_of(key: str, spec: CurveSpec) -> bool:
+    """Whether this is the curve; what follows a dot says its settings."""
+    return key.partition(".")[0] == spec.name
 
 
 def _bar_title(metric: Metric) -> str:

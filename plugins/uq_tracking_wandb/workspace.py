@@ -1,0 +1,90 @@
+"""A workspace of a project: the same questions and charts as on every tracker, then W&B's own panels."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from uq_tracking.errors import BackendError
+from uq_tracking.tracking.overview import Card, Overview, overview
+
+TITLE = "Uncertainty at a glance"
+_HINT = "a workspace needs wandb-workspaces: pip install 'uq-tracking[wandb-workspace]'"
+
+
+def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
+    """Make the workspace, or bring it up to date, and return its address.
+
+    Raises
+    ------
+    BackendError
+        ``wandb-workspaces`` is not installed.
+    """
+    try:
+        with warnings.catch_warnings():  # its own use of pydantic
+            warnings.simplefilter("ignore")
+            import wandb_workspaces.workspaces as ws
+            from wandb_workspaces.workspaces import internal
+    except ImportError as error:
+        raise BackendError(f"{_HINT} ({error})") from error
+
+    found = overview(names)
+    workspace = ws.Workspace(
+        entity=entity,
+        project=project,
+        name=TITLE,
+        sections=_sections(found),
+        runset_settings=ws.RunsetSettings(order=_order(found)),
+        auto_generate_panels=True,
+    )
+    workspace._internal_name = _name(entity, project)
+    try:
+        known = internal.View.from_name(entity, project, workspace._internal_name)
+        workspace._internal_id = known.id
+    except ValueError:  # there is none yet
+        pass
+    save: Any = workspace.save
+    save()
+    return str(workspace.url)
+
+
+def _name(entity: str, project: str) -> str:
+    """The same for every call, so that there is one workspace of ours."""
+    return f"nw-{hashlib.sha256(f'{entity}/{project}'.encode()).hexdigest()[:11]}-v"
+
+
+def _order(found: Overview) -> list[Any]:
+    import wandb_workspaces.workspaces as ws
+
+    if found.best is None:
+        return []
+    name, ascending = found.best
+    return [ws.Ordering(ws.Summary(name), ascending=ascending)]
+
+
+def _sections(found: Overview) -> list[Any]:
+    """Sections with the panels that show runs; curves follow among W&B's own, which lays them over each other."""
+    import wandb_workspaces.workspaces as ws
+
+    panels = {
+        heading: [p for card in cards for p in _panels(card)] for heading, cards in found.sections.items()
+    }
+    return [
+        ws.Section(name=heading, panels=own, is_open=True, pinned=True)
+        for heading, own in panels.items()
+        if own
+    ]
+
+
+def _panels(card: Card) -> Iterable[Any]:
+    wr: Any = import_module("wandb_workspaces.reports.v2")
+    if card.kind == "bar":
+        yield wr.BarPlot(title=card.title, metrics=list(card.names))
+    elif card.kind == "scatter":
+        x, y = (wr.SummaryMetric(name) for name in card.names)
+        yield wr.ScatterPlot(title=card.title, x=x, y=y)
+    elif card.kind == "images":
+        yield wr.MediaBrowser(title=card.title, media_keys=list(card.names), num_columns=4)

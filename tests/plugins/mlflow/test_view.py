@@ -1,0 +1,134 @@
+"""What MLflow's pages show of a run and of an experiment: description, data set, and the view behind the link."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+
+import mlflow
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.tracking.description import Description
+from uq_tracking_mlflow import notes, view
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+QUICK = {"figures": False, "maps": False, "strict": True}
+
+
+@pytest.fixture
+def client(in_experiment):
+    return mlflow.MlflowClient()
+
+
+def state_of(value):
+    return json.loads(zlib.decompress(base64.b64decode(value.removeprefix("deflate;"))))
+
+
+def charts(value):
+    return [card for card in state_of(value)["compareRunCharts"] if not card.get("isGenerated")]
+
+
+class TestRun:
+    def test_it_says_the_verdict_and_a_users_own_text_stays(self, client):
+        with mlflow.start_run(description="My own words.") as run:
+            report = uq.log(TRUTH, MEAN, STD, **QUICK)
+            uq.log(TRUTH, MEAN, [0.2] * 4, split="val", **QUICK)
+            uq.log(TRUTH, MEAN, [0.3] * 4, split="val", **QUICK)
+        text = client.get_run(run.info.run_id).data.tags["mlflow.note.content"]
+        assert text.startswith("My own words.\n\n[//]: # (uq_tracking)\n\n")
+        assert text.count("Not enough data to judge") == 2
+        assert text.count("| rmse |") == 2
+        assert f"{report.scores['rmse']:.4g}" in text
+        assert text.count("**val:**") == 1
+
+    def test_the_data_are_named_once_and_never_over_a_users_own(self, client):
+        with mlflow.start_run() as run:
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+            uq.log(TRUTH, MEAN, [0.5] * 4, **QUICK)
+        (found,) = client.get_run(run.info.run_id).inputs.dataset_inputs
+        assert (found.dataset.name, json.loads(found.dataset.profile)) == ("truth", {"num_rows": 4})
+        with mlflow.start_run() as run:
+            mlflow.log_input(mlflow.data.from_numpy(np.asarray(TRUTH), name="mine"))
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        (found,) = client.get_run(run.info.run_id).inputs.dataset_inputs
+        assert found.dataset.name == "mine"
+
+    def test_the_figures_that_it_holds_are_shown(self, client):
+        with mlflow.start_run() as run:
+            uq.log(TRUTH, MEAN, STD, maps=False, strict=True, deadline=120)
+        text = client.get_run(run.info.run_id).data.tags["mlflow.note.content"]
+        assert f"(get-artifact?path=uq_calibration.png&run_uuid={run.info.run_id})" in text
+
+    def test_a_failing_view_disturbs_nothing(self, client, monkeypatch, recwarn):
+        def broken(*_args, **_options):
+            raise RuntimeError("another format")
+
+        monkeypatch.setattr(view, "updated", broken)
+        monkeypatch.setattr(notes, "with_part", broken)
+        with mlflow.start_run() as run:
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        assert "uq/rmse" in client.get_run(run.info.run_id).data.metrics
+        assert not recwarn.list
+
+
+class TestView:
+    def test_the_link_opens_the_headline_of_all_runs(
+        self, client, in_experiment, tracking_uri, monkeypatch, capsys
+    ):
+        monkeypatch.setenv("UQ_TRACKING_HINT", "1")
+        with mlflow.start_run():
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        link = capsys.readouterr().err.split("; look")[1]
+        asked = (
+            f"/#/experiments/{in_experiment}/runs?workflowType=machine_learning&viewStateShareKey=uq-overview"
+        )
+        assert (
+            asked if tracking_uri.startswith("http") else f"uq-tracking view mlflow:{in_experiment}"
+        ) in link
+        value = client.get_experiment(in_experiment).tags[view.TAG]
+        bars = [card["dataAccessKey"] for card in charts(value) if card["type"] == "BAR"]
+        assert {"uq/rmse", "uq/crps", "uq/coverage_95"} <= set(bars)
+        with mlflow.start_run():
+            uq.log(TRUTH, MEAN, STD, **QUICK)
+        assert client.get_experiment(in_experiment).tags[view.TAG] == value
+        with mlflow.start_run():
+            uq.log(TRUTH, MEAN, STD, split="val", **QUICK)
+        names = {
+            name
+            for card in charts(client.get_experiment(in_experiment).tags[view.TAG])
+            for name in keys(card)
+        }
+        assert {"uq/rmse", "uq/val/rmse"} <= names
+        (store, _) = uq.tracking.resolve.open_store(f"mlflow:{in_experiment}")
+        assert "viewStateShareKey=uq-overview" in str(store.show())
+
+    def test_a_chart_without_a_place_is_kept_out(self):
+        value = view.updated(None, ["uq/crps", "uq_spread/cv", "loss"], "3.17.2")
+        dead = {card["metricKey"] for card in state_of(value)["compareRunCharts"] if card.get("deleted")}
+        assert dead == {"uq/crps", "uq_spread/cv"}
+
+    def test_one_that_is_too_long_for_an_old_server_does_without(self):
+        names = ["uq/crps", *(f"uq_spread/split {number}/cv {hash(number * 7919)}" for number in range(600))]
+        assert len(view.updated(None, names, "2.22.2")) <= 5000 < len(view.updated(None, names, "3.17.2"))
+
+    @pytest.mark.parametrize(
+        "value", ["deflate;xx", "{}", "deflate;" + base64.b64encode(zlib.compress(b"[]")).decode()]
+    )
+    def test_what_others_wrote_is_replaced(self, value):
+        assert charts(view.updated(value, ["uq/crps"], "3.17.2"))
+
+
+def keys(card):
+    return [card.get("dataAccessKey"), card.get("metricKey")]
+
+
+def test_what_does_not_fit_is_shortened_to_the_verdict():
+    one = Description("Lead.", "B" * 6000, "Lead.", None, {"uq_a": "a"})
+    assert "B" in notes.with_part("", one, "id", {"uq_a.png"})
+    short = notes.with_part("x" * 4000, one, "id", set())
+    assert "Lead." in short
+    assert "B" not in short
+    assert notes.with_part("x" * 8000, one, "id", set()) is None

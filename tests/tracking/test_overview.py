@@ -1,0 +1,108 @@
+"""What a page of many runs shows first, made of names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.testing import sample_predictions
+from uq_tracking.tracking.description import dataset, description
+from uq_tracking.tracking.hint import hint
+from uq_tracking.tracking.overview import overview
+from uq_tracking.tracking.publish import logged_scores
+
+RNG = np.random.default_rng(3)
+S = RNG.uniform(0.5, 1.5, 400)
+Y = 2 * S * RNG.normal(size=400)
+REPORT = uq.evaluate(Y, 0 * Y, S, unit="m")
+
+
+def names_of(report, split=None):
+    middle = f"{split}/" if split else ""
+    return {*logged_scores(report, split, "all"), *(f"uq_curve/{middle}{name}" for name in report.curves)}
+
+
+class TestOverview:
+    def test_every_headline_score_has_a_bar_and_all_else_is_hidden(self):
+        found = overview({*names_of(REPORT), "loss", "val/uq"})
+        bars = [card.names[0] for card in found.cards if card.kind == "bar"]
+        assert bars == [name for name in logged_scores(REPORT) if name in bars]
+        assert set(bars) == logged_scores(REPORT).keys()
+        shown = {name for card in found.cards for name in card.names}
+        assert shown | set(found.hidden) == names_of(REPORT)
+        assert not shown & set(found.hidden)
+        assert {card.names[0] for card in found.cards if card.kind == "line"} == {
+            f"uq_curve/{name}" for name in ("calibration", "reliability", "sparsification_error_rmse")
+        }
+
+    def test_a_table_has_room_for_one_score_of_a_kind_and_the_verdict(self):
+        found = overview(names_of(REPORT, "test"))
+        assert found.columns == ("uq/test/nll", "uq/test/coverage_95", "uq/test/ause_rmse")
+        assert found.tags == ("uq.method", "uq.verdict.test")
+        assert found.best == ("uq/test/nll", True)
+
+    def test_splits_stand_below_one_another_and_say_so(self):
+        found = overview({*names_of(REPORT, "test"), *names_of(REPORT, "val")})
+        titles = [card.title for card in found.sections["Honest?"] if "z_std" in card.title]
+        assert titles == ["test, z_std: >1 is too sure", "val, z_std: >1 is too sure"]
+
+    def test_classifications_have_one_too(self):
+        report = uq.evaluate_classification([0, 1, 1, 0] * 20, np.tile([0.2, 0.9, 0.4, 0.3], 20))
+        names = {*logged_scores(report), "uq_curve/sparsification_brier"}
+        found = overview(names)
+        assert {name for card in found.cards for name in card.names} == names
+        assert found.best == ("uq/nll", True)
+
+    def test_curves_of_other_settings_and_maps_have_charts(self):
+        found = overview(["uq/ence", *RELIABILITY, *CASES])
+        lines = {card.names for card in found.cards if card.kind == "line"}
+        assert lines == {
+            ("uq_curve/reliability", "uq_curve/reliability-2"),
+            ("uq_curve/reliability.bins20",),
+        }
+        assert [card.names[0] for card in found.sections["Maps"]] == CASES[:6]
+
+    def test_there_may_be_nothing(self):
+        assert overview(["loss"]).cards == ()
+        assert overview(["loss"]).best is None
+
+
+RELIABILITY = [f"uq_curve/reliability{which}" for which in ("", "-2", ".bins20")]
+CASES = [f"uq_map/{number}" for number in range(8)]
+
+
+class TestDescription:
+    def test_the_verdict_comes_first_and_the_headline_has_floors(self):
+        found = description(REPORT, "test")
+        assert found.lead.startswith("**test:** Overconfident: stated standard deviations are ")
+        rows = [line for line in found.body.splitlines() if line.startswith("| ")]
+        assert [row.split(" | ")[0] for row in rows[2:]][:2] == ["| rmse", "| nll"]
+        assert len(rows) == 2 + len(logged_scores(REPORT))
+        assert next(row for row in rows if row.startswith("| ence")).count("p \\< 0.001") == 1
+        assert "uq_test_reliability" in (found.figures or {})
+
+    def test_the_same_truth_has_the_same_digest_whatever_its_order_or_predictions(self):
+        order = RNG.permutation(Y.size)
+        other = uq.evaluate(Y[order].astype(np.float32), 0 * Y + 1, S)
+        assert dataset(other, "a").digest == dataset(REPORT, "b").digest
+        assert dataset(uq.evaluate(Y + 1, Y, S)).digest != dataset(REPORT).digest
+        assert dataset(REPORT).n == 400
+
+
+class TestHint:
+    @pytest.mark.parametrize(("asked", "is_written"), [("1", True), ("0", False), (None, False)])
+    def test_it_is_written_where_somebody_reads(self, asked, is_written, monkeypatch, capsys):
+        monkeypatch.delenv("UQ_TRACKING_HINT", raising=False)
+        if asked:
+            monkeypatch.setenv("UQ_TRACKING_HINT", asked)
+        monkeypatch.delitem(__import__("sys").modules, "ipykernel", raising=False)
+        hint(REPORT, [None, "http://here"])
+        text = capsys.readouterr().err
+        assert text == (f"uq_tracking: {REPORT.verdict.short}; look: http://here\n" if is_written else "")
+        assert REPORT.verdict.short.startswith(f"{REPORT.verdict.scale.value:.2f}x overconfident")
+
+    def test_there_may_be_no_page(self, monkeypatch, capsys, in_folder):
+        monkeypatch.setenv("UQ_TRACKING_HINT", "1")
+        uq.log(sample_predictions(), figures=False, maps=False)
+        assert capsys.readouterr().err == ""
