@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from uq_tracking import plugins
+from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from uq_tracking.curves.spec import CurveSpec
+    from uq_tracking.inputs.base import Case
 
 Task: TypeAlias = str
 TASKS: tuple[Task, ...] = ("regression", "classification")
+
+
+OVERVIEW = "overview"
+"""The figures that matter most, on one sheet."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +48,18 @@ class FigureSpec:
     task: Task = "regression"
     default: bool = True
 
-    def draw(self, report: Any) -> Figure:
-        """Draw the figure of a report."""
-        figure: Figure = _drawing(self.function)(report)
+    def draw(self, report: Any, ax: Axes | None = None) -> Figure:
+        """Draw the figure of a report, on given axes if it takes any.
+
+        Raises
+        ------
+        SettingsError
+            The figure has axes of its own, several or in a way that a plugin chose.
+        """
+        function = _drawing(self.function)
+        if ax is not None and "ax" not in signature(function).parameters:
+            raise SettingsError(f"the figure {self.name!r} lays out its axes itself; leave ax out")
+        figure: Figure = function(report) if ax is None else function(report, ax=ax)
         return figure
 
     def has_curves(self, names: Collection[str]) -> bool:
@@ -57,9 +74,12 @@ class FigureSpec:
 class MapSpec:
     """A panel drawn for one case of spatial predictions, stored as ``uq_map/<case>``.
 
-    ``function(target, mean, std, *, scale, unit, image=None, title=None)``, or its dotted name, gets 2-D arrays of
-    equal shape, the target being NaN where there is no ground truth; ``scale`` brings std onto the error's colour
-    scale (MeRCI's lambda). Panels of a name other than ``uncertainty`` are stored as ``uq_map/<case>_<name>``.
+    ``function(target, mean, std, *, scale, unit, image=None, title=None, **more)``, or its dotted name, gets 2-D
+    arrays of equal shape, the target being NaN where there is no ground truth; ``scale`` brings std onto the error's
+    colour scale (MeRCI's lambda), and covers ``alpha`` of the errors; ``interval`` times std is half of the 95 %
+    interval; ``epistemic`` and ``aleatoric`` are there where they are known. Panels of a name other than
+    ``uncertainty`` are stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted
+    name, each panel gets what it returns as ``limits``.
 
     For ``task="classification"`` it is ``function(labels, probs, *, class_names=None, image=None, title=None)``, with
     labels of shape (height, width), -1 where there is none, and probabilities of shape (height, width, C).
@@ -68,6 +88,16 @@ class MapSpec:
     name: str
     function: Callable[..., Figure] | str
     task: Task = "regression"
+    limits: Callable[..., Mapping[str, tuple[float, float]]] | str | None = None
+
+    def common_limits(
+        self, cases: Iterable[Case], **options: Any
+    ) -> Mapping[str, tuple[float, float]] | None:
+        """Colour limits that all cases share."""
+        if self.limits is None:
+            return None
+        found: Mapping[str, tuple[float, float]] = _drawing(self.limits)(cases, **options)
+        return found
 
     def draw(self, *arrays: Any, **options: Any) -> Figure:
         """Draw the panel of a case."""
@@ -75,7 +105,7 @@ class MapSpec:
         return figure
 
 
-def _drawing(function: Callable[..., Figure] | str) -> Callable[..., Any]:
+def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:
     return plugins.named(function) if isinstance(function, str) else function
 
 
@@ -95,6 +125,10 @@ def uq_figures() -> list[FigureSpec]:
             "uq_tracking.figures.classification.class_before_after",
             ("reliability", "reliability_recalibrated"),
             "classification",
+        ),
+        *(
+            FigureSpec(OVERVIEW, "uq_tracking.figures.overview.overview", task=task, default=False)
+            for task in TASKS
         ),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
@@ -116,6 +150,10 @@ def _of_curve(spec: CurveSpec) -> FigureSpec:
 def uq_maps() -> list[MapSpec]:
     """The panel of target, prediction, error and uncertainty."""
     return [
-        MapSpec("uncertainty", "uq_tracking.figures.maps.uncertainty_map"),
+        MapSpec(
+            "uncertainty",
+            "uq_tracking.figures.maps.uncertainty_map",
+            limits="uq_tracking.figures.maps.common_limits",
+        ),
         MapSpec("uncertainty", "uq_tracking.figures.class_maps.class_map", "classification"),
     ]

@@ -100,6 +100,19 @@ def one_line(text: object) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words)
 
 
+def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:
+    """Add a unit in brackets to the text of an axis; ``target`` in it stands for the target's, if that is known.
+
+    >>> axis_label("RMSE", "target", "m"), axis_label("RMSE", "target"), axis_label("NLL", "nats")
+    ('RMSE [m]', 'RMSE', 'NLL [nats]')
+    """
+    if target_unit in (None, ""):
+        unit = "" if "target" in unit else unit
+    else:
+        unit = unit.replace("target", shorten(one_line(target_unit), 16))
+    return f"{label} [{unit}]" if unit else label
+
+
 def shorten(text: str, letters: int) -> str:
     """Cut a text to at most so many letters, with an ellipsis in the place of what is left out.
 

@@ -140,17 +140,14 @@ def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
 
 
 def named(dotted: str) -> Callable[..., Any]:
-    """The function of a dotted name, imported when it is called.
+    """Import the function of a dotted name.
 
     >>> named("math.hypot")(3, 4)
     5.0
     """
     module, _, name = dotted.rpartition(".")
-
-    def call(*args: Any, **options: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **options)
-
-    return call
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
 
 
 @lru_cache

@@ -7,19 +7,25 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking import plugins
 from uq_tracking.curves import Curve
-from uq_tracking.errors import FileFormatError, RecalibrationError
+from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import statistics_from_arrays
 from uq_tracking.typed import DAMAGE
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
     from uq_tracking.statistics.statistics import Statistics
 
@@ -27,6 +33,8 @@ SCHEMA = 1
 """Version of the files; raised when a reader of the older version would misread them."""
 
 REPORT_KEY = "report.json"
+INLINE_DPI = 70
+"""Of the figures in a notebook: about 700 pixels wide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +140,17 @@ class Report:
             recalibration=None,
             statistics=None,
             intervals={},
+            judgement=None,
         )
+
+    def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
+        """The same report that says which method and split it is of, as its figures do."""
+        given = {"method": method, "split": split}
+        known = {name: label for name, label in given.items() if label is not None}
+        if not known:
+            return self
+        judged = self.__dict__.get("_judged", self.judgement)  # made once, however it is labelled
+        return replace(self, provenance={**self.provenance, **known}, judgement=judged)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""
@@ -220,11 +238,79 @@ class Report:
 
         return tables_text([report_table(self)], width=1000)
 
-    def _repr_html_(self) -> str:
-        from uq_tracking.tables.html import tables_html
-        from uq_tracking.tables.report import report_table
+    def __repr__(self) -> str:
+        from uq_tracking.tables.summary import report_summary
 
-        return tables_html([report_table(self)])
+        return report_summary(self)
+
+    def _repr_html_(self) -> str:
+        from uq_tracking.tables.html import report_html
+
+        png = BytesIO()
+        self.plot().savefig(png, format="png", dpi=INLINE_DPI)
+        return report_html(self, png.getvalue())
+
+    def plot(self, figure: str = "overview", *, ax: Axes | None = None) -> Figure:
+        """Draw a figure of the report.
+
+        Parameters
+        ----------
+        figure : str, optional
+            One of ``report.figures``, such as ``"reliability"``; ``"overview"`` has those that matter most on one
+            sheet.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on, for a figure that has only one; by default a new figure, which pyplot does not know.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it; ``savefig`` writes it.
+
+        Raises
+        ------
+        SettingsError
+            There is no such figure, it has several axes, or the report lacks its curves.
+
+        Examples
+        --------
+        >>> import uq_tracking as uq
+        >>> report = uq.evaluate([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3])
+        >>> report.plot("calibration").axes[0].get_xlabel()
+        'Predicted quantile level'
+        """
+        known = plugins.figures(self.task)
+        if figure not in known:
+            raise SettingsError(
+                f"there is no figure {figure!r}{closest(figure, known)}; this report has {', '.join(self.figures)}"
+            )
+        if figure not in self.figures:
+            raise SettingsError(
+                f"the report has no curves for {figure!r}, which needs {', '.join(known[figure].needs)}; "
+                "ask for them with curves=, by=, by_target= or calibration="
+            )
+        return known[figure].draw(self, ax)
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """Names of the figures that `plot` can draw of this report."""
+        known = plugins.figures(self.task)
+        return tuple(name for name, spec in known.items() if spec.has_curves(self.curves))
+
+    def to_frame(self) -> DataFrame:
+        """The scores as a pandas DataFrame by key: value, interval, what chance alone would score, unit, meaning.
+
+        Raises
+        ------
+        BackendError
+            pandas is not installed.
+        """
+        from uq_tracking.tables.summary import score_rows
+
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise BackendError('to_frame needs pandas; run pip install "pandas"') from error
+        return DataFrame(score_rows(self)).set_index("score")
 
 
 def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:

@@ -9,25 +9,28 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.stats import norm, spearmanr
 
+from uq_tracking import plugins
 from uq_tracking.curves import Curve
+from uq_tracking.formatting import axis_label
 from uq_tracking.report import Report
 
 LEVELS = np.arange(1, 100) / 100
 
 
 def report(curves: Mapping[str, Mapping[str, Any]], **fields: Any) -> Report:
-    made = {
-        name: Curve(
+    unit = fields.get("settings", {}).get("unit")
+    made = {}
+    for name, columns in curves.items():
+        spec = plugins.curves()[name]
+        made[name] = Curve(
             name=name,
             columns={key: np.asarray(column, dtype=np.float64) for key, column in columns.items()},
             x=next(iter(columns)),
             main=list(columns)[-1],
-            x_label="",
-            y_label="",
-            title=name,
+            x_label=axis_label(spec.x_label, spec.units[0], unit),
+            y_label=axis_label(spec.y_label, spec.units[1], unit),
+            title=spec.title,
         )
-        for name, columns in curves.items()
-    }
     empty: dict[str, Any] = {"scores": {}, "undefined": {}, "counts": {}, "settings": {}, "provenance": {}}
     return Report(task="regression", curves=made, **{**empty, **fields})
 
@@ -57,7 +60,7 @@ def samples(kind: str, n: int = 20_000, seed: int = 0) -> tuple[np.ndarray, np.n
     return e, s
 
 
-def scored(kind: str, n: int = 20_000, **settings: Any) -> Report:
+def scored(kind: str, n: int = 20_000, *, method: str | None = None, **settings: Any) -> Report:
     e, s = samples(kind, n)
     curves = all_curves(e, s)
     rmv, rmse = curves["reliability"]["rmv"], curves["reliability"]["rmse"]
@@ -81,7 +84,9 @@ def scored(kind: str, n: int = 20_000, **settings: Any) -> Report:
         scores["spearman"] = float(spearmanr(s, np.abs(e)).statistic)
     else:
         undefined["spearman"] = "all standard deviations are equal"
-    return report(curves, scores=scores, undefined=undefined, settings=settings, counts={"n": n})
+    return report(curves, scores=scores, undefined=undefined, settings=settings, counts={"n": n}).labelled(
+        method=method
+    )
 
 
 def all_curves(e: np.ndarray, s: np.ndarray) -> dict[str, dict[str, np.ndarray]]:

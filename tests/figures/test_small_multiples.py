@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import uq_tracking as uq
 from uq_tracking import figures, plugins
-from uq_tracking.figures import style
+from uq_tracking.figures import small_multiples, style
 
 from . import made, seen
 
@@ -33,8 +34,9 @@ def test_a_figure_is_drawn_when_its_curves_are_there(name, report):
     assert not spec.has_curves({"reliability"})
     figure = spec.draw(report)
     assert figures.to_png(figure).startswith(b"\x89PNG")
-    titles = [ax.get_title() for ax in figure.axes]
-    assert titles == (["rmse", "ence"] if name != "scale_sweep" else [*titles])
+    if name != "scale_sweep":
+        side = "get_xlabel" if name == "by_group" else "get_ylabel"
+        assert [getattr(ax, side)() for ax in figure.axes] == ["rmse [m]", "ence"]
     assert "undefined" not in seen.texts(figure)
 
 
@@ -47,21 +49,21 @@ def test_panels_hold_the_numbers(report):
     rmse = figures.by_target(report).axes[0]
     curve = report.curves["by_target_rmse"].columns
     assert seen.holds_line(rmse, curve["target"], curve["rmse"])
-    assert rmse.get_xlabel() == "target [m]"
+    assert rmse.get_xlabel() == "Target [m]"
     members = report.curves["by_members_ence"].columns
     assert seen.holds_line(figures.by_members(report).axes[1], members["members"], members["mean"])
     sweep = report.curves["scale_sweep"].columns
     first = figures.scale_sweep(report).axes[0]
-    assert first.get_title() == "nll"
+    assert first.get_ylabel() == "nll [nats]"
     assert seen.holds_line(first, sweep["factor"], sweep["nll"])
     assert seen.holds_line(first, sweep["factor"], sweep["nll_laplace"])
 
 
 def test_bars_of_groups_are_named_and_as_high_as_the_score(report):
     ax = figures.by_group(report).axes[0]
-    heights = [bar.get_height() for bar in ax.patches]
-    np.testing.assert_allclose(heights, report.curves["by_group_rmse"].columns["rmse"], rtol=1e-12)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a very long…", "b"]
+    lengths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(lengths, report.curves["by_group_rmse"].columns["rmse"], rtol=1e-12)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a very long na…", "b"]
 
 
 def test_a_set_that_is_too_small_is_marked(report):
@@ -78,5 +80,19 @@ def test_many_groups_keep_the_names_readable():
     y = np.random.default_rng(0).normal(size=n)
     many = uq.evaluate(y, 0 * y, 0 * y + 1, by=np.arange(n) // 3, curve_metrics=["mae"])
     ax = figures.by_group(many).axes[0]
-    assert len(ax.get_xticks()) <= 24
+    assert len(ax.get_yticks()) <= 16
     assert len(ax.patches) == 100
+    assert {to_hex(bar.get_facecolor()) for bar in ax.patches} == {small_multiples.PALE.lower()}
+
+
+def test_axes_do_not_follow_groups_of_few_samples():
+    rng = np.random.default_rng(0)
+    error, label = rng.normal(size=403), np.asarray(["many", "more", "few"]).repeat([200, 200, 3])
+    error[label == "few"] = 1000.0
+    report = uq.evaluate(error, 0 * error, 0 * error + 1, by=label, curve_metrics=["mae"], metrics=["bias"])
+    figure = figures.by_group(report)
+    (ax,) = figure.axes
+    assert ax.get_xlim()[1] < 1
+    (mark,) = [line for line in ax.lines if line.get_marker() == ">"]
+    assert mark.get_xdata()[0] == ax.get_xlim()[1]
+    assert "groups of fewer than 30 samples" in seen.texts(figure)

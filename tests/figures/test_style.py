@@ -11,7 +11,7 @@ from PIL import Image
 
 from uq_tracking import figures
 from uq_tracking.figures import style
-from uq_tracking.figures.text import readable
+from uq_tracking.figures.text import readable, text_width
 
 from . import made, seen
 
@@ -62,9 +62,9 @@ def test_png_and_pixels_agree(report):
 def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
     figure = figures.sparsification(report)
     pixels = figures.to_rgb(figure, dpi=60)
-    assert (pixels.shape, pixels.dtype) == ((270, 300, 3), np.uint8)
+    assert (pixels.shape, pixels.dtype) == ((300, 300, 3), np.uint8)
     assert figure.get_dpi() == style.DPI
-    assert Image.open(io.BytesIO(figures.to_png(figure, dpi=60))).size == (300, 270)
+    assert Image.open(io.BytesIO(figures.to_png(figure, dpi=60))).size == (300, 300)
 
 
 @pytest.mark.parametrize("theme", ["dark_background", "bmh"])
@@ -115,21 +115,22 @@ def test_pyplot_is_not_imported():
 
 
 def test_user_text_is_drawn_as_written():
-    report = made.scored("calibrated", n=500, unit="$_m^2", method_label="deep_ens $x\n v2")
+    report = made.scored("calibrated", n=500, unit="$_m^2", method="deep_ens $x\n v2")
     for name in NAMES:
         assert "deep_ens $x v2" in seen.texts(getattr(figures, name)(report))
     assert "[$_m^2]" in seen.texts(figures.reliability(report))
 
 
 def test_letters_the_font_lacks_become_boxes():
-    report = made.scored("calibrated", n=500, method_label="\u6e29\u5ea6 a")
+    report = made.scored("calibrated", n=500, method="\u6e29\u5ea6 a")
     assert "Reliability: \u25a1\u25a1 a" in seen.texts(figures.reliability(report))
 
 
 def test_long_names_are_cut():
-    report = made.scored("calibrated", n=500, method_label="x" * 200)
-    longest = max(len(text) for text in seen.texts(figures.reliability(report)).split("\n"))
-    assert longest <= style.TITLE_WIDTH
+    figure = figures.reliability(made.scored("calibrated", n=500, method="W" * 200))
+    (title,) = [text for text in seen.texts(figure).split("\n") if text.startswith("Reliability: W")]
+    assert title.endswith("…")
+    assert 0.9 < text_width(title, style.TITLE, "bold") / (72 * figure.get_figwidth()) < 1
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ def test_folds_score_as_the_whole(dir_place):
     assert pooled.counts == wanted.counts
     assert pooled.settings == wanted.settings
     assert [part["n"] for part in pooled.provenance["pooled"]] == [200] * 5
-    assert uq.log(pooled, run=dir_place.uri, method="pooled", strict=True, figures=False) is pooled
+    logged = uq.log(pooled, run=dir_place.uri, method="pooled", strict=True, figures=False)
+    assert logged == pooled.labelled(method="pooled")
 
 
 def test_reports_and_runs_of_any_number_pool_with_settings_given(dir_place):

@@ -40,7 +40,7 @@ NOMINAL = "Nominal coverage of the central interval"
     y="error",
     x_label=REMOVED,
     y_label="Sparsification error (RMSE)",
-    title="Sparsification error",
+    title="Sparsification error, RMSE",
     score="ause_rmse",
     steps=percent("fraction"),
     reference=(0.0,),
@@ -56,7 +56,7 @@ def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Col
     y="model",
     x_label=REMOVED,
     y_label="RMSE of the rest / RMSE of all",
-    title="Sparsification",
+    title="Sparsification, RMSE",
     score="ause_rmse",
     steps=percent("fraction"),
     ceiling=np.inf,
@@ -145,6 +145,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     ceiling=np.inf,
     recalibrated=True,
     settings=("n_bins",),
+    units=("target", "target"),
     draw="uq_tracking.figures.curves.reliability",
     figure="reliability",
     gaps="variance",
@@ -174,6 +175,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     steps=row_number,
     reference="diagonal",
     gaps="isotonic",
+    units=("target", "target"),
     draw="uq_tracking.figures.curves.reliability_isotonic",
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
@@ -220,6 +222,7 @@ def n_merci_by_alpha(
     score="merci",
     default=False,
     steps=percent("alpha"),
+    units=("", "target"),
     draw="uq_tracking.figures.ranking.merci_by_alpha",
 )
 def merci_by_alpha(
@@ -311,7 +314,7 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     y="density",
     x_label="Probability integral transform F(y)",
     y_label="Density",
-    title="PIT",
+    title="PIT histogram",
     score="pit_ks",
     steps=row_number,
     reference=(1.0,),
@@ -340,7 +343,7 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     y="error",
     x_label=REMOVED,
     y_label="Sparsification error (MAE)",
-    title="Sparsification error",
+    title="Sparsification error, MAE",
     score="ause_mae",
     steps=percent("fraction"),
     reference=(0.0,),
@@ -356,9 +359,10 @@ def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Colu
     y="model",
     x_label=REMOVED,
     y_label="MAE of the rest / MAE of all",
-    title="Sparsification",
+    title="Sparsification, MAE",
     score="ause_mae",
     steps=percent("fraction"),
+    draw="uq_tracking.figures.ranking.sparsification_mae",
 )
 def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     """MAE of the samples that remain, for the uncertainty, the oracle and a random order."""
@@ -374,6 +378,7 @@ def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     title="Error against uncertainty",
     score="spearman",
     overlaid=False,
+    units=("target", "target"),
     draw="uq_tracking.figures.density.error_vs_std",
     figure="error_vs_std",
 )

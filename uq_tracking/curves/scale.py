@@ -64,7 +64,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     with suppress(Undefined):  # all uncertainties times a number are rescaled to the same ones
         columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
     main = "crps" if "crps" in kept else kept[0]
-    labels = ("Factor on every standard deviation", "Score")
+    labels = ("Factor on every std", "Score")
     steps = np.arange(len(FACTORS))
     return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
 

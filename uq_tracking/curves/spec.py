@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray, finite
+from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import MetricInputs, Task, Undefined, input_for
 from uq_tracking.settings import Settings
 
@@ -46,6 +47,7 @@ class CurveSpec:
     x, y : str
         Columns of the axes; ``y`` is what runs are overlaid by.
     x_label, y_label, title : str
+        What figures, trackers and comparisons write on the axes and over them.
     score : str or None
         Key of the score that summarises the curve.
     task : {"regression", "classification"}
@@ -69,6 +71,8 @@ class CurveSpec:
         reports then hold the band of the gaps that a calibrated forecast has by chance.
     overlaid : bool
         Whether comparisons lay the curves of runs over one another.
+    units : (str, str)
+        Units of the axes; ``target`` stands for the target's.
     limits : callable or None
         ``limits(x, y) -> (low, high)`` of the heights worth showing, where some points lie far beyond the others.
     draw : str or None
@@ -95,6 +99,7 @@ class CurveSpec:
     settings: tuple[str, ...] = ()
     gaps: str | None = None
     overlaid: bool = True
+    units: tuple[str, str] = ("", "")
     limits: Limits | None = None
     draw: str | None = None
     figure: str | None = None
@@ -110,8 +115,10 @@ class CurveSpec:
         columns = self.function(input_for(self.needs, statistics, inputs), settings)
         numbers = None if self.steps is None else np.asarray(self.steps(columns))
         steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
-        texts = (self.x_label, self.y_label, self.title)
-        curve = finite(Curve(self.name, columns, self.x, self.y, *texts, self.score, steps))
+        x_label = axis_label(self.x_label, self.units[0], settings.unit)
+        y_label = axis_label(self.y_label, self.units[1], settings.unit)
+        curve = Curve(self.name, columns, self.x, self.y, x_label, y_label, self.title, self.score, steps)
+        curve = finite(curve)
         if not len(curve.columns[self.x]):
             raise Undefined(f"the curve {self.name} has no finite point")
         return curve
@@ -139,6 +146,7 @@ def curve(
     settings: tuple[str, ...] = (),
     gaps: str | None = None,
     overlaid: bool = True,
+    units: tuple[str, str] = ("", ""),
     limits: Limits | None = None,
     draw: str | None = None,
     figure: str | None = None,
@@ -151,7 +159,7 @@ def curve(
     def declare(function: F) -> F:
         declared = CurveSpec(
             name, function, x, y, x_label, y_label, title, score, task, needs, default, steps, reference, ceiling,
-            recalibrated, settings, gaps, overlaid, limits, draw, figure,
+            recalibrated, settings, gaps, overlaid, units, limits, draw, figure,
         )  # fmt: skip
         return plugins.declare("uq_curves", declared, function)
 

@@ -91,7 +91,7 @@ def iid_stability(
             with np.errstate(all="ignore"):
                 statistics = build_statistics(task.layout_of(data), data, "exact")
                 rows.append(compute(statistics, asked, chosen)[0])
-    curves = Repeats(found).curves("iid_stability", "samples", "Number of samples", chosen)
+    curves = Repeats(found).curves("iid_stability", "samples", "Number of samples", chosen, asked.unit)
     return {str(curve.score): curve for curve in curves}
 
 

@@ -80,7 +80,7 @@ def by_members(
     for size in member_counts(members, first=fewest):
         with np.errstate(all="ignore"):
             scores[float(size)] = [scores_of(chosen) for chosen in subsets_of(members, size, subsets, rng)]
-    return Repeats(scores).curves("by_members", "members", "Members", metrics)
+    return Repeats(scores).curves("by_members", "members", "Members", metrics, settings.unit)
 
 
 def _comparing(task: Task, reference: Any) -> list[Metric]:

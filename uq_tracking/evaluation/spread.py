@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from uq_tracking.curves.curve import Curve
+from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import Metric
 
 
@@ -17,14 +18,17 @@ class Repeats:
 
     scores: Mapping[float, Sequence[Mapping[str, float]]] = field(default_factory=dict)
 
-    def curves(self, name: str, x: str, x_label: str, metrics: Sequence[Metric]) -> list[Curve]:
+    def curves(
+        self, name: str, x: str, x_label: str, metrics: Sequence[Metric], unit: str | None
+    ) -> list[Curve]:
         """One curve per metric: columns ``x``, ``mean``, ``spread`` (population std), ``low``, ``high``, ``subsets``.
 
         A size counts for a metric if all of its subsets define it.
         """
-        return [curve for metric in metrics if (curve := self._curve(name, x, x_label, metric)) is not None]
+        made = (self._curve(name, x, x_label, metric, unit) for metric in metrics)
+        return [curve for curve in made if curve is not None]
 
-    def _curve(self, name: str, x: str, x_label: str, metric: Metric) -> Curve | None:
+    def _curve(self, name: str, x: str, x_label: str, metric: Metric, unit: str | None) -> Curve | None:
         found = {
             size: np.asarray([row[metric.key] for row in rows])
             for size, rows in self.scores.items()
@@ -41,6 +45,7 @@ class Repeats:
             "high": np.asarray([v.max() for v in values]),
             "subsets": np.asarray([float(len(v)) for v in values]),
         }
-        texts = (x_label, metric.summary, f"{metric.key} by {x_label.lower()}")
+        y_label = axis_label(metric.key, metric.unit, unit)
+        texts = (x_label, y_label, f"{metric.key} by {x_label.lower()}")
         steps = np.rint(columns[x]).astype(np.int64)
         return Curve(f"{name}_{metric.key}", columns, x, "mean", *texts, metric.key, steps)

@@ -96,7 +96,7 @@ def stability(
             picks = [rng.choice(total, size, replace=False) for _ in range(repeats)]
             found[float(size)] = [compute(part, settings, metrics)[0] for part in draw(picks)]
     found[float(total)] = [dict(scores)]
-    curves = Repeats(found).curves("stability", name, f"Number of {name}", metrics)
+    curves = Repeats(found).curves("stability", name, f"Number of {name}", metrics, settings.unit)
     by_key = {curve.score: curve for curve in curves}
     verdicts = {
         m.key: verdict(by_key[m.key], m, scores, name) for m in metrics if m.key in by_key and m.key in scores

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.errors import SettingsError
+from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, statistics_of_rows
@@ -48,7 +49,8 @@ def by_target(
     """
     low, high = edges[:-1], edges[1:]
     table = {"target": (low + high) / 2, "low": low, "high": high}
-    return _curves("by_target", table, "target", "Target", parts, settings, metrics, None)
+    x_label = axis_label("Target", "target", settings.unit)
+    return _curves("by_target", table, "target", x_label, parts, settings, metrics, None)
 
 
 def _curves(
@@ -73,7 +75,8 @@ def _curves(
         columns[metric.key] = np.asarray([rows[i][metric.key] for i in kept.tolist()])
         columns["count"] = count[kept]
         own = None if labels is None else tuple(labels[i] for i in kept.tolist())
-        texts = (x_label, metric.summary, f"{metric.key} by {x_label.lower()}")
+        y_label = axis_label(metric.key, metric.unit, settings.unit)
+        texts = (x_label, y_label, f"{metric.key} by {x}")
         made.append(Curve(f"{name}_{metric.key}", columns, x, metric.key, *texts, metric.key, kept, own))
     return made
 

@@ -20,7 +20,7 @@ from uq_tracking.figures.panels import (
     Layout,
     Masked,
     Panel,
-    close_colour_bar,
+    colour_bar,
     layout_for,
     picture,
     plain,
@@ -91,7 +91,7 @@ def class_map(
     predicted = p.argmax(axis=-1)
     panels = [] if image is None else [picture(plain(image))]
     panels += _panels(truth, predicted, entropy_of(p), p.shape[-1])
-    layout = layout_for(truth.shape[0] / truth.shape[1], with_image=image is not None)
+    layout = layout_for(truth.shape[0] / truth.shape[1], len(panels), with_image=image is not None)
     figure = _draw(panels, layout, origin)
     _legend(figure, layout, _shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
     title_over(figure, title)
@@ -140,7 +140,9 @@ def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
 
 def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "lower"]) -> Figure:
     width, height = layout.size
-    figure = new_figure((width + 0.5, height) if _legend_beside(layout) else (width, height + 0.6))
+    figure = new_figure(
+        (width + 0.5, height) if _legend_beside(layout) else (width, height + 0.6), "constrained"
+    )
     cells = figure.add_gridspec(layout.rows, layout.columns)
     shown: list[tuple[Axes, AxesImage]] = []
     for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):
@@ -149,7 +151,7 @@ def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "low
         shown.append((ax, show(ax, panel, limits, origin, layout.font)))
         if panel.scale == "value":
             shown[-1][1].set_cmap("magma")
-    close_colour_bar(figure, *shown[-1], "entropy [nats]", layout)
+    colour_bar(figure, shown[-1:], "entropy [nats]", layout)
     return figure
 
 

@@ -9,16 +9,22 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.figures import style
-from uq_tracking.figures.comparison import STYLES, WIDE
+from uq_tracking.figures.comparison import STYLES, WIDE, panel_title
+from uq_tracking.figures.header import report_header
 from uq_tracking.figures.ranking import sparsified
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
     chance_band,
     columns,
-    heading,
+    curve_axes,
+    curve_of,
+    finish,
+    floor_text,
     report_figure,
     score_text,
+    start,
+    undefined_figure,
 )
 from uq_tracking.figures.style import (
     legend,
@@ -27,13 +33,12 @@ from uq_tracking.figures.style import (
     plain_texts,
     points,
     reference,
-    set_titles,
     style_axes,
-    undefined_figure,
 )
 from uq_tracking.figures.text import counted
 
 if TYPE_CHECKING:
+    from uq_tracking.curves import Curve
     from uq_tracking.report import Report
 
 CORRECT = "#8FB8D8"
@@ -43,7 +48,7 @@ NAMES = ("low", "high", "confidence", "accuracy", "count")
 
 
 @report_figure("Reliability")
-def class_reliability(report: Report) -> Figure:
+def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
     The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
@@ -54,6 +59,8 @@ def class_reliability(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``reliability``: columns ``low``, ``high``, ``confidence``, ``accuracy``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on, without the numbers of samples; by default those of a new figure.
 
     Returns
     -------
@@ -65,18 +72,20 @@ def class_reliability(report: Report) -> Figure:
     .. [2] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
        2020, fig. 9.
     """
-    bins = columns(report, "reliability", NAMES, score="ece")
-    figure = new_figure()
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
-    _accuracies(upper, bins)
-    _counts(lower, bins)
-    scores = [score_text(report, "ece", "ECE"), score_text(report, "mce", "MCE")]
-    set_titles(upper, heading(report, "Reliability"), scores)
-    return figure
+    bins, curve = columns(report, "reliability", NAMES, score="ece"), curve_of(report, "reliability")
+    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece"), score_text(report, "mce", "MCE")]
+    if ax is not None:
+        _accuracies(ax, bins, curve)
+        _along(ax, curve, style.TEXT)
+        return finish(ax, ax, report, "Reliability", scores, "calibration")
+    upper, lower = new_figure().subplots(2, 1, sharex=True, height_ratios=(3.4, 1.0))
+    _accuracies(upper, bins, curve)
+    _counts(lower, bins, curve)
+    return finish(upper, None, report, "Reliability", scores, "calibration")
 
 
 @report_figure("Reliability without bins")
-def reliability_isotonic(report: Report) -> Figure:
+def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the accuracy as the rising step function of the confidence that fits best.
 
     A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
@@ -85,6 +94,8 @@ def reliability_isotonic(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -95,20 +106,26 @@ def reliability_isotonic(report: Report) -> Figure:
     .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
     """
     table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ece")
-    figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "confidence: top probability", "isotonic accuracy")
+    on = curve_axes(start(ax), curve_of(report, "reliability_isotonic"))
     ticks = [0.0, 0.25, 0.5, 0.75, 1.0]
-    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
-    ax.set_box_aspect(1)
-    chance_band(ax, table, "predicted")
-    reference(ax, [0, 1], [0, 1], label="calibrated")
-    line(ax, table["predicted"], table["observed"])
-    set_titles(ax, heading(report, "Reliability without bins"), [score_text(report, "ece", "ECE")])
-    return figure
+    on.set(xlim=(0, 1), ylim=(0, 1), xticks=ticks, yticks=ticks)
+    on.set_box_aspect(1)
+    chance_band(on, table, "predicted")
+    reference(on, [0, 1], [0, 1], label="calibrated")
+    line(on, table["predicted"], table["observed"])
+    scores = [score_text(report, "ece", "ECE"), floor_text(report, "ece")]
+    return finish(on, ax, report, "Reliability without bins", scores, "calibration")
 
 
-def _accuracies(ax: Axes, bins: Columns) -> None:
-    style_axes(ax, "", "accuracy")
+def _along(ax: Axes, curve: Curve, size: float) -> None:
+    """Label the confidence below a panel that has no counts below it."""
+    ax.tick_params(labelbottom=True)
+    ax.set_xlabel(curve.x_label, fontsize=size)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
+
+
+def _accuracies(ax: Axes, bins: Columns, curve: Curve) -> None:
+    style_axes(ax, "", curve.y_label)
     ax.tick_params(labelbottom=False)
     left, width = bins["low"], bins["high"] - bins["low"]
     accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
@@ -140,9 +157,9 @@ def _accuracies(ax: Axes, bins: Columns) -> None:
     legend(ax, loc="upper left", handles=handles)
 
 
-def _counts(ax: Axes, bins: Columns) -> None:
+def _counts(ax: Axes, bins: Columns, curve: Curve) -> None:
     count = bins["count"]
-    style_axes(ax, "confidence: top probability", "samples")
+    style_axes(ax, curve.x_label, "Samples")
     ax.grid(False)
     width = bins["high"] - bins["low"]
     ax.bar(
@@ -171,7 +188,7 @@ def short_count(value: float) -> str:
 
 
 @report_figure("Sparsification")
-def class_sparsification(report: Report) -> Figure:
+def class_sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the Brier score that is left when the samples of highest entropy are removed, over that of all.
 
     The oracle removes the samples of largest Brier score; the shaded area to it is AUSE.
@@ -180,6 +197,8 @@ def class_sparsification(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``sparsification_brier``: columns ``fraction``, ``model``, ``oracle``, ``random``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -190,20 +209,20 @@ def class_sparsification(report: Report) -> Figure:
     .. [1] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
        2020, section 4.3.
     """
-    figure = sparsified(report, "Brier", "ause_brier", label="by entropy")
     scores = [score_text(report, "ause_brier", "AUSE"), score_text(report, "brier", "Brier score")]
-    set_titles(figure.axes[0], heading(report, "Sparsification"), scores)
-    return figure
+    return sparsified(report, "sparsification_brier", "ause_brier", scores, label="by entropy", ax=ax)
 
 
 @report_figure("Risk and coverage")
-def risk_coverage(report: Report) -> Figure:
+def risk_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the error rate of the samples decided, when only the most confident share is decided.
 
     Parameters
     ----------
     report : Report
         With the curve ``risk_coverage``: columns ``coverage``, ``risk``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -214,18 +233,17 @@ def risk_coverage(report: Report) -> Figure:
     .. [1] Geifman and El-Yaniv, "Selective Classification for Deep Neural Networks", 2017.
     """
     curve = columns(report, "risk_coverage", ("coverage", "risk"), score="aurc")
-    figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "coverage: share decided, most confident first", "risk: error rate")
+    on = start(ax)
+    curve_axes(on, curve_of(report, "risk_coverage"))
     x, risk = curve["coverage"], curve["risk"]
-    ax.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
-    line(ax, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
-    points(ax, x, risk, label="by confidence")
+    on.fill_between(x, 0, risk, color=style.MODEL, alpha=0.18, linewidth=0, label="area: AURC")
+    line(on, [0, 1], [risk[-1], risk[-1]], color=style.RANDOM, linestyle=":", label="random order")
+    points(on, x, risk, label="by confidence")
     top = float(risk.max())
-    ax.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
-    legend(ax, loc="best")
+    on.set(xlim=(0, 1), ylim=(0, 1.15 * top if top > 0 else 1.0), xticks=[0, 0.25, 0.5, 0.75, 1])
+    legend(on, loc="best")
     scores = [score_text(report, "aurc", "AURC"), score_text(report, "accuracy", "accuracy")]
-    set_titles(ax, heading(report, "Risk and coverage"), scores)
-    return figure
+    return finish(on, ax, report, "Risk and coverage", scores, "ranking")
 
 
 def class_before_after(before: Report, after: Report | None = None) -> Figure:
@@ -241,18 +259,18 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
     matplotlib.figure.Figure
     """
     after = before.after() if after is None else after
-    name = heading(before, "Before and after temperature scaling")
+    name = "Before and after temperature scaling"
     try:
         tables = [columns(report, "reliability", NAMES, score="ece") for report in (before, after)]
     except NothingToDrawError as nothing:
-        return undefined_figure(name, str(nothing), WIDE)
-    figure = new_figure(WIDE)
+        return undefined_figure(before, name, str(nothing), WIDE)
+    figure, curve = new_figure(WIDE), curve_of(before, "reliability")
     for ax, bins, report, look in zip(figure.subplots(1, 2), tables, (before, after), STYLES, strict=True):
-        _accuracies(ax, bins)
-        ax.tick_params(labelbottom=True)
-        ax.set(xlabel="confidence: top probability", xticks=[0, 0.25, 0.5, 0.75, 1.0])
+        _accuracies(ax, bins, curve)
+        _along(ax, curve, style.SMALL)
         ax.set_box_aspect(1)
-        scores = f"{score_text(report, 'ece', 'ECE')}, {score_text(report, 'nll', 'NLL')}"
-        ax.set_title(f"{look['label']}: {scores}", fontsize=style.TEXT, color="black", fontweight="normal")
-    figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
+        panel_title(
+            ax, str(look["label"]), [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]
+        )
+    report_header(figure, before, name, judged="calibration", when="Before: ")
     return plain_texts(figure)

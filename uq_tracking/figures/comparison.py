@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
@@ -14,15 +15,18 @@ from uq_tracking.figures.curves import (
     reliability_axes,
     reliability_columns,
 )
-from uq_tracking.figures.source import NothingToDrawError, heading, unit_of
-from uq_tracking.figures.style import legend, line, new_figure, plain_texts, undefined_figure
-from uq_tracking.figures.text import readable
+from uq_tracking.figures.header import report_header
+from uq_tracking.figures.source import NothingToDrawError, undefined_figure
+from uq_tracking.figures.style import legend, line, new_figure, plain_texts
+from uq_tracking.figures.text import readable, text_width
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
-WIDE = (8.6, 4.6)
+WIDE = (8.6, 5.1)
+PANEL_WIDTH = 290.0
+"""Points that the title of one of two panels may take."""
 STYLES = (
     {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
     {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
@@ -46,12 +50,12 @@ def before_after(before: Report, after: Report | None = None, method: str | None
     """
     if after is None:
         after, method = before.after(), next(iter(before.scored_methods()))
-    name = heading(before, f"Before and after {one_line(method) if method else 'recalibration'}")
+    name = f"Before and after {one_line(method) if method else 'recalibration'}"
     try:
         figure = _before_after(before, after)
     except NothingToDrawError as nothing:
-        return undefined_figure(name, str(nothing), WIDE)
-    figure.suptitle(name, fontsize=style.TITLE, fontweight="bold", color="black")
+        return undefined_figure(before, name, str(nothing), WIDE)
+    report_header(figure, before, name, judged="calibration", when="Before: ")
     return plain_texts(figure)
 
 
@@ -60,14 +64,14 @@ def _before_after(before: Report, after: Report) -> Figure:
     shares = [calibration_columns(report) for report in (before, after)]
     figure = new_figure(WIDE)
     left, right = figure.subplots(1, 2)
-    reliability_axes(left, bins, unit_of(before))
-    calibration_axes(right)
+    reliability_axes(left, before, bins)
+    calibration_axes(right, before)
     for table, look in zip(bins, STYLES, strict=True):
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
     for table, look in zip(shares, STYLES, strict=True):
         line(right, table["expected"], table["observed"], **{**look, "marker": ""})
     _scores(left, "ENCE", "ence", before, after)
-    _scores(right, "calibration error", "calibration_error", before, after)
+    _scores(right, "miscalibration area", "miscalibration_area", before, after)
     legend(left, loc="lower right")
     return figure
 
@@ -76,6 +80,14 @@ def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> No
     """Title a panel with its score before and after; there is no room for intervals."""
     found = [report.scores.get(key) for report in (before, after)]
     values = ["undefined" if score is None else readable(score, padded=True) for score in found]
-    ax.set_title(
-        f"{label} {values[0]} → {values[1]}", fontsize=style.TEXT, color="black", fontweight="normal"
-    )
+    panel_title(ax, "", [f"{label} {values[0]} → {values[1]}"])
+
+
+def panel_title(ax: Axes, name: str, scores: Sequence[str]) -> None:
+    """Title one of two panels: its name, and as many of the scores as fit beside one another."""
+    text = name
+    for score in scores:
+        longer = ": ".join(filter(None, (text, score))) if text == name else f"{text}, {score}"
+        if not text or text_width(longer, style.TEXT) <= PANEL_WIDTH:
+            text = longer
+    ax.set_title(text, fontsize=style.TEXT, color="black", fontweight="normal")

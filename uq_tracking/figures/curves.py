@@ -13,17 +13,19 @@ from matplotlib.ticker import MaxNLocator
 from uq_tracking.figures import style
 from uq_tracking.figures.source import (
     Columns,
-    band,
     chance_band,
     columns,
-    family_text,
-    heading,
+    coverage_text,
+    curve_axes,
+    curve_of,
+    finish,
+    floor_text,
     report_figure,
     score_text,
-    unit_of,
+    start,
 )
-from uq_tracking.figures.style import line, new_figure, points, reference, set_titles, style_axes
-from uq_tracking.figures.text import counted, with_unit
+from uq_tracking.figures.style import legend, line, points, reference
+from uq_tracking.figures.text import counted
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -32,21 +34,27 @@ FloatArray = npt.NDArray[np.float64]
 
 LOG_ABOVE = 30.0
 """Ratio of the largest to the smallest bin above which reliability is drawn on logarithmic axes."""
+THINNEST = 0.012
+"""Least width of a bar, as a share of the axis; a bin of equal standard deviations has none of its own."""
 
 
 @report_figure("Reliability")
-def reliability(report: Report) -> Figure:
+def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the RMSE of each bin against the standard deviation it claims (RMV).
 
     Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The
-    grey bars stand over each bin's range of standard deviations and are as high as its number of samples. The pale
-    band around the line holds each point of a calibrated model in 95 % of cases.
-    The axes turn logarithmic when the bins span more than a factor of 30.
+    grey bars show how the predicted standard deviations are distributed: one over the range of each bin, its area
+    the number of samples. Bars at the points are confidence intervals, where groups were given; the pale band is
+    where calibrated predictions lie by chance, where the curve has one. The axes turn logarithmic when the bins
+    span more than a factor of 30.
 
     Parameters
     ----------
     report : Report
-        With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``.
+        With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``, and where
+        there are any ``low`` and ``high`` (interval), ``chance_low`` and ``chance_high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -57,14 +65,18 @@ def reliability(report: Report) -> Figure:
     .. [1] Levi et al., "Evaluating and Calibrating Uncertainty Prediction in Regression Tasks", 2019, fig. 2.
     """
     bins = reliability_columns(report)
-    figure = new_figure()
-    ax = reliability_axes(figure.add_subplot(), [bins], unit_of(report))
-    _count_bars(ax, bins)
-    chance_band(ax, bins, "rmv")
-    band(ax, report, "reliability", bins["rmv"])
-    line(ax, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False)
-    set_titles(ax, heading(report, "Reliability"), [score_text(report, "ence", "ENCE")])
-    return figure
+    on = start(ax)
+    reliability_axes(on, report, [bins])
+    _density_bars(on, bins)
+    chance_band(on, bins, "rmv")
+    _intervals(on, bins)
+    line(
+        on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
+        label=_count_text(bins),
+    )  # fmt: skip
+    legend(on, loc="lower right")
+    scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
+    return finish(on, ax, report, "Reliability", scores, "calibration")
 
 
 def reliability_columns(report: Report) -> Columns:
@@ -72,9 +84,9 @@ def reliability_columns(report: Report) -> Columns:
     return columns(report, "reliability", ("rmv", "rmse", "count", "std_low", "std_high"), score="ence")
 
 
-def reliability_axes(ax: Axes, tables: list[Columns], unit: str | None) -> Axes:
+def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str = "reliability") -> Axes:
     """Prepare square axes with equal limits around all bins, the identity line and the two sides named."""
-    style_axes(ax, with_unit("predicted: root mean variance", unit), with_unit("observed: RMSE", unit))
+    curve_axes(ax, curve_of(report, curve))
     values = np.concatenate([table[key] for table in tables for key in ("rmv", "rmse")])
     low, high = float(values.min()), float(values.max())
     if low > 0 and high / low > LOG_ABOVE:
@@ -88,44 +100,47 @@ def reliability_axes(ax: Axes, tables: list[Columns], unit: str | None) -> Axes:
     ax.set_box_aspect(1)
     reference(ax, [low, high], [low, high], zorder=2.5, label="calibrated")
     _side(ax, 0.04, 0.95, "overconfident", over=True, va="top")
-    _side(ax, 0.97, 0.24, "underconfident", over=False, ha="right")
+    _side(ax, 0.97, 0.48, "underconfident", over=False, ha="right")
     return ax
 
 
 def _side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: Any) -> None:
     """Name one side of a diagonal, at axes coordinates."""
-    color = style.OVERCONFIDENT if over else style.UNDERCONFIDENT_TEXT
+    color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
     ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
     ax.text(
         x, y, text, fontsize=style.TICKS, color=color, bbox=ground, transform=ax.transAxes, zorder=4, **place
     )
 
 
-def _count_bars(ax: Axes, bins: Columns) -> None:
-    """Bars along the lower border: as wide as the bin's range, as high as its share of the largest count."""
+def _density_bars(ax: Axes, bins: Columns) -> None:
+    """Bars along the lower border over each bin's range, with areas as the counts: where the std lie."""
     low, high = ax.get_xlim()
     left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
-    height = 0.13 * bins["count"] / max(float(bins["count"].max()), 1.0)
+    place = np.log if ax.get_xscale() == "log" else np.asarray
+    span = float(place(high) - place(low))
+    width = np.maximum(place(right) - place(left), THINNEST * span)
+    thin = width <= THINNEST * span
+    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
+    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
+    density = bins["count"] / width
+    height = 0.16 * density / max(float(density.max()), 1e-300)
     ax.bar(
-        left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.8,
-        transform=ax.get_xaxis_transform(), zorder=1.5,
+        left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.6,
+        transform=ax.get_xaxis_transform(), zorder=1.5, label="distribution of predicted std",
     )  # fmt: skip
-    ax.vlines(
-        np.clip(bins["rmv"], low, high), 0, height, color="#8A8A8A", linewidth=1.5,
-        transform=ax.get_xaxis_transform(), zorder=1.6,
-    )  # fmt: skip
-    ax.text(
-        0.985,
-        0.145,
-        _count_text(bins),
-        fontsize=style.SMALL,
-        color="#555555",
-        ha="right",
-        transform=ax.transAxes,
-    )
+
+
+def _intervals(ax: Axes, bins: Columns) -> None:
+    """Vertical bars of the bins' confidence intervals."""
+    if "low" in bins and "high" in bins:
+        ax.vlines(
+            bins["rmv"], bins["low"], bins["high"], color=style.MODEL, alpha=0.45, linewidth=4, zorder=1.95
+        )
 
 
 def _count_text(bins: Columns) -> str:
+    """How many bins there are, of how many samples."""
     counts = bins["count"]
     number = f"{len(counts)} bin{'s' * (len(counts) != 1)}"
     low, high = counted(counts.min()), counted(counts.max())
@@ -133,7 +148,7 @@ def _count_text(bins: Columns) -> str:
 
 
 @report_figure("Reliability without bins")
-def reliability_isotonic(report: Report) -> Figure:
+def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the RMSE as the rising step function of the standard deviation that fits the errors best.
 
     A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
@@ -142,6 +157,8 @@ def reliability_isotonic(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``reliability_isotonic``: columns ``predicted``, ``observed``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -152,19 +169,18 @@ def reliability_isotonic(report: Report) -> Figure:
     .. [1] Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
     """
     table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ence")
-    figure = new_figure()
-    named = {"rmv": table["predicted"], "rmse": table["observed"]}
-    ax = reliability_axes(figure.add_subplot(), [named], unit_of(report))
-    ax.set_xlabel(with_unit("predicted standard deviation", unit_of(report)))
-    ax.set_ylabel(with_unit("observed: isotonic RMSE", unit_of(report)))
-    chance_band(ax, table, "predicted")
-    line(ax, table["predicted"], table["observed"])
-    set_titles(ax, heading(report, "Reliability without bins"), [score_text(report, "ence", "ENCE")])
-    return figure
+    on = start(ax)
+    reliability_axes(
+        on, report, [{"rmv": table["predicted"], "rmse": table["observed"]}], "reliability_isotonic"
+    )
+    chance_band(on, table, "predicted")
+    line(on, table["predicted"], table["observed"])
+    scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
+    return finish(on, ax, report, "Reliability without bins", scores, "calibration")
 
 
 @report_figure("Calibration")
-def calibration(report: Report) -> Figure:
+def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the share expected.
 
     A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
@@ -177,6 +193,8 @@ def calibration(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``calibration``: columns ``expected``, ``observed``, ``low``, ``high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -187,19 +205,15 @@ def calibration(report: Report) -> Figure:
     .. [1] Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", 2018.
     """
     curve = calibration_columns(report)
-    figure = new_figure()
-    ax = calibration_axes(figure.add_subplot())
-    _deviation(ax, curve["expected"], curve["observed"], split=0.5)
-    chance_band(ax, curve, "expected")
-    _band(ax, curve, "expected")
-    points(ax, curve["expected"], curve["observed"])
-    scores = [
-        score_text(report, "calibration_error", "calibration error"),
-        score_text(report, "miscalibration_area", "miscalibration area"),
-        family_text(report),
-    ]
-    set_titles(ax, heading(report, "Calibration"), scores)
-    return figure
+    on = start(ax)
+    calibration_axes(on, report)
+    _deviation(on, curve["expected"], curve["observed"], split=0.5)
+    chance_band(on, curve, "expected")
+    _band(on, curve, "expected")
+    points(on, curve["expected"], curve["observed"])
+    area = score_text(report, "miscalibration_area", "miscalibration area")
+    scores = [coverage_text(report), area, floor_text(report, "miscalibration_area")]
+    return finish(on, ax, report, "Calibration", scores, "calibration")
 
 
 def calibration_columns(report: Report) -> Columns:
@@ -207,9 +221,9 @@ def calibration_columns(report: Report) -> Columns:
     return columns(report, "calibration", ("expected", "observed"), score="calibration_error")
 
 
-def calibration_axes(ax: Axes) -> Axes:
+def calibration_axes(ax: Axes, report: Report) -> Axes:
     """Prepare the unit square with its diagonal, each half's over- and underconfident side named."""
-    style_axes(ax, "predicted quantile level", "observed share of targets below")
+    curve_axes(ax, curve_of(report, "calibration"))
     _unit_square(ax)
     line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
@@ -243,7 +257,7 @@ def _deviation(ax: Axes, expected: FloatArray, observed: FloatArray, *, split: f
 
 
 @report_figure("Coverage")
-def coverage(report: Report) -> Figure:
+def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the share of targets inside the central intervals against the share they promise.
 
     Below the diagonal the intervals cover too little (overconfident), above it too much (underconfident).
@@ -252,6 +266,8 @@ def coverage(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``coverage``: columns ``nominal``, ``observed``, ``low``, ``high``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -263,22 +279,22 @@ def coverage(report: Report) -> Figure:
        2020, section 3.
     """
     curve = columns(report, "coverage", ("nominal", "observed"), score="auce")
-    figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "nominal coverage of the central interval", "observed coverage")
-    _unit_square(ax)
-    _deviation(ax, curve["nominal"], curve["observed"], split=0.0)
-    chance_band(ax, curve, "nominal")
-    _band(ax, curve, "nominal")
-    points(ax, curve["nominal"], curve["observed"])
+    on = start(ax)
+    curve_axes(on, curve_of(report, "coverage"))
+    _unit_square(on)
+    _deviation(on, curve["nominal"], curve["observed"], split=0.0)
+    chance_band(on, curve, "nominal")
+    _band(on, curve, "nominal")
+    points(on, curve["nominal"], curve["observed"])
     over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
-    _side(ax, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
-    _side(ax, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
-    set_titles(ax, heading(report, "Coverage"), [score_text(report, "auce", "AUCE"), family_text(report)])
-    return figure
+    _side(on, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
+    _side(on, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
+    scores = [coverage_text(report), score_text(report, "auce", "AUCE"), floor_text(report, "auce")]
+    return finish(on, ax, report, "Coverage", scores, "calibration")
 
 
 @report_figure("PIT histogram")
-def pit_histogram(report: Report) -> Figure:
+def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
     The pale band between the grey lines holds 95 % of the bars of a calibrated model with this number of samples.
@@ -287,6 +303,8 @@ def pit_histogram(report: Report) -> Figure:
     ----------
     report : Report
         With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -297,21 +315,21 @@ def pit_histogram(report: Report) -> Figure:
     .. [1] Gneiting, Balabdaoui and Raftery, "Probabilistic forecasts, calibration and sharpness", 2007.
     """
     bars = columns(report, "pit_histogram", ("center", "density", "count"), score="pit_ks")
-    figure = new_figure()
-    ax = style_axes(figure.add_subplot(), "PIT: predicted probability below the target", "density")
+    on = start(ax)
+    curve_axes(on, curve_of(report, "pit_histogram"))
     share = 1.0 / len(bars["center"])
-    ax.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
+    on.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
     half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
     low, high = max(1 - half, 0.0), 1 + half
-    ax.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
-    ax.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
-    reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
-    ax.set(
+    on.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
+    on.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
+    reference(on, [0, 1], [1, 1], zorder=2.6, label="calibrated")
+    on.set(
         xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
     )
-    set_titles(
-        ax,
-        heading(report, "PIT histogram"),
-        [score_text(report, "pit_ks", "KS distance"), family_text(report)],
-    )
-    return figure
+    scores = [
+        coverage_text(report),
+        score_text(report, "pit_ks", "KS distance"),
+        floor_text(report, "pit_ks"),
+    ]
+    return finish(on, ax, report, "PIT histogram", scores, "calibration")

@@ -15,9 +15,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.source import Columns, columns, heading, report_figure, score_text, unit_of
-from uq_tracking.figures.style import legend, line, new_figure, set_titles, style_axes
-from uq_tracking.figures.text import counted, readable, with_unit
+from uq_tracking.figures.source import (
+    Columns,
+    columns,
+    curve_axes,
+    curve_of,
+    finish,
+    report_figure,
+    score_text,
+    start,
+)
+from uq_tracking.figures.style import legend, line
+from uq_tracking.figures.text import counted, readable
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -39,8 +48,8 @@ class _Side:
     zero: tuple[float, float] | None
 
 
-@report_figure("Error vs std")
-def error_vs_std(report: Report) -> Figure:
+@report_figure("Error against uncertainty")
+def error_vs_std(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw how the absolute errors spread at each predicted standard deviation.
 
     A calibrated Gaussian model has 68 % of its samples below the line ``|e| = std`` and 95 % below
@@ -51,25 +60,25 @@ def error_vs_std(report: Report) -> Figure:
     report : Report
         With the curve ``error_vs_std``, one row per non-empty cell: columns ``std_low``, ``std_high``,
         ``error_low``, ``error_high``, ``count``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     cells = columns(report, "error_vs_std", ("std_low", "std_high", "error_low", "error_high", "count"))
-    figure, unit = new_figure(), unit_of(report)
     x = _side(cells["std_low"], cells["std_high"])
     y = _side(cells["error_low"], cells["error_high"], _lowest(cells))
-    ax = style_axes(figure.add_subplot(), with_unit("predicted std", unit), with_unit("absolute error", unit))
-    style.log_axes(ax, x.limits, y.limits)
-    _mark_zero(ax, x, y)
-    drawn_cells = _draw_cells(ax, x, y, cells["count"])
-    _multiples(ax, x.zero[1] if x.zero else x.limits[0], x.limits[1])
-    legend(ax, loc=_emptier_corner(x, y, cells["count"]))
-    _colour_bar(figure, ax, drawn_cells, float(cells["count"].max()))
+    on = curve_axes(start(ax), curve_of(report, "error_vs_std"))
+    style.log_axes(on, x.limits, y.limits)
+    _mark_zero(on, x, y)
+    drawn_cells = _draw_cells(on, x, y, cells["count"])
+    _multiples(on, x.zero[1] if x.zero else x.limits[0], x.limits[1])
+    legend(on, loc=_emptier_corner(x, y, cells["count"]))
+    _colour_bar(on, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
-    set_titles(ax, heading(report, "Error vs std"), scores)
-    return figure
+    return finish(on, ax, report, "Error against uncertainty", scores, "ranking")
 
 
 def _lowest(cells: Columns) -> float:
@@ -163,9 +172,9 @@ def _hidden_text(y: _Side, count: FloatArray) -> str:
     return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
 
 
-def _colour_bar(figure: Figure, ax: Axes, cells: PolyCollection, top: float) -> None:
+def _colour_bar(ax: Axes, cells: PolyCollection, top: float) -> None:
     """Add a colour bar with plain numbers at whole powers of ten."""
-    bar = figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
+    bar = ax.figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
     ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())

@@ -1,8 +1,9 @@
-"""The panel of maps for one 2-D prediction: target, prediction, absolute error and rescaled uncertainty."""
+"""The panel of maps for one 2-D prediction: target, prediction, error, uncertainty, and where they disagree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.image import AxesImage
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures.panels import (
     Panel,
+    Scale,
     colour_bar,
     distinct_limits,
     layout_for,
@@ -24,9 +26,16 @@ from uq_tracking.figures.panels import (
     title_over,
 )
 from uq_tracking.figures.style import new_figure, plain_texts
-from uq_tracking.figures.text import readable, with_unit
+from uq_tracking.figures.text import readable
+from uq_tracking.formatting import axis_label
 
-TIMES = "\N{MULTIPLICATION SIGN}"
+Limits = Mapping[str, tuple[float, float]]
+
+TIMES, PLUS_MINUS = "\N{MULTIPLICATION SIGN}", "\N{PLUS-MINUS SIGN}"
+LARGEST_Z = 4.0
+"""Standardised errors beyond have the last colour."""
+PERCENTILES = {"value": (0.5, 99.5), "error": (0.0, 99.0), "std": (0.5, 99.5), "part": (0.0, 99.5)}
+LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
 
 
 def uncertainty_map(
@@ -35,32 +44,46 @@ def uncertainty_map(
     std: npt.ArrayLike,
     *,
     scale: float,
+    alpha: float = 0.95,
+    interval: float | None = NormalDist().inv_cdf(0.975),
+    epistemic: npt.ArrayLike | None = None,
+    aleatoric: npt.ArrayLike | None = None,
     unit: str | None = None,
     image: npt.ArrayLike | None = None,
     title: str | None = None,
+    limits: Limits | None = None,
     origin: Literal["upper", "lower"] = "upper",
 ) -> Figure:
-    """Draw one 2-D case: target, prediction, absolute error and rescaled uncertainty.
+    """Draw one 2-D case: target, prediction, error, uncertainty, and the error in units of the uncertainty.
 
-    Target and prediction share their colours, and so do error and ``scale * std``: a useful uncertainty looks
-    like the error, bright where the error is and dark elsewhere. Colours span the central 99 % of the target
-    and 99 % of the errors; a colour bar is pointed where values lie beyond. Maps longer than 1000 pixels are
-    reduced by block means.
+    Target and prediction share their colours, and so do the absolute error and ``scale * std``: a useful uncertainty
+    looks like the error, bright where the error is and dark elsewhere. The std itself has colours of its own, and
+    z = (target - prediction) / std diverges: where it is deep red or blue the truth lies outside the 95 % interval.
+    Pixels without ground truth are hatched; a colour bar is pointed where values lie beyond its limits. Maps longer
+    than 1000 pixels are reduced by block means.
 
     Parameters
     ----------
     target : array, shape (height, width)
-        Truth in the target's unit; a non-finite pixel has no ground truth and is drawn grey.
+        Truth in the target's unit; a non-finite pixel has no ground truth.
     mean, std : array, shape (height, width)
         Prediction and its standard deviation.
     scale : float
-        Factor on ``std``, usually MeRCI's lambda, which makes the rescaled std cover 95 % of the errors.
+        Factor on ``std``, usually MeRCI's lambda, which makes the rescaled std cover ``alpha`` of the errors.
+    alpha : float
+        The share of the errors that ``scale * std`` covers.
+    interval : float, optional
+        Half the width of the 95 % interval in standard deviations, 1.96 for a Gaussian; None where there is none.
+    epistemic, aleatoric : array, shape (height, width), optional
+        Parts of the std, where they are known.
     unit : str, optional
         Unit of the target.
     image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
         The model's input, drawn first; of any resolution.
     title : str, optional
         Title of the whole figure, for instance the case's name.
+    limits : dict of (low, high), optional
+        Colour limits of ``value``, ``error``, ``std`` and ``part``; those of this case by default.
     origin : {"upper", "lower"}
         Where the first row is drawn.
 
@@ -71,7 +94,7 @@ def uncertainty_map(
     Raises
     ------
     ShapeError
-        When target, mean and std are not 2-D and of one shape, or the image is no picture.
+        When the maps are not 2-D and of one shape, or the image is no picture.
     SettingsError
         When ``scale`` is not a finite number >= 0, or the origin is unknown.
 
@@ -80,17 +103,34 @@ def uncertainty_map(
     .. [1] MeRCI, 2018, fig. 4 and eq. 8.
     """
     arrays = [plain(array) for array in (target, mean, std)]
-    _check(arrays, scale, origin)
-    panels = _panels(arrays, float(scale), None if image is None else picture(plain(image)))
-    return plain_texts(_draw(panels, unit, title, origin))
+    parts = {"epistemic": epistemic, "aleatoric": aleatoric}
+    known = {name: plain(part) for name, part in parts.items() if part is not None}
+    _check([*arrays, *known.values()], scale, origin)
+    panels = _panels(arrays, known, float(scale), interval)
+    first = [] if image is None else [picture(plain(image))]
+    found = {**colour_limits(panels), **(limits or {})}
+    figure = _draw(first, panels, found, unit, origin, interval)
+    title_over(figure, title, _explained(scale, alpha))
+    return plain_texts(figure)
+
+
+def _explained(scale: float, alpha: float) -> str:
+    """What the factor on std means."""
+    calibrated = (
+        "" if alpha >= 1 else f"; a calibrated Gaussian needs {NormalDist().inv_cdf((1 + alpha) / 2):.2f}"
+    )
+    return (
+        f"{readable(scale)} {TIMES} std is the std on the error's colours: stretched by lambda = {readable(scale)}, "
+        f"it covers {100 * alpha:g} % of all errors{calibrated}. Hatched: no ground truth."
+    )
 
 
 def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> None:
     shapes = [array.shape for array in arrays]
     if len(shapes[0]) != 2 or len(set(shapes)) > 1 or 0 in shapes[0]:
         raise ShapeError(
-            f"a map needs target, mean and std of one 2-D shape, got {shapes[0]}, {shapes[1]} and "
-            f"{shapes[2]}; pass one case at a time"
+            f"a map needs target, mean and std of one 2-D shape, got {', '.join(map(str, shapes[:-1]))} and "
+            f"{shapes[-1]}; pass one case at a time"
         )
     if not (np.isfinite(scale) and scale >= 0):
         raise SettingsError(
@@ -100,49 +140,118 @@ def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> Non
         raise SettingsError(f"origin is {origin!r}; pass 'upper' or 'lower'")
 
 
-def _panels(arrays: Sequence[npt.NDArray[Any]], scale: float, image: Panel | None) -> list[Panel]:
+def _panels(
+    arrays: Sequence[npt.NDArray[Any]],
+    parts: Mapping[str, npt.NDArray[Any]],
+    scale: float,
+    interval: float | None,
+) -> list[Panel]:
+    """All panels, those that share colours beside one another."""
     target, mean, std = arrays
     error, error_mean = reduced(lambda t, m: np.abs(m - t), target, mean)
     spread, spread_mean = reduced(lambda s: scale * s, std)
-    panels = [
+    own, own_mean = reduced(lambda s: s, std)
+    split = [Panel(f"{name} std", reduced(lambda s: s, part)[0], "part") for name, part in parts.items()]
+    return [
         Panel("target", reduced(lambda t: t, target)[0], "value"),
         Panel("prediction", reduced(lambda m: m, mean)[0], "value"),
         Panel(f"absolute error, mean {error_mean}", error, "error"),
         Panel(f"{readable(scale)} {TIMES} std, mean {spread_mean}", spread, "error"),
+        Panel(f"std, mean {own_mean}", own, "std"),
+        _standardised(target, mean, std, interval),
+        *split,
     ]
-    return panels if image is None else [image, *panels]
 
 
-def _limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
-    """Colour limits: of the values, those of the target; of the errors, from 0."""
-    limits = {"image": (0.0, 1.0), "value": (0.0, 1.0), "error": (0.0, 1.0)}
-    for scale, percentiles in (("value", (0.5, 99.5)), ("error", (0, 99))):
-        for panel in (panel for panel in panels if panel.scale == scale):
-            seen = panel.values.compressed()
-            if len(seen) and (scale == "value" or seen.max() > 0):
-                low, high = np.percentile(seen, percentiles)
-                limits[scale] = (
-                    distinct_limits(float(low), float(high))
-                    if scale == "value"
-                    else (0.0, float(high or seen.max()))
-                )
-                break
+def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
+    """What is true, what is predicted and how far apart they are, over errors and uncertainties."""
+    target, prediction, error, spread, std, z, *parts = panels
+    return [target, prediction, z, *parts[:1], error, spread, std, *parts[1:]]
+
+
+def _standardised(
+    target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any], interval: float | None
+) -> Panel:
+    """The signed error in units of the std; where a std of 0 is wrong, the last colour."""
+
+    def z(t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(t == m, 0.0, (t - m) / s)
+        return np.where(np.isfinite(t - m), np.clip(found, -2 * LARGEST_Z, 2 * LARGEST_Z), np.nan)
+
+    values, _ = reduced(z, target, mean, std)
+    if interval is None:
+        return Panel("z, error / std", values, "z")
+    limit = interval
+    _, outside = reduced(
+        lambda t, m, s: np.where(np.isfinite(t - m), 100.0 * (np.abs(z(t, m, s)) > limit), np.nan),
+        target, mean, std,
+    )  # fmt: skip
+    return Panel(f"z, {outside} % outside {PLUS_MINUS}{readable(limit)}", values, "z")
+
+
+def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
+    """Colour limits that several cases share: those that hold the limits of each.
+
+    Parameters
+    ----------
+    cases : iterable of Case
+        With ``target``, ``mean`` and ``std``, and the parts of std that are known.
+    scale : float
+        Factor on ``std``.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for case in cases:
+        arrays = [plain(array) for array in case.arrays.values()]
+        parts = {name: plain(part) for name, part in case.parts.items()}
+        panels = _panels(arrays, parts, float(scale), None)
+        there = {panel.scale for panel in panels if len(panel.values.compressed())}
+        for name, pair in colour_limits(panels).items():
+            if name in there and name in PERCENTILES:
+                found.setdefault(name, []).append(pair)
+    return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
+
+
+def colour_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
+    """Colour limits of each scale: of the values those of the target, of the errors from 0."""
+    limits = {"image": (0.0, 1.0), "z": (-LARGEST_Z, LARGEST_Z)}
+    for scale, percentiles in PERCENTILES.items():
+        same = [panel.values.compressed() for panel in panels if panel.scale == scale]
+        seen = next(
+            (values for values in same if len(values) and (scale == "value" or values.max() > 0)), None
+        )
+        if seen is None:
+            limits[scale] = (0.0, 1.0)
+            continue
+        low, high = (float(limit) for limit in np.percentile(seen, percentiles))
+        if scale in ("error", "part"):
+            limits[scale] = (0.0, high or float(seen.max()))
+        else:
+            limits[scale] = distinct_limits(low, high)
     return limits
 
 
 def _draw(
-    panels: Sequence[Panel], unit: str | None, title: str | None, origin: Literal["upper", "lower"]
+    first: Sequence[Panel],
+    panels: Sequence[Panel],
+    limits: Limits,
+    unit: str | None,
+    origin: Literal["upper", "lower"],
+    interval: float | None,
 ) -> Figure:
     height, width = panels[-1].values.shape
-    layout = layout_for(height / width, with_image=len(panels) == 5)
-    figure = new_figure(layout.size)
+    layout = layout_for(height / width, len(first) + len(panels), with_image=bool(first))
+    panels = [*first, *(_in_two_rows(panels) if layout.rows == 2 else panels)]
+    figure = new_figure(layout.size, "constrained")
     cells = figure.add_gridspec(layout.rows, layout.columns)
-    limits = _limits(panels)
-    drawn: dict[str, list[tuple[Axes, AxesImage]]] = {"image": [], "value": [], "error": []}
+    drawn: dict[Scale, list[tuple[Axes, AxesImage]]] = {}
     for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):
         ax = figure.add_subplot(cells[row, column])
-        drawn[panel.scale].append((ax, show(ax, panel, limits[panel.scale], origin, layout.font)))
-    for scale, label in (("value", "value"), ("error", "error")):
-        colour_bar(figure, drawn[scale], with_unit(label, unit), layout)
-    title_over(figure, title)
+        shown = show(ax, panel, limits[panel.scale], origin, layout.font)
+        drawn.setdefault(panel.scale, []).append((ax, shown))
+    marks = () if interval is None else (-LARGEST_Z, -interval, 0.0, interval, LARGEST_Z)
+    for scale, label in LABELS.items():
+        if scale in drawn:
+            text = label if scale == "z" else axis_label(label, "target", unit)
+            colour_bar(figure, drawn[scale], text, layout, marks if scale == "z" else ())
     return figure

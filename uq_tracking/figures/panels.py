@@ -10,15 +10,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.text import readable
-from uq_tracking.formatting import one_line, shorten
+from uq_tracking.figures.header import MARGIN, Line, put_header
+from uq_tracking.figures.text import readable, wrapped
+from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
 Masked = Any
@@ -26,9 +26,13 @@ Masked = Any
 
 MAX_PIXELS = 1000
 """Longest side of a drawn map; larger maps are reduced to this by block means."""
-COLORS = {
+Scale = Literal["value", "error", "std", "part", "z", "image", "class"]
+COLORS: dict[Scale, str | None] = {
     "value": "viridis",
     "error": "magma",
+    "std": "cividis",
+    "part": "cividis",
+    "z": "RdBu_r",
     "image": "gray",
     "class": None,
 }  # classes bring their own colours
@@ -42,7 +46,7 @@ class Panel:
 
     title: str
     values: Masked
-    scale: Literal["value", "error", "image", "class"]
+    scale: Scale
 
 
 def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -113,41 +117,49 @@ def distinct_limits(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the panels are arranged: 2 x 2 with the image at their left, or all in one row or column."""
+    """How the panels are arranged: in two rows with the image at their left, in pairs, or in a row."""
 
     rows: int
     columns: int
     size: tuple[float, float]
     font: float
     bars: Literal["right", "bottom"]
+    spanning: bool = False
+    """Whether the first panel stands at the left of all others."""
+    image_row: bool = False
+    """Whether the first panel has a row of its own."""
 
     def places(self, panels: int) -> list[tuple[int | slice, int]]:
         """Row and column of each panel."""
-        if self.rows == 1 or self.columns == 1:
-            return [(k, 0) if self.columns == 1 else (0, k) for k in range(panels)]
-        first = self.columns - 2
-        pairs: list[tuple[int | slice, int]] = [(0, first), (0, first + 1), (1, first), (1, first + 1)]
-        return [(slice(None), 0), *pairs] if panels == 5 else pairs
+        if self.image_row:
+            return [(0, 0), *(divmod(k + self.columns, self.columns) for k in range(panels - 1))]
+        first: list[tuple[int | slice, int]] = [(slice(None), 0)] if self.spanning else []
+        across = self.columns - len(first)
+        rest = (divmod(k, across) for k in range(panels - len(first)))
+        return first + [(row, column + len(first)) for row, column in rest]
 
 
-def layout_for(ratio: float, *, with_image: bool) -> Layout:
-    """Arrangement for maps of this height over width."""
-    ratio, panels = min(max(ratio, 1 / LONGEST), LONGEST), 4 + with_image
+def layout_for(ratio: float, panels: int, *, with_image: bool) -> Layout:
+    """Arrangement of so many maps of this height over width; the image is one of them, and the first."""
+    ratio = min(max(ratio, 1 / LONGEST), LONGEST)
     if ratio < 0.45:
-        return Layout(panels, 1, (6.4, panels * (5.0 * ratio + 0.45) + 0.4), 11.5, "right")
+        rows = -(-(panels + with_image) // 2)
+        size = (11.0, rows * (4.4 * ratio + 0.5) + 0.9)
+        return Layout(rows, 2, size, 11.0, "right", image_row=with_image)
     if ratio > 2.2:
-        return Layout(1, panels, (panels * max(5.0 / ratio, 1.75) + 0.2, 6.4), 11.0, "bottom")
-    side = 2.7 / max(ratio, 1.0) ** 0.5
-    return Layout(
-        2, 2 + with_image, ((2 + with_image) * side + 1.2, 2 * (side * ratio + 0.4) + 0.3), 11.0, "right"
-    )
+        return Layout(1, panels, (panels * max(5.0 / ratio, 1.75) + 0.2, 7.0), 11.0, "bottom")
+    side, columns = 2.7 / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2) + with_image
+    size = (columns * (side + 0.55) + 0.3, 2 * (side * ratio + 0.45) + 0.9)
+    return Layout(2, columns, size, 11.0, "right", spanning=with_image)
 
 
 def show(
     ax: Axes, panel: Panel, limits: tuple[float, float], origin: Literal["upper", "lower"], font: float
 ) -> AxesImage:
     """Draw one panel."""
-    ax.set_facecolor(style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
+    ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
+    if panel.scale != "image":  # seen where values are missing
+        ax.patch.set(hatch="///", edgecolor="#B4B4B4", linewidth=0)
     height, width = panel.values.shape[:2]
     stretched = not 1 / LONGEST <= height / width <= LONGEST
     values = panel.values if panel.values.ndim == 2 else panel.values.filled(0.85)
@@ -162,38 +174,50 @@ def show(
     name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
     ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", pad=4)
     if np.ma.getmaskarray(panel.values).all():
-        ax.text(0.5, 0.5, "no ground truth", ha="center", va="center", fontsize=font, transform=ax.transAxes)
+        ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
+        ax.text(
+            0.5,
+            0.5,
+            "no ground truth",
+            ha="center",
+            va="center",
+            fontsize=font,
+            transform=ax.transAxes,
+            bbox=ground,
+        )
     return shown
 
 
-def colour_bar(figure: Figure, drawn: Sequence[tuple[Axes, AxesImage]], label: str, layout: Layout) -> None:
-    """Draw one colour bar beside the panels that share it, pointed at the ends where values lie beyond."""
-    images = [image for _, image in drawn]
-    bar = figure.colorbar(
-        images[0], ax=[ax for ax, _ in drawn], location=layout.bars, extend=_extend(images), pad=0.02,
-        aspect=18,
-        shrink=0.95,
-    )  # fmt: skip
-    _style_colour_bar(bar, label, layout)
+def colour_bar(
+    figure: Figure,
+    drawn: Sequence[tuple[Axes, AxesImage]],
+    label: str,
+    layout: Layout,
+    marks: Sequence[float] = (),
+) -> None:
+    """Draw the colour bar of panels that share it at the edge of the last one, which leaves all where they are.
 
-
-def close_colour_bar(figure: Figure, ax: Axes, shown: AxesImage, label: str, layout: Layout) -> None:
-    """Draw the colour bar of one panel at its edge, which leaves the other panels where they are."""
+    It is pointed at the ends where values lie beyond, and tells its limits, or the values of ``marks``.
+    """
+    ax, shown = drawn[-1]
     width, height = figure.get_size_inches() / (layout.columns, layout.rows)
     right = layout.bars == "right"
     place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
     bar = figure.colorbar(
         shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
-        extend=_extend([shown]),
+        extend=_extend([image for _, image in drawn]),
     )  # fmt: skip
-    _style_colour_bar(bar, label, layout)
-
-
-def _style_colour_bar(bar: Colorbar, label: str, layout: Layout) -> None:
-    axis = bar.ax.yaxis if layout.bars == "right" else bar.ax.xaxis
-    axis.set_major_locator(MaxNLocator(5 if layout.bars == "right" else 4))
+    axis = bar.ax.yaxis if right else bar.ax.xaxis
+    axis.set_major_locator(FixedLocator(list(marks) or _told(*shown.get_clim(), 5 if right else 2)))
     axis.set_major_formatter(style.TickNumbers())
     style.style_colour_bar(bar, label, size=layout.font, ticks=layout.font - 1)
+
+
+def _told(low: float, high: float, wanted: int) -> list[float]:
+    """Ticks at both limits, and round ones between that leave them room."""
+    room = 0.14 * (high - low) if wanted > 3 else 0.45 * (high - low)
+    inner = MaxNLocator(wanted).tick_values(low, high)
+    return [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
 
 
 def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "max"]:
@@ -203,9 +227,10 @@ def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "m
     return "both" if under and over else "min" if under else "max" if over else "neither"
 
 
-def title_over(figure: Figure, title: str | None) -> None:
-    """Put a bold title over all panels, cut to the figure's width."""
-    if title:
-        letters = round(style.TITLE_WIDTH * 0.88 * figure.get_figwidth() / style.SIZE[0])
-        text = shorten(one_line(title), letters)
-        figure.suptitle(text, fontsize=style.TITLE, fontweight="bold", color="black")
+def title_over(figure: Figure, title: str | None, note: str = "") -> None:
+    """Put a bold title over all panels, cut to the figure's width, and a sentence below it."""
+    lines = [Line(one_line(title), style.TITLE, weight="bold")] if title else []
+    width = 72 * figure.get_figwidth() - 2 * MARGIN
+    lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note, style.SMALL, width)]
+    if lines:
+        put_header(figure, lines)

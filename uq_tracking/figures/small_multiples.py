@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,11 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, MaxNL
 
 from uq_tracking import plugins
 from uq_tracking.figures import style
-from uq_tracking.figures.source import (
-    Columns,
-    NothingToDrawError,
-    columns,
-    family_text,
-    heading,
-    report_figure,
-    unit_of,
-)
-from uq_tracking.figures.style import decades, legend, line, new_figure, points, reference, style_axes
-from uq_tracking.figures.text import counted, readable, with_unit
-from uq_tracking.formatting import one_line, shorten
+from uq_tracking.figures.header import family_text, report_header
+from uq_tracking.figures.source import Columns, NothingToDrawError, columns, report_figure
+from uq_tracking.figures.style import decades, legend, line, new_figure, reference, style_axes
+from uq_tracking.figures.text import counted, cut, readable
+from uq_tracking.formatting import axis_label, one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -32,9 +25,14 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 DrawPanel = Callable[[Axes, "Report", str, str], None]
 
-WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.35
-"""Inches of a panel, and of the title over all."""
-IN_A_ROW, MOST_PANELS, MOST_NAMES = 3, 9, 24
+WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.85
+"""Inches of a panel, and of the header over all."""
+IN_A_ROW, MOST_PANELS, MOST_NAMES = 3, 9, 16
+LONGEST_NAME = 86.0
+"""Points that the name of a group may take."""
+TINY = 30
+"""Samples below which a part says little: it is drawn pale, and the axis does not follow it."""
+PALE = "#9CC6E0"
 
 BAND = "#9CC6E0"
 PRIORS = (
@@ -50,17 +48,24 @@ NEAR = (0.4, 2.5)
 """Factors whose scores have to be seen in whole; a log score is thousands at a tenth of the scale."""
 
 
-def _grid(report: Report, name: str, panels: list[tuple[str, str]], draw: DrawPanel) -> Figure:
+def _grid(
+    report: Report,
+    name: str,
+    all_panels: list[tuple[str, str]],
+    draw: DrawPanel,
+    notes: Sequence[str] = (),
+    height: float = HEIGHT,
+) -> Figure:
     """A figure of small panels, each drawn by ``draw(ax, report, curve, key)``."""
-    panels = panels[:MOST_PANELS]
+    panels = all_panels[:MOST_PANELS]
     wide = min(IN_A_ROW, len(panels))
     high = -(-len(panels) // wide)
-    figure = new_figure((max(WIDTH * wide, 4.2), HEIGHT * high + HEAD))
+    figure = new_figure((max(WIDTH * wide, 4.4), height * high + HEAD))
     for place, (curve, key) in enumerate(panels, start=1):
-        ax = figure.add_subplot(high, wide, place)
-        draw(ax, report, curve, key)
-        ax.set_title(key, fontsize=style.TEXT, color="black", fontweight="normal", pad=5)
-    figure.suptitle(heading(report, name), fontsize=style.TITLE, fontweight="bold", color="black")
+        draw(figure.add_subplot(high, wide, place), report, curve, key)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr, call-arg]
+    more = len(all_panels) - len(panels)
+    report_header(figure, report, name, [*notes, *([f"{more} more metrics are not drawn"] if more else [])])
     return figure
 
 
@@ -72,8 +77,11 @@ def _panels(report: Report, prefix: str) -> list[tuple[str, str]]:
     return found
 
 
-def _small(ax: Axes, x_label: str, y_label: str = "") -> Axes:
-    style_axes(ax, x_label, y_label)
+def _small(ax: Axes, report: Report, x_label: str, key: str) -> Axes:
+    """Style a small panel; the vertical axis says which metric it is, in which unit."""
+    metric = plugins.metrics(report.task).get(key)
+    y_label = axis_label(key, "" if metric is None else metric.unit, report.settings.get("unit"))
+    style_axes(ax, x_label, cut(y_label, style.SMALL, 72 * HEIGHT - 20))
     ax.xaxis.label.set_fontsize(style.SMALL)
     ax.yaxis.label.set_fontsize(style.SMALL)
     ax.tick_params(which="major", labelsize=style.SMALL - 1)
@@ -125,11 +133,12 @@ def scale_sweep(report: Report) -> Figure:
 
 def _sweep_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table = columns(report, curve, ("factor",))
-    _small(ax, "factor on every std")
+    _small(ax, report, report.curves[curve].x_label, key)
     factor = table["factor"]
     predicted = ("", family_text(report).replace(" distribution", "") or "Gaussian", "-", style.MODEL)
     shown = [(key + end, *look) for end, *look in (predicted, *PRIORS) if key + end in table]
     near = (factor >= NEAR[0]) & (factor <= NEAR[1])
+    ax.set_ylabel(ax.get_ylabel(), fontsize=style.SMALL)
     limits = np.concatenate([table[column][near] for column, *_ in shown])
     for column, name, dashes, color in shown:
         line(ax, factor, table[column], color=color, linestyle=dashes, linewidth=1.8, label=name)
@@ -154,6 +163,8 @@ def _best(report: Report, key: str, values: FloatArray) -> int:
 def by_group(report: Report) -> Figure:
     """Draw metrics in each stratum of ``by``, with the score of all samples as a dashed line.
 
+    Strata of fewer than 30 samples are pale, and the axis does not follow them.
+
     Parameters
     ----------
     report : Report
@@ -163,27 +174,79 @@ def by_group(report: Report) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    return _grid(report, "By group", _panels(report, "by_group_"), _group_panel)
+    panels = _panels(report, "by_group_")
+    bars = max(len(columns(report, curve, ("group",))["group"]) for curve, _ in panels)
+    height = min(HEIGHT, 0.75 + 0.26 * bars)
+    return _grid(report, "By group", panels, _group_panel, _tiny_note(report, panels, "groups"), height)
+
+
+def _tiny_note(report: Report, panels: list[tuple[str, str]], what: str) -> list[str]:
+    """What the dashed line, grey and pale parts are."""
+    counts = [columns(report, curve, ("count",))["count"] for curve, _ in panels]
+    notes = ["dashed: all samples"]
+    notes += ["grey: where the samples are"] if what == "intervals" else []
+    pale = any((count < TINY).any() for count in counts)
+    return notes + ([f"pale: {what} of fewer than {TINY} samples"] if pale else [])
 
 
 def _group_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
-    table, names = columns(report, curve, ("group", key)), report.curves[curve].labels
-    _small(ax, "")
-    x = table["group"]
-    if names is not None and _stepped(x, names):
-        points(ax, x, table[key], linewidth=1.8)
-        _room(ax, table[key])
-        _whole(ax, report, key)
+    table, names = columns(report, curve, ("group", key, "count")), report.curves[curve].labels
+    place, values, tiny = -table["group"], table[key], table["count"] < TINY
+    if names is not None and _stepped(table["group"], names):
+        _small(ax, report, report.curves[curve].x_label, key)
+        _parts_along(ax, report, key, table["group"], values, tiny)
         return
-    ax.bar(x, table[key], width=0.7, color=style.MODEL, edgecolor="white", linewidth=0.6, zorder=2)
-    _whole(ax, report, key)
-    labels = [shorten(one_line(name), 12) for name in names or [readable(value) for value in x]]
-    step = -(-len(x) // MOST_NAMES)
-    ax.xaxis.set_major_locator(FixedLocator(list(x[::step])))
-    ax.xaxis.set_major_formatter(FixedFormatter(labels[::step]))
-    crowded = len(labels) > 4 or max(map(len, labels), default=0) > 6
-    ax.tick_params(axis="x", rotation=90 if crowded else 0)
-    ax.set_xlim(float(x.min()) - 0.6, float(x.max()) + 0.6)
+    _small(ax, report, "", key)
+    ax.set(xlabel=ax.get_ylabel(), ylabel="")
+    ax.grid(False, axis="y")
+    colors = np.where(tiny, PALE, style.MODEL).tolist()
+    ax.barh(place, values, height=0.7, color=colors, edgecolor="white", linewidth=0.6, zorder=2)
+    ax.set_ylim(float(place.min()) - 0.6, float(place.max()) + 0.6)
+    _follow(ax, report, key, place, values, tiny, across=True)
+    labels = [one_line(name) for name in names or [readable(value) for value in table["group"]]]
+    step = -(-len(place) // MOST_NAMES)
+    named = [cut(label, style.SMALL - 1, LONGEST_NAME) for label in labels[::step]]
+    ax.yaxis.set_major_locator(FixedLocator(list(place[::step])))
+    ax.yaxis.set_major_formatter(FixedFormatter(named))
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    if key in report.scores:
+        reference(ax, [report.scores[key]] * 2, ax.get_ylim(), zorder=2.6)
+
+
+def _follow(
+    ax: Axes,
+    report: Report,
+    key: str,
+    x: FloatArray,
+    values: FloatArray,
+    tiny: npt.NDArray[np.bool_],
+    *,
+    across: bool = False,
+) -> None:
+    """Limits around the parts of enough samples and the score of all, within what the metric can be.
+
+    Parts of few samples that lie beyond are marked by a triangle at the border. Bars go ``across`` from zero.
+    """
+    seen = values if tiny.all() else values[~tiny]
+    whole = [report.scores[key]] if key in report.scores else []
+    seen = np.concatenate([seen, whole, [0.0] * across])
+    low, high = float(seen.min()), float(seen.max())
+    metric = plugins.metrics(report.task).get(key)
+    least, most = (-np.inf, np.inf) if metric is None else metric.bounds
+    margin = 0.1 * (high - low or abs(high) or 1.0)
+    bottom = low if across and low == 0 else max(low - margin, least)
+    top = 0.0 if across and high == 0 else min(high + margin, most + 0.02 * abs(most))
+    (ax.set_xlim if across else ax.set_ylim)(bottom, top)
+    for beyond, end, marker in ((values > top, top, "^>"), (values < bottom, bottom, "v<")):
+        if beyond.any():
+            place = (x[beyond], np.full(int(beyond.sum()), end))
+            look: dict[str, Any] = {
+                "marker": marker[across],
+                "markersize": 5,
+                "linestyle": "",
+                "color": style.QUIET,
+            }
+            line(ax, *(place[::-1] if across else place), **look, clip_on=False, zorder=5)
 
 
 def _stepped(x: FloatArray, names: tuple[str, ...]) -> bool:
@@ -193,7 +256,7 @@ def _stepped(x: FloatArray, names: tuple[str, ...]) -> bool:
 
 
 def _whole(ax: Axes, report: Report, key: str) -> None:
-    """The score of all samples, and a metric's target value."""
+    """The score of all samples."""
     if key in report.scores:
         low, high = ax.get_xlim()
         reference(ax, [low, high], [report.scores[key]] * 2, zorder=2.6)
@@ -202,6 +265,8 @@ def _whole(ax: Axes, report: Report, key: str) -> None:
 @report_figure("By target")
 def by_target(report: Report) -> Figure:
     """Draw metrics in intervals of the target; grey bars are the intervals' numbers of samples.
+
+    Intervals of fewer than 30 samples are pale, and the axis does not follow them.
 
     Parameters
     ----------
@@ -216,28 +281,30 @@ def by_target(report: Report) -> Figure:
     ----------
     .. [1] n-MeRCI, 2019, fig. 4 and 5.
     """
-    return _grid(report, "By target", _panels(report, "by_target_"), _target_panel)
+    panels = _panels(report, "by_target_")
+    return _grid(report, "By target", panels, _target_panel, _tiny_note(report, panels, "intervals"))
 
 
 def _target_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table = columns(report, curve, ("target", "low", "high", "count", key))
-    _small(ax, with_unit("target", unit_of(report)))
-    count = table["count"] / table["count"].max()
+    _small(ax, report, report.curves[curve].x_label, key)
+    x, values, tiny = table["target"], table[key], table["count"] < TINY
     ax.bar(
-        table["low"], 0.22 * count, width=table["high"] - table["low"], align="edge", color=style.COUNTS,
-        linewidth=0, transform=ax.get_xaxis_transform(), zorder=1.5,
+        table["low"], 0.22 * table["count"] / table["count"].max(), width=table["high"] - table["low"],
+        align="edge", color=style.COUNTS, linewidth=0, transform=ax.get_xaxis_transform(), zorder=1.5,
     )  # fmt: skip
-    points(ax, table["target"], table[key], linewidth=1.8)
     ax.set_xlim(float(table["low"].min()), float(table["high"].max()))
-    _room(ax, table[key], below=0.3)
+    _parts_along(ax, report, key, x, values, tiny)
+
+
+def _parts_along(
+    ax: Axes, report: Report, key: str, x: FloatArray, values: FloatArray, tiny: npt.NDArray[np.bool_]
+) -> None:
+    """A line through the parts, pale through those of few samples, and the score of all."""
+    line(ax, x, values, color=PALE, linewidth=1.0, marker="o", markersize=3.5, markerfacecolor="white")
+    line(ax, x, np.where(tiny, np.nan, values), linewidth=1.8, marker="o", markersize=3.5)
+    _follow(ax, report, key, x, values, tiny)
     _whole(ax, report, key)
-
-
-def _room(ax: Axes, values: FloatArray, *, below: float = 0.06) -> None:
-    """Limits around the values, with room for what stands at the lower border."""
-    low, high = float(values.min()), float(values.max())
-    span = high - low or abs(high) or 1.0
-    ax.set_ylim(low - below * span, high + 0.08 * span)
 
 
 @report_figure("By number of members")
@@ -262,7 +329,7 @@ def by_members(report: Report) -> Figure:
 
 def _members_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     table = columns(report, curve, ("members", "mean", "low", "high"))
-    _small(ax, "members")
+    _small(ax, report, report.curves[curve].x_label, key)
     _mean_and_band(ax, table, "members", table["low"], table["high"])
     _log_x(ax, table["members"], base_two=True)
 
@@ -293,7 +360,7 @@ def stability(report: Report) -> Figure:
 def _stability_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
     what = report.curves[curve].x
     table = columns(report, curve, (what, "mean", "spread"))
-    _small(ax, f"{what} in a subset")
+    _small(ax, report, report.curves[curve].x_label, key)
     low, high = table["mean"] - table["spread"], table["mean"] + table["spread"]
     _mean_and_band(ax, table, what, low, high)
     _log_x(ax, table[what], base_two=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.style import plain_texts, undefined_figure
+from uq_tracking.figures.header import Judged, report_header
+from uq_tracking.figures.style import new_figure, plain_texts, style_axes
 from uq_tracking.figures.text import readable
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
+    from uq_tracking.curves import Curve
     from uq_tracking.report import Report
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,9 +38,7 @@ def columns(report: Report, name: str, needed: tuple[str, ...], *, score: str | 
     NothingToDrawError
         With the report's reason why the curve's ``score`` is undefined, if it has one.
     """
-    curve = report.curves.get(name)
-    if curve is None:
-        raise NothingToDrawError(_reason(report, score) or f"the report has no curve {name!r}")
+    curve = curve_of(report, name, score=score)
     lacking = [column for column in needed if column not in curve.columns]
     if lacking:
         raise NothingToDrawError(f"the curve {name!r} has no column {lacking[0]!r}")
@@ -48,49 +49,74 @@ def columns(report: Report, name: str, needed: tuple[str, ...], *, score: str | 
     return {key: column[finite] for key, column in table.items()}
 
 
+def curve_of(report: Report, name: str, *, score: str | None = None) -> Curve:
+    """A curve of the report; NothingToDrawError where it has none."""
+    if name not in report.curves:
+        raise NothingToDrawError(_reason(report, score) or f"the report has no curve {name!r}")
+    return report.curves[name]
+
+
 def _reason(report: Report, score: str | None) -> str | None:
     return report.undefined.get(score) if score else None
 
 
-def report_figure(name: str) -> Callable[[Callable[[Report], Figure]], Callable[[Report], Figure]]:
+def curve_axes(ax: Axes, curve: Curve) -> Axes:
+    """Style axes, with the texts and units that the curve's declaration gives them."""
+    return style_axes(ax, curve.x_label, curve.y_label)
+
+
+F = TypeVar("F", bound=Callable[..., Figure])
+
+
+def report_figure(name: str) -> Callable[[F], F]:
     """Decorate a drawing of a report: texts become plain, and where there is nothing to draw the figure says why."""
 
-    def wrap(draw: Callable[[Report], Figure]) -> Callable[[Report], Figure]:
+    def wrap(draw: F) -> F:
         @wraps(draw)
-        def safe(report: Report) -> Figure:
+        def safe(report: Report, **given: Any) -> Figure:
+            ax: Axes | None = given.get("ax")
             try:
-                return plain_texts(draw(report))
+                return plain_texts(draw(report, **given), ax)
             except NothingToDrawError as nothing:
-                return undefined_figure(heading(report, name), str(nothing))
+                return undefined_figure(report, name, str(nothing), ax=ax)
 
-        return safe
+        return cast(F, safe)
 
     return wrap
 
 
-def heading(report: Report, name: str) -> str:
-    """Name the figure and, when the settings name one, the uncertainty method."""
-    method = report.settings.get("method_label")
-    return f"{name}: {one_line(method)}" if method else name
+def start(ax: Axes | None) -> Axes:
+    """The axes to draw on: those given, or those of a new figure."""
+    return new_figure().add_subplot() if ax is None else ax
 
 
-def family_text(report: Report) -> str:
-    """Name the predicted distribution, unless it is the Gaussian."""
-    form = report.settings.get("distribution")
-    if form:
-        return f"Scored as {form}"
-    family = str(report.settings.get("family", "gaussian"))
-    if family == "gaussian":
-        return ""
-    if family == "student_t":
-        return f"Student t distribution, {report.settings.get('dof', 5):g} dof"
-    return f"{family.capitalize()} distribution"
+def finish(
+    ax: Axes, given: Axes | None, report: Report, name: str, scores: Sequence[str], judged: Judged | None
+) -> Figure:
+    """Put the header over a figure of its own, or name and first score over given axes; returns the figure."""
+    figure = ax.figure.figure  # of a subfigure, too
+    if given is None:
+        report_header(figure, report, name, scores, judged)
+    else:
+        first = next(filter(None, scores), "")
+        ax.set_title(f"{name}\n{first}" if first else name, fontsize=style.SMALL, color="black", loc="left")
+    return figure
 
 
-def unit_of(report: Report) -> str | None:
-    """Return the unit of the target, or None."""
-    unit = report.settings.get("unit")
-    return str(unit) if unit not in (None, "") else None
+def undefined_figure(
+    report: Report, name: str, reason: str, size: tuple[float, float] = style.SIZE, ax: Axes | None = None
+) -> Figure:
+    """Make a figure, or axes, that say in place of a drawing why there is none."""
+    given = ax
+    if ax is None:
+        ax = new_figure(size).add_subplot()
+    ax.set_axis_off()
+    ax.set_facecolor("white")
+    text = "undefined:\n" + textwrap.fill(one_line(reason), 38)
+    ax.text(
+        0.5, 0.5, text, ha="center", va="center", fontsize=style.TEXT, color="#444444", transform=ax.transAxes
+    )
+    return plain_texts(finish(ax, given, report, name, (), None), given)
 
 
 def score_text(report: Report, key: str, label: str) -> str:
@@ -106,25 +132,50 @@ def score_text(report: Report, key: str, label: str) -> str:
     return text
 
 
+def floor_text(report: Report, key: str) -> str:
+    """Write what a calibrated forecast scores by chance; empty for a score without such a floor."""
+    floor = report.noise.get(key)
+    return "" if floor is None or key not in report.scores else f"by chance up to {readable(floor.high)}"
+
+
+def coverage_text(report: Report) -> str:
+    """Write how much of the truth the 95 % intervals cover, with its interval."""
+    if "coverage_95" not in report.scores:
+        return ""
+    text = f"95 % intervals cover {percent(report.scores['coverage_95'])} %"
+    if "coverage_95" in report.intervals:
+        low, high = report.intervals["coverage_95"]
+        text += f" ({percent(low)} to {percent(high)})"
+    return text
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with as many decimals as tell it from 0 and 100.
+
+    >>> percent(0.8123), percent(0.99995), percent(1.0)
+    ('81.2', '99.995', '100')
+    """
+    value = 100 * share
+    distance = min(value, 100 - value)
+    decimals = 0 if distance <= 0 else 1 if distance >= 0.1 else min(6, int(-np.floor(np.log10(distance))))
+    return f"{value:.{decimals}f}"
+
+
 def band(ax: Axes, report: Report, name: str, x: FloatArray) -> None:
     """Draw the pointwise confidence band of a curve, where groups gave it one."""
     found = report.curves[name].columns
     if "low" in found and len(found["low"]) == len(x):
+        level = (report.provenance.get("intervals") or {}).get("level", 0.95)
         ax.fill_between(
-            x, found["low"], found["high"], color=style.MODEL, alpha=0.3, linewidth=0, label="interval"
-        )
+            x, found["low"], found["high"], color=style.MODEL, alpha=0.3, linewidth=0,
+            label=f"{100 * level:g} % interval",
+        )  # fmt: skip
 
 
 def chance_band(ax: Axes, table: Columns, x: str) -> None:
     """Draw where a calibrated model's points lie in 95 % of cases, where the report says so."""
     if "chance_low" in table and "chance_high" in table:
         ax.fill_between(
-            table[x],
-            table["chance_low"],
-            table["chance_high"],
-            color=style.REFERENCE,
-            alpha=0.13,
-            linewidth=0,
-            zorder=1.7,
-            label="calibrated, by chance",
-        )
+            table[x], table["chance_low"], table["chance_high"], color=style.REFERENCE, alpha=0.13, linewidth=0,
+            zorder=1.7, label="calibrated, by chance",
+        )  # fmt: skip

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import io
 import math
-import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +26,12 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
 
 from uq_tracking.figures.picture import Picture
-from uq_tracking.figures.text import FAMILY, printable, readable
-from uq_tracking.formatting import one_line, shorten
+from uq_tracking.figures.text import FAMILY, cut, printable, readable, text_width
 
 FloatArray = npt.NDArray[np.float64]
 
-SIZE = (5.0, 4.5)
-"""Inches, of every single-panel figure: 800 x 720 pixels; a 300 pixel thumbnail has 10 pixel letters."""
+SIZE = (5.0, 5.0)
+"""Inches, of every single-panel figure: 800 x 800 pixels; a 300 pixel thumbnail has 10 pixel letters."""
 DPI = 160
 
 MODEL = "#0072B2"
@@ -43,22 +41,31 @@ RANDOM = "#6E6E6E"
 REFERENCE = "#222222"
 OVERCONFIDENT = "#D55E00"
 UNDERCONFIDENT = "#56B4E9"
-UNDERCONFIDENT_TEXT = "#2678A8"  # the same hue, dark enough to read on white
+OVERCONFIDENT_TEXT, UNDERCONFIDENT_TEXT = "#B04A00", "#1F6B97"  # the same hues, dark enough to read on white
+QUIET = "#555555"
+LABEL_ROOM = (290.0, 270.0)
+"""Points that the text of an axis may take, across and up; longer ones become smaller, and then cut."""
 COUNTS = "#CFCFCF"
 NO_DATA = "#D9D9D9"
 NO_INPUT = "#C9DDF2"  # not a grey, because inputs are
 
 ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 
-TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 13.0
-TITLE_WIDTH = 46
-"""Letters that fit beside one another at ``TEXT`` points on a figure ``SIZE[0]`` inches wide."""
-NAME_WIDTH = 36  # the same for the bold name, centred on axes that lie right of the figure's centre
+TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
-def new_figure(size: tuple[float, float] = SIZE) -> Figure:
+class ShownFigure(Figure):
+    """A figure that notebooks show without pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        return to_png(self, dpi=80)
+
+
+def new_figure(
+    size: tuple[float, float] = SIZE, layout: Literal["compressed", "constrained"] = "compressed"
+) -> Figure:
     """Make an empty white figure with an Agg canvas, unknown to pyplot."""
-    figure = Figure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout="constrained")
+    figure = ShownFigure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
 
@@ -75,8 +82,12 @@ def style_axes(ax: Axes, x_label: str, y_label: str) -> Axes:
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set(color="#555555", linewidth=0.8)
-    ax.set_xlabel(x_label, fontsize=TEXT, color="black", labelpad=4)
-    ax.set_ylabel(y_label, fontsize=TEXT, color="black", labelpad=4)
+    for put, label, room in (
+        (ax.set_xlabel, x_label, LABEL_ROOM[0]),
+        (ax.set_ylabel, y_label, LABEL_ROOM[1]),
+    ):
+        size = min(TEXT, max(SMALL, TEXT * room / max(text_width(label, TEXT), 1.0)))
+        put(cut(label, size, room), fontsize=size, color="black", labelpad=4)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(TickNumbers())
     return ax
@@ -139,33 +150,9 @@ def legend(ax: Axes, **where: Any) -> None:
     )  # fmt: skip
 
 
-def set_titles(ax: Axes, name: str, parts: Sequence[str] = ()) -> None:
-    """Put a bold name and, under it, the scores over single axes."""
-    lines = [shorten(one, TITLE_WIDTH) for one in _packed([part for part in parts if part])]
-    name = shorten(name, NAME_WIDTH)
-    room = 6 + len(lines) * TEXT * 1.25
-    ax.set_title(name, fontsize=TITLE, fontweight="bold", color="black", loc="center", pad=room)
-    score = ax.annotate(
-        "\n".join(lines), (0.5, 1.0), (0, 5), xycoords="axes fraction", textcoords="offset points",
-        ha="center", va="bottom", fontsize=TEXT, color="black", linespacing=1.1, annotation_clip=False,
-    )  # fmt: skip
-    score.set_in_layout(False)  # the title above it makes the room; a long line must not shrink the axes
-
-
-def _packed(parts: Sequence[str]) -> list[str]:
-    """As many parts on a line as fit, separated by a comma."""
-    lines: list[str] = []
-    for part in parts:
-        if lines and len(lines[-1]) + len(part) + 2 <= TITLE_WIDTH:
-            lines[-1] += f", {part}"
-        else:
-            lines.append(part)
-    return lines
-
-
-def plain_texts(figure: Figure) -> Figure:
-    """Make every text of the figure plain: no TeX, no mathtext, and only characters the font has."""
-    for text in figure.findobj(Text):
+def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
+    """Make every text of the figure, or of some axes, plain: no TeX or mathtext, only characters the font has."""
+    for text in (within or figure).findobj(Text):
         text.set_usetex(False)
         text.set_parse_math(False)
         text.set_fontfamily(FAMILY)
@@ -195,18 +182,6 @@ def log_axes(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
         axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
     ax.set_xlim(x)
     ax.set_ylim(y)
-
-
-def undefined_figure(name: str, reason: str, size: tuple[float, float] = SIZE) -> Figure:
-    """Make a figure that says, in place of a drawing, why there is none."""
-    figure = new_figure(size)
-    ax = figure.add_subplot()
-    ax.set_axis_off()
-    ax.set_facecolor("white")
-    text = "undefined:\n" + textwrap.fill(one_line(reason), 38)
-    ax.text(0.5, 0.5, text, ha="center", va="center", fontsize=TEXT, color="#444444", transform=ax.transAxes)
-    set_titles(ax, name)
-    return plain_texts(figure)
 
 
 def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:

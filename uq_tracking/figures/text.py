@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from uq_tracking.formatting import format_number, one_line, shorten, typographic
+from uq_tracking.formatting import format_number, shorten, typographic
 
 FAMILY = "DejaVu Sans"
 """Ships with matplotlib, so every machine has it."""
@@ -46,6 +46,29 @@ def counted(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def with_unit(label: str, unit: object) -> str:
-    """Add the unit to an axis label, in brackets, if there is one."""
-    return f"{label} [{shorten(one_line(unit), 16)}]" if unit not in (None, "") else label
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Width in points of a line of text, as it is drawn."""
+    font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
+    font.set_size(size, 72)
+    font.set_text(printable(text), 0.0)
+    return float(font.get_width_height()[0]) / 64
+
+
+def wrapped(text: str, size: float, width: float) -> list[str]:
+    """Break a sentence into lines of at most so many points."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, size) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def cut(text: str, size: float, width: float, weight: str = "normal") -> str:
+    """Cut a line of text to so many points, with an ellipsis in the place of what is left out."""
+    letters = len(text)
+    while letters > 1 and text_width(shorten(text, letters), size, weight) > width:
+        letters -= 1 + letters // 64
+    return shorten(text, letters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -33,14 +33,20 @@ class Case:
         ``labels`` (-1 where nothing counts) and ``probs``.
     image : array or None
         Its input image.
+    parts : dict of arrays, shape (height, width)
+        ``epistemic`` and ``aleatoric`` std, where they are known.
     """
 
     arrays: Mapping[str, Any]
     image: Any = None
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     def copy(self) -> Case:
         """The same case in memory of its own."""
-        return Case({name: np.array(array) for name, array in self.arrays.items()}, self.image)
+        arrays, parts = (
+            {name: np.array(array) for name, array in each.items()} for each in (self.arrays, self.parts)
+        )
+        return Case(arrays, self.image, parts)
 
 
 class PredictionsBase(ABC):

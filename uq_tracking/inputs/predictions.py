@@ -206,7 +206,9 @@ class Predictions(Constructors, PredictionsBase):
         target = self.target[place]
         if self.valid is not None:
             target = np.where(self.valid[place], target, np.nan)
-        return Case({"target": target, "mean": self.mean[place], "std": self.std[place]}, image)
+        known = {"epistemic": self.epistemic, "aleatoric": self.aleatoric}
+        parts = {name: part[place] for name, part in known.items() if part is not None}
+        return Case({"target": target, "mean": self.mean[place], "std": self.std[place]}, image, parts)
 
     def flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""

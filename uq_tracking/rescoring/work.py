@@ -21,6 +21,8 @@ from uq_tracking.rescoring.scoring import recalibrated_anew, recalibrated_as_bef
 from uq_tracking.rescoring.source import NothingStoredError, Source, read_source, stored_report
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
+from uq_tracking.tasks import task_of
+from uq_tracking.tracking.map_file import DrawnCases, stored_cases
 from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
     REPORT_FILE,
@@ -95,8 +97,9 @@ class Work:
         """What has to be written: whatever differs from what the run shows."""
         shown = None if self.force or not _is_whole(written, shown) else shown
         curves = changed_curves(report, shown)
+        drawn = self._maps(written, report, shown)
         return Content(
-            report,
+            report.labelled(method=written.method, split=written.split),
             scores=self.request.scores,
             shown=_shown(written, report),
             split=written.split,
@@ -104,6 +107,9 @@ class Work:
             figures=self._figures(written, report, shown, curves),
             files=_files(report, shown, source),
             keep_predictions=False,
+            kept={} if drawn is None else drawn.cases,
+            notes={} if drawn is None else drawn.notes,
+            limits=None if drawn is None else drawn.limits,
             seal=self.request.seal(scores_digest(report)),
         )
 
@@ -119,9 +125,20 @@ class Work:
         ]
         return [name for name in stale if f"{figure_name(name, written.split)}.png" in written.files]
 
+    def _maps(self, written: LoggedRun, report: Report, shown: Report | None) -> DrawnCases | None:
+        """The cases that the run drew, where they look different now; None where they stay as they are."""
+        request = self.request
+        own = self.common is None and request.predictions is None and not request.changes_floor(shown)
+        if request.figures is False or not own:
+            return None
+        options = task_of(report).map_options
+        if shown is not None and options(shown) == options(report):
+            return None
+        return stored_cases(written.store, written.stored.run_id, written.split)
+
     def _lock(self, content: Content) -> AbstractContextManager[Any]:
         """Matplotlib draws in one thread at a time."""
-        return self._drawing if content.figures else nullcontext()
+        return self._drawing if content.figures or content.kept else nullcontext()
 
 
 def new_report(

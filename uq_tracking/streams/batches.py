@@ -38,7 +38,7 @@ from uq_tracking.statistics.group_tally import (
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.base import Arrays, Streaming, beneath, under
-from uq_tracking.streams.map_samples import MapSamples, Wanted, case_number, check_image_count
+from uq_tracking.streams.map_samples import MapSamples, Wanted, case_image, check_image_count
 from uq_tracking.tasks import Task
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ class BatchAccumulator(Streaming):
         self._maps.add(
             data.shape,
             chosen,
-            lambda place: data.case(
-                place, None if images is None else np.array(images[case_number(place, data.shape)])
-            ).copy(),
+            lambda place: data.case(place, _own(case_image(images, place, data.shape))).copy(),
         )
 
     def _read(self, arrays: Sequence[Any], **options: Any) -> Any:
@@ -408,6 +406,11 @@ def _one_unit(known: str | None, new: str | None, *, given: bool) -> str | None:
     raise IncompatibleStatisticsError(
         f"unit differs ({known} and {new}); convert to one, or give unit= to accept"
     )
+
+
+def _own(image: Any) -> Any:
+    """An image in memory of its own: the batch is gone when it is drawn."""
+    return None if image is None else np.array(image.cpu() if hasattr(image, "cpu") else image)
 
 
 def _no_case(place: Any) -> Case:

@@ -22,7 +22,7 @@ from uq_tracking.statistics.collecting import wants_exact
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.streams.dask_forms import Form, read_form
-from uq_tracking.streams.map_samples import case_number
+from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import Task, task_of
 
 SPLIT_EVERY = 8
@@ -292,5 +292,5 @@ def _keep(
             )
         except EmptyInputError:
             continue  # a picture without any ground truth
-        image = None if images is None else np.asarray(images[case_number(place, shape)])
+        image = case_image(images, place, shape)
         counted.keep(number, data.case((), image).copy())

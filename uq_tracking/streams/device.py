@@ -13,7 +13,7 @@ from uq_tracking.inputs.base import Case
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.streams.map_samples import case_number
+from uq_tracking.streams.map_samples import case_image
 
 if TYPE_CHECKING:
     from uq_tracking.statistics.torch_sketch import TorchSketch
@@ -85,7 +85,7 @@ def cutter(target: Any, mean: Any, std: Any, mask: Any, images: Any) -> Callable
         truth = target.detach()[place].float().clone()
         if mask is not None:
             truth = torch.where(_tensor_mask(mask, target)[place], torch.nan, truth)
-        image = None if images is None else images[case_number(place, tuple(target.shape))]
+        image = case_image(images, place, tuple(target.shape))
         arrays = {
             "target": truth,
             "mean": mean.detach()[place].float().clone(),

@@ -19,6 +19,9 @@ AUTO_MAX_RATIO = 8
 
 IMAGE = "image"
 """Entry of a case's input image among its stored arrays."""
+PARTS = ("epistemic", "aleatoric")
+CHANNELS = (1, 3, 4)
+"""Numbers of channels of a picture: grey, colour, colour with opacity."""
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:
@@ -95,34 +98,58 @@ class MapSamples:
         """Bring cases that were left on a device to the host."""
         for number, case in self.cases.items():
             arrays = {name: _on_host(array) for name, array in case.arrays.items()}
-            self.cases[number] = Case(arrays, _on_host(case.image))
+            self.cases[number] = Case(arrays, _on_host(case.image), case.parts)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Plain arrays that ``load`` reads."""
-        arrays: dict[str, npt.NDArray[Any]] = {"seen": np.asarray(self.seen)}
-        for number, case in self.cases.items():
-            arrays |= {f"{number}/{name}": array for name, array in case.arrays.items()}
-            arrays |= {} if case.image is None else {f"{number}/{IMAGE}": case.image}
-        return arrays
+        return {"seen": np.asarray(self.seen), **case_arrays(self.cases)}
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what ``to_arrays`` gave."""
         self.seen = int(arrays["seen"])
-        columns: dict[int, dict[str, npt.NDArray[Any]]] = {}
-        for key, value in arrays.items():
-            number, _, name = key.partition("/")
-            if name:
-                columns.setdefault(int(number), {})[name] = value
-        self.cases = {number: Case(column, column.pop(IMAGE, None)) for number, column in columns.items()}
+        self.cases = cases_of(arrays)
+
+
+def case_arrays(cases: Mapping[int, Case]) -> dict[str, npt.NDArray[Any]]:
+    """Plain arrays that ``cases_of`` reads."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for number, case in cases.items():
+        arrays |= {f"{number}/{name}": array for name, array in {**case.arrays, **case.parts}.items()}
+        arrays |= {} if case.image is None else {f"{number}/{IMAGE}": case.image}
+    return arrays
+
+
+def cases_of(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[int, Case]:
+    """Cases by number, from what ``case_arrays`` made; other arrays are left out."""
+    columns: dict[int, dict[str, npt.NDArray[Any]]] = {}
+    for key, value in arrays.items():
+        number, _, name = key.partition("/")
+        if name:
+            columns.setdefault(int(number), {})[name] = value
+    found: dict[int, Case] = {}
+    for place, column in columns.items():
+        image = column.pop(IMAGE, None)
+        parts = {name: column.pop(name) for name in PARTS if name in column}
+        found[place] = Case(column, image, parts)
+    return found
 
 
 def _on_host(value: Any) -> Any:
     return value.detach().cpu().numpy() if hasattr(value, "detach") else value
 
 
-def case_number(place: Any, shape: tuple[int, ...]) -> Any:
-    """Index of a case's image in a batch, from the case's place; a batch that is a single case has one image."""
-    return int(np.ravel_multi_index(place, shape[:-2])) if place else ...
+def case_image(images: Any, place: Any, shape: tuple[int, ...]) -> Any:
+    """The input image of a case, channels last; a batch that is a single case has one image."""
+    if images is None:
+        return None
+    image = images[int(np.ravel_multi_index(place, shape[:-2])) if place else ...]
+    image = image.detach() if hasattr(image, "detach") else np.asarray(image)
+    return image if _channels_last(tuple(image.shape)) else image.swapaxes(0, 1).swapaxes(1, 2)
+
+
+def _channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether an image has its channels last, or none; else they come first."""
+    return len(shape) == 2 or shape[-1] in CHANNELS
 
 
 def _count(shape: tuple[int, ...]) -> int:
@@ -130,10 +157,17 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def check_image_count(shape: tuple[int, ...], images: Any) -> None:
-    """ShapeError unless there is one input image per case of a batch."""
-    if images is None or len(shape) <= 2:
+    """ShapeError unless there is one input image per case of a batch, its channels first or last."""
+    if images is None:
         return
-    if len(images) != _count(shape):
+    found = tuple(images.shape if hasattr(images, "shape") else np.shape(images))
+    one = found[1:] if len(shape) > 2 else found
+    if len(one) not in (2, 3) or (len(one) == 3 and not {one[0], one[-1]}.intersection(CHANNELS)):
+        raise ShapeError(
+            f"images has shape {found}: a picture is (height, width), or has {', '.join(map(str, CHANNELS))} "
+            "channels, first or last; pick the channels to show, such as images[..., :3]"
+        )
+    if len(shape) > 2 and len(images) != _count(shape):
         raise ShapeError(
             f"images holds {len(images)} images for {_count(shape)} cases of a batch {shape}; pass one image per "
             "case, shape (cases, height, width) or (cases, height, width, channels)"

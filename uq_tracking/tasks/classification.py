@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InputError, RecalibrationError, SettingsError, ShapeError
-from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.outputs import check_names
@@ -52,6 +52,7 @@ class Classification(Task):
     settings = ("n_bins",)
     recalibration = "temperature"
     curves = ("by_members", "stability")
+    case_score = "error rate"
     curve_metrics = ("accuracy", "nll", "brier", "ece", "ause_brier", "aurc")
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
@@ -139,6 +140,12 @@ class Classification(Task):
 
     def map_options(self, report: Any) -> dict[str, Any]:  # noqa: D102
         return {"class_names": report.settings.get("class_names")}
+
+    def case_error(self, case: Case) -> float:
+        """Its share of wrong labels."""
+        labels, predicted = case.arrays["labels"], case.arrays["probs"].argmax(axis=-1)
+        known = labels >= 0
+        return float(np.mean((labels != predicted)[known])) if known.any() else float("nan")
 
     def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
         if data is None:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, SettingsError, ShapeError
+from uq_tracking.families import family_of
 from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import split_outputs
@@ -45,6 +46,7 @@ class Regression(Task):
     settings = ("alpha", "n_bins", "family", "dof", "unit")
     recalibration = "std_scaling"
     curves = ("scale_sweep", "by_members", "stability")
+    case_score = "RMSE"
     curve_metrics = ("rmse", "nll", "coverage_95", "auce", "ause_rmse", "n_merci")
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
@@ -115,10 +117,24 @@ class Regression(Task):
 
     def map_options(self, report: Any) -> dict[str, Any]:
         """``scale`` brings standard deviations onto the errors' scale: MeRCI's lambda, else 1."""
-        scores = report.scores
+        scores, settings = report.scores, report.settings
         known = scores.get("mean_std") and "merci" in scores
         scale = scores["merci"] / scores["mean_std"] if known else 1.0
-        return {"scale": scale, "unit": report.settings.get("unit")}
+        told = settings.get("distribution") is None  # of other forms the interval is not so many std
+        interval = float(family_of(Settings.from_dict(settings)).central(0.95)) if told else None
+        return {
+            "scale": scale,
+            "alpha": settings.get("alpha", Settings().alpha),
+            "interval": interval,
+            "unit": settings.get("unit"),
+        }
+
+    def case_error(self, case: Case) -> float:
+        """Its RMSE."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            gap = np.asarray(case.arrays["mean"], dtype=np.float64) - case.arrays["target"]
+        known = gap[np.isfinite(gap)]
+        return float(np.sqrt(np.mean(np.square(known)))) if known.size else math.nan
 
     def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
         if statistics.task != self.name:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration, Recalibrator
 from uq_tracking.settings import Settings
@@ -60,6 +60,8 @@ class Task(ABC):
         Curves that can be asked for.
     curve_metrics : tuple of str
         Metrics of curves that need a choice.
+    case_score : str
+        What ``case_error`` is called.
     accuracy : dict of str
         How accurate exact and sketched statistics are, in words.
     """
@@ -71,6 +73,7 @@ class Task(ABC):
     recalibration: ClassVar[str]
     curves: ClassVar[tuple[str, ...]]
     curve_metrics: ClassVar[tuple[str, ...]]
+    case_score: ClassVar[str]
     accuracy: ClassVar[Mapping[str, str]]
 
     def read(self, *arrays: Any, **options: Any) -> Any:
@@ -147,6 +150,10 @@ class Task(ABC):
     @abstractmethod
     def map_options(self, report: Any) -> dict[str, Any]:
         """Keyword arguments of the map panels of this task."""
+
+    @abstractmethod
+    def case_error(self, case: Case) -> float:
+        """How wrong the predictions of a 2-D case are, NaN where it has no truth; what the worst one is chosen by."""
 
     @abstractmethod
     def samples(self, statistics: Statistics, data: Any) -> Samples:

@@ -2,15 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.streams.map_samples import AUTO_CASES, looks_spatial
+from uq_tracking.tasks import Task
+from uq_tracking.tracking.map_file import Limits, cases_like
 
-Maps = Literal["auto"] | int | Sequence[int] | bool
+Maps = Literal["auto"] | str | int | Sequence[int] | bool
+EXTREMES = "extremes"
+"""Draw the worst, the median and the best case."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Numbers of the cases to draw, a note on why each, and the colour limits of another run."""
+
+    numbers: Sequence[int] = ()
+    notes: Mapping[int, str] = field(default_factory=dict)
+    limits: Limits | None = None
+
+
+def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None) -> Chosen:
+    """Choose the cases to draw, in more ways than `choose_cases`.
+
+    ``"extremes"``: the worst, the median and the best case, by the task's ``case_score``; an address of a run: the
+    cases that it drew, with its colours.
+
+    Raises
+    ------
+    SettingsError
+        As for `choose_cases`; ``"extremes"`` of predictions that are not in memory; a run that drew no maps.
+    """
+    if maps == EXTREMES:
+        _check_spatial(shape, maps)
+        if data is None:
+            raise SettingsError("maps='extremes' compares all cases, which takes predictions in memory")
+        return _extremes(shape, task, data)
+    if isinstance(maps, str) and maps != "auto":
+        like = cases_like(maps, split)
+        return Chosen(
+            choose_cases(shape, list(like.cases)), limits=like.limits
+        )  # the notes are about that run
+    return Chosen(choose_cases(shape, maps))
+
+
+def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> Chosen:
+    """The worst, the median and the best of the cases that have ground truth."""
+    places = [np.unravel_index(k, shape[:-2]) if len(shape) > 2 else () for k in range(_count(shape))]
+    errors = np.asarray([task.case_error(data.case(place)) for place in places])
+    order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN is last
+    if not len(order):
+        return Chosen()
+    last = len(order) - 1
+    words = {last: "best", last // 2: "median", 0: "worst"}
+    notes = {int(order[rank]): f"{word} of {len(order)} by {task.case_score}" for rank, word in words.items()}
+    return Chosen(sorted(notes, key=lambda number: -errors[number]), notes)
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
@@ -46,14 +97,24 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
         return []
     if maps == "auto" and not looks_spatial(shape):
         return []
-    if len(shape) < 2:
-        raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
-    count = int(np.prod(shape[:-2]))
+    _check_spatial(shape, maps)
+    count = _count(shape)
     if maps == "auto" or maps is True:
         return _spread(count, AUTO_CASES)
     if isinstance(maps, int):
         return _spread(count, maps)
+    if isinstance(maps, str):
+        raise SettingsError(f"maps is {maps!r}; choose 'auto', True, False, a number or a list of numbers")
     return _checked(maps, count)
+
+
+def _check_spatial(shape: tuple[int, ...], maps: Maps) -> None:
+    if len(shape) < 2:
+        raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape[:-2]))
 
 
 def _spread(count: int, wanted: int) -> list[int]:

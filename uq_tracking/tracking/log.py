@@ -16,7 +16,7 @@ from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 from uq_tracking.tracking.arguments import checked_about
-from uq_tracking.tracking.cases import Maps, choose_cases
+from uq_tracking.tracking.cases import Maps, choose
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import check_split, output_split
@@ -104,12 +104,14 @@ def log(
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
         ``uq/<output>/<key>``.
-    images : array, shape (cases, h, w) or (cases, h, w, channels), optional
-        Input images, shown beside the maps.
+    images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
+        Input images of 1, 3 or 4 channels, shown beside the maps.
     figures : bool
         Whether to draw figures.
-    maps : "auto", bool, int or list of int
-        Cases of spatial predictions, shape (..., height, width), that are drawn; see `choose_cases`.
+    maps : "auto", bool, int, list of int, "extremes" or an address
+        Cases of spatial predictions, shape (..., height, width), that are drawn: up to four spread evenly, so many,
+        or these; the worst, the median and the best by RMSE; or the cases that another run drew, with its colours
+        (``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``).
     predictions : "auto" or bool
         Whether to store the predictions; "auto" up to 256 MB.
     tags : mapping, optional
@@ -194,10 +196,11 @@ def log_classification(
         Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
     scores, run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
         As for `log`.
-    images : array, shape (cases, h, w) or (cases, h, w, channels), optional
-        Input images, shown beside the maps.
-    maps : "auto", bool, int or list of int
-        Cases of labels of shape (..., height, width) that are drawn; see `choose_cases`.
+    images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
+        Input images of 1, 3 or 4 channels, shown beside the maps.
+    maps : "auto", bool, int, list of int, "extremes" or an address
+        Cases of labels of shape (..., height, width) that are drawn, as for `log`; the worst has the largest share of
+        wrong labels.
     predictions : "auto" or bool
         Whether to store labels and probabilities; "auto" up to 256 MB.
     **options
@@ -255,12 +258,10 @@ def _log(
         targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
         asked = {**given, "calibration": plan.calibration, "reference": plan.reference}
         parts = task.split(arrays, outputs, asked)
-        content = [
-            replace(
-                _scored(replace(plan, **own), part, maps, images), split=output_split(split, output), **about
-            )
-            for output, (part, own) in parts.items()
-        ]
+        content = []
+        for output, (part, own) in parts.items():
+            place = output_split(split, output)
+            content.append(_labelled(_scored(replace(plan, **own), part, maps, images, place), place, about))
         send(
             replace(content[0], also=content[1:]),
             targets,
@@ -270,10 +271,10 @@ def _log(
             deadline=deadline,
         )
         return Reports({output: item.report for output, item in zip(parts, content, strict=True)})
-    read = _reader(task, arrays, options, maps, images, about["keep_predictions"])
+    read = _reader(task, arrays, options, maps, images, about["keep_predictions"], split)
     targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
     return send(
-        replace(read(), split=split, **about),
+        _labelled(read(), split, about),
         targets,
         to,
         strict=strict,
@@ -282,8 +283,20 @@ def _log(
     )
 
 
+def _labelled(content: Content, split: str | None, about: dict[str, Any]) -> Content:
+    """The content with its method and split, which its report states too."""
+    report = content.report.labelled(method=about["method"], split=split)
+    return replace(content, report=report, split=split, **about)
+
+
 def _reader(
-    task: Task, arrays: Sequence[Any], options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
+    task: Task,
+    arrays: Sequence[Any],
+    options: Mapping[str, Any],
+    maps: Maps,
+    images: Any,
+    keep: Any,
+    split: str | None,
 ) -> Callable[[], Content]:
     """Check the options, and return the function that scores."""
     truth = arrays[0]
@@ -304,24 +317,28 @@ def _reader(
         return lambda: Content(truth.compute(**options), kept=truth.cases if maps is not False else {})
     plan, given = planned(task, "log", options)
     if is_lazy(truth):
-        return lambda: _counted(plan, arrays, given, maps, images)
-    return lambda: _scored(plan, task.read(*arrays, **given), maps, images)
+        return lambda: _counted(plan, arrays, given, maps, images, split)
+    return lambda: _scored(plan, task.read(*arrays, **given), maps, images, split)
 
 
-def _scored(plan: Plan, data: Any, maps: Maps, images: Any) -> Content:
+def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None) -> Content:
     """What is to be logged of arrays in memory."""
-    chosen = choose_cases(data.shape, maps)
+    chosen = choose(data.shape, maps, split, plan.task, data)
     check_image_count(data.shape, images)
-    return Content(plan.report(data), data, cases=chosen, images=images)
+    return Content(
+        plan.report(data), data, cases=chosen.numbers, images=images, notes=chosen.notes, limits=chosen.limits
+    )
 
 
-def _counted(plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], maps: Maps, images: Any) -> Content:
+def _counted(
+    plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], maps: Maps, images: Any, split: str | None
+) -> Content:
     """What is to be logged of lazy arrays."""
     shape = tuple(arrays[0].shape)
-    chosen = choose_cases(shape, maps)
+    chosen = choose(shape, maps, split, plan.task)
     check_image_count(shape, images)
-    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen, images=images, **given)
-    return Content(stream.report(plan), kept=stream.cases)
+    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen.numbers, images=images, **given)
+    return Content(stream.report(plan), kept=stream.cases, notes=chosen.notes, limits=chosen.limits)
 
 
 def _check_stream(

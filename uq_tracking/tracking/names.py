@@ -14,6 +14,7 @@
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
 ``uq/predictions.npz``      target, mean, std
+``uq/maps.npz``             the cases that are drawn, and the limits of their colours
 ==========================  =====================================================================
 
 A curve whose definition depends on a setting that is not the default one says so: ``uq_curve/reliability.bins20``,
@@ -54,6 +55,7 @@ REPORT_FILE = "report.json"
 STATISTICS_FILE = "statistics.npz"
 RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
+MAPS_FILE = "maps.npz"
 
 HEADLINE, OTHER, CURVES, MAPS = "uq", "uq_other", "uq_curve", "uq_map"
 SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")

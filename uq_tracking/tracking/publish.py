@@ -7,10 +7,10 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from uq_tracking.drawings import MapSpec
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
+from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Run, finite
 from uq_tracking.tracking.description import dataset, description
+from uq_tracking.tracking.map_file import LARGEST, DrawnCases, Limits
 from uq_tracking.tracking.names import (
+    MAPS_FILE,
     METHOD_TAG,
     PREDICTIONS_FILE,
     RECALIBRATION_FILE,
@@ -43,6 +46,9 @@ from uq_tracking.tracking.names import (
 )
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
+
+if TYPE_CHECKING:
+    from uq_tracking.drawings import MapSpec
 
 Scores = Literal["headline", "all"]
 PREDICTIONS_LIMIT = 256 * 2**20
@@ -78,6 +84,10 @@ class Content:
     seal: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[int, Case] = field(default_factory=dict)
     """Cases of a stream, whose predictions are gone, by their number."""
+    notes: Mapping[int, str] = field(default_factory=dict)
+    """Why cases were chosen, by their number."""
+    limits: Limits | None = None
+    """Colour limits of the maps; those of these cases by default."""
     also: Sequence[Content] = ()
     """What goes into the same runs besides, such as further outputs."""
 
@@ -177,16 +187,17 @@ def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable
         yield [("the scores", lambda: _scores(content))]
     if content.step is None:
         yield list(_files(content, folder))
-        yield from ([item] for item in _drawings(content))
+        yield from ([item] for item in _drawings(content, folder))
     if content.seal:
         yield [("the scores", lambda: _scores(content))]
 
 
-def _drawings(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
+def _drawings(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
     if content.figures:
         yield from _figures(content)
-    for number, case in _cases(content):
-        yield from _maps(content, number, case)
+    drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
+    if drawn.cases:
+        yield from _all_maps(content, drawn, folder)
 
 
 def chosen_scores(
@@ -336,16 +347,37 @@ def _cases(content: Content) -> Iterator[tuple[int, Case]]:
     for number in content.cases:
         shape = data.shape
         place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
-        image = content.images
-        if image is not None:
-            image = np.asarray(image[number] if len(shape) > 2 else image)
-        yield number, data.case(place, image)
+        yield number, data.case(place, case_image(content.images, place, shape))
 
 
-def _maps(content: Content, number: int, case: Case) -> Iterator[tuple[str, Callable[[], Write]]]:
-    for spec in _maps_of(content.report):
-        name = map_name(_case_name(number, spec), content.split)
-        yield name, _map(name, spec.draw, number, case, content)
+def _all_maps(content: Content, drawn: DrawnCases, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
+    """Panels of every case on common colours, and the cases themselves, from which they can be drawn again."""
+    options = task_of(content.report).map_options(content.report)
+    found: list[DrawnCases] = []
+
+    def limited(spec: MapSpec) -> DrawnCases:
+        """The cases with the limits of their colours, which are found once."""
+        if drawn.limits is not None or spec.limits is None:
+            return drawn
+        if not found:
+            found.append(replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options)))
+        return found[0]
+
+    specs = _maps_of(content.report)
+    for number, case in drawn.cases.items():
+        for spec in specs:
+            name = map_name(_case_name(number, spec), content.split)
+            title = _map_title(content, number)
+            yield name, partial(_map, name, spec, case, {**options, "title": title}, limited)
+    usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
+    if usual is not None and content.files is None and drawn.nbytes <= LARGEST:
+        yield _file(content, folder / MAPS_FILE, lambda path: limited(usual).save(path))
+
+
+def _map_title(content: Content, number: int) -> str:
+    method = content.report.provenance.get("method")
+    note = content.notes.get(number)
+    return ", ".join(part for part in (method, f"case {number}", note) if part)
 
 
 def _maps_of(report: Report) -> Iterable[MapSpec]:
@@ -357,15 +389,12 @@ def _case_name(number: int, spec: MapSpec) -> str:
 
 
 def _map(
-    name: str, draw: Callable[..., Any], number: int, case: Case, content: Content
-) -> Callable[[], Write]:
-    def make() -> Write:
-        figure = draw(
-            *case.arrays.values(),
-            **task_of(content.report).map_options(content.report),
-            image=case.image,
-            title=None if content.method is None else f"{content.method}, case {number}",
-        )
-        return lambda run: run.log_map(name, figure)
-
-    return make
+    name: str,
+    spec: MapSpec,
+    case: Case,
+    options: Mapping[str, Any],
+    limited: Callable[[MapSpec], DrawnCases],
+) -> Write:
+    limits = {} if spec.limits is None else {"limits": limited(spec).limits}
+    figure = spec.draw(*case.arrays.values(), **options, **case.parts, **limits, image=case.image)
+    return lambda run: run.log_map(name, figure)

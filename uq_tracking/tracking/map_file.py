@@ -1,0 +1,90 @@
+"""The cases of a run that are drawn as maps, with their notes and colour limits, as a file of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from uq_tracking.errors import FileFormatError, SettingsError
+from uq_tracking.inputs.base import Case
+from uq_tracking.npz import read_arrays, write_arrays
+from uq_tracking.streams.map_samples import case_arrays, cases_of
+from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.names import MAPS_FILE, file_name
+from uq_tracking.tracking.resolve import open_store
+
+ABOUT = "about.json"
+LARGEST = 64 * 2**20
+"""Bytes of cases up to which they are stored."""
+
+Limits = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCases:
+    """Cases by number, a note on why each was chosen, and the colour limits that they share."""
+
+    cases: Mapping[int, Case]
+    notes: Mapping[int, str] = field(default_factory=dict)
+    limits: Limits | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
+
+    def save(self, path: Path) -> None:
+        """Write the file."""
+        limits = None if self.limits is None else {name: list(pair) for name, pair in self.limits.items()}
+        about = {"notes": {str(number): note for number, note in self.notes.items()}, "limits": limits}
+        arrays = {ABOUT: np.asarray(json.dumps(about, allow_nan=False)), **case_arrays(self.cases)}
+        write_arrays(path, arrays, compressed=True)
+
+    @classmethod
+    def load(cls, path: Path) -> DrawnCases:
+        """Read what ``save`` wrote; FileFormatError for anything else."""
+        arrays = read_arrays(path)
+        try:
+            about = json.loads(str(arrays.pop(ABOUT)))
+            found = about["limits"]
+            limits = None if found is None else {name: (float(a), float(b)) for name, (a, b) in found.items()}
+            notes = {int(number): str(note) for number, note in about["notes"].items()}
+            return cls(cases_of(arrays), notes, limits)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"{path.name} holds no cases of maps ({error!r})") from error
+
+
+def cases_like(address: str, split: str | None) -> DrawnCases:
+    """The cases that a run drew, to draw the same ones with the same colours.
+
+    Raises
+    ------
+    SettingsError
+        The address names no run, or one that drew no maps.
+    BackendError
+        No backend claims the address, or its tracker does not answer.
+    """
+    store, run_id = open_store(address)
+    found = [run.run_id for run in store.runs() if run_id in (None, run.run_id)]
+    if len(found) != 1:
+        raise SettingsError(
+            f"maps={address!r} names {len(found)} runs; name the one whose cases are to be drawn"
+        )
+    drawn = stored_cases(store, found[0], split)
+    if drawn is None:
+        raise SettingsError(f"maps={address!r}: that run drew no maps; log it with maps= first")
+    return drawn
+
+
+def stored_cases(store: RunStore, run_id: str, split: str | None) -> DrawnCases | None:
+    """The cases that a run drew; None where it drew none."""
+    name = file_name(MAPS_FILE, split)
+    if name not in store.files(run_id):
+        return None
+    with TemporaryDirectory(prefix="uq_tracking_") as folder:
+        return DrawnCases.load(store.fetch(run_id, name, Path(folder)))
