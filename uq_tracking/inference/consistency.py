@@ -109,9 +109,9 @@ def _independent(
         return x * low, x * high
     if kind == "confidence":
         bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
-        n = bins.count[bins.count > 0]
+        n = bins.count[bins.count > 0] * read.effective(statistics)[1]
     else:
-        n = np.full(len(x), float(statistics.n))
+        n = np.full(len(x), float(statistics.n_effective))
     low, high = (_binomial(tail, n, x) for tail in tails)
     return low, high
 
@@ -139,7 +139,7 @@ def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> 
 
 def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Quantiles of isotonic fits to simulated outcomes, looked up at the forecasts of the curve."""
-    cells = min(CELLS, statistics.n // PER_CELL)
+    cells = min(CELLS, int(statistics.n_effective) // PER_CELL)
     if cells < 2:
         raise Undefined("too few samples to simulate an isotonic fit")
     simulate = _errors if task == "regression" else _hits
@@ -157,7 +157,7 @@ def _errors(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray
     found = equal_count_bins(statistics, cells)
     if np.any(found.mean_variance <= 0):
         raise Undefined("a cell's standard deviations are all 0")
-    freedom = found.count * 2 / (kurtosis_of(read.family(settings)) - 1)
+    freedom = found.count * read.effective(statistics)[1] * 2 / (kurtosis_of(read.family(settings)) - 1)
     rng = np.random.default_rng(SEED)
     ratio = rng.standard_gamma(freedom / 2, (DRAWS, cells)) * 2 / freedom
     if read.group_count(statistics) is not None:
@@ -171,7 +171,7 @@ def _hits(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, 
     found = read.confidence_bins(statistics, cells, equal=True)
     order = np.argsort(found.confidence, kind="stable")
     count, confidence = found.count[order], np.clip(found.confidence[order], 0, 1)
-    whole = np.maximum(np.rint(count).astype(np.int64), 1)
+    whole = np.maximum(np.rint(count * read.effective(statistics)[1]).astype(np.int64), 1)
     share = np.random.default_rng(SEED).binomial(whole, confidence, (DRAWS, cells)) / whole
     if read.group_count(statistics) is not None:
         place, means = _of_bins(share - confidence)

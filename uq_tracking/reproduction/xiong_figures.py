@@ -31,7 +31,7 @@ def densities(study: Study, models: Mapping[str, Models]) -> None:
         "figures 2 and 3",
         "The four data sets and what the models make of them",
         "Log density, dark where it is low; test targets as dots; the predicted mean of the ensemble and the "
-        "predicted mode of the energy-based model as a line.",
+        "predicted mode of the energy-based model in white.",
     )
     figure = new_figure((11.0, 6.6))
     panels = figure.subplots(3, 4)
@@ -58,7 +58,8 @@ def densities(study: Study, models: Mapping[str, Models]) -> None:
             )  # fmt: skip
             ax.plot(one["x"][:250], one["y"][:250], ".", color=DOTS, markersize=2, linestyle="")
             if path is not None:
-                ax.plot(x, path, color="white", linewidth=1.2)
+                dots = {"marker": ".", "markersize": 3, "linestyle": ""} if title == "EBR" else {}
+                line(ax, x, path, **{"color": "white", "linewidth": 1.2, **dots})
             ax.set_ylim(extent[2], extent[3])
             if row == 0:
                 ax.set_title(name, fontsize=12)
@@ -86,7 +87,7 @@ def stability(study: Study, keys: Sequence[str], growing: Columns, independent: 
         mean, spread = (independent[f"{key} {what}"].astype(float) for what in ("mean", "spread"))
         bottom.fill_between(size, mean - spread, mean + spread, color=MODEL, alpha=0.2, linewidth=0)
         line(bottom, size, mean, marker="o", markersize=4, linewidth=1.6)
-    study.figure("figure 4", figure, "Each panel has its own scale; the numbers below tell them apart.")
+    study.figure("figure 4", figure, "Each panel has its own scale.")
 
 
 def sparsifications(study: Study, found: Mapping[str, Columns]) -> None:
