@@ -33,6 +33,7 @@ LEGEND = """
 - **slowest call**: from the fault on, drawing and all; **all calls**: the whole job's.
 - **later steps**: the slowest step after the one that found the fault, while it lasted, less the time in which it was
   ready to run and had no processor; **of it working**: the most processor time that one of them took.
+  Empty where the tracker took the steps, if slowly.
 - **kept**: calls in `uq_runs/spool` when the fault was over; **left**: those that the program had not sent by its
   end. It tries for the deadline at most (**end**: how long the interpreter took to exit), and `sync` sends the rest.
 """

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from draws import draws_page
 from everyday import everyday_page
 from everyday import measure as measure_everyday
 from matplotlib import colormaps
@@ -174,7 +175,7 @@ def main(full: bool) -> None:
     plot(found, DOCS / "images" / "benchmarks.png")
     sections = [
         HEAD + table(found) + "\n", streamed(found["stream"]), everyday_page(numbers["everyday"]),
-        scaling_page(), parts_page(),
+        draws_page(), scaling_page(), parts_page(),
     ]  # fmt: skip
     (DOCS / "benchmarks.md").write_text("\n".join(sections), encoding="utf-8")
     for line in slower(numbers, last) if last else []:

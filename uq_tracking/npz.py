@@ -61,15 +61,24 @@ def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:
             ) from error
 
 
-def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limit: int) -> None:
+def check_room(path: Path, small: int) -> None:
+    """FileFormatError for a stranger's npz file that would fill the memory; up to ``small`` bytes any will do."""
+    with zipfile.ZipFile(path) as archive:
+        _check_sizes(archive.infolist(), path.stat().st_size, LIMIT, small)
+
+
+def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limit: int, small: int = SMALL) -> None:
     """Refuse what would fill the memory, by what the archive says of itself; no more than that is unpacked."""
     size = sum(info.file_size for info in members)
     if len(members) > MOST_ENTRIES or size > limit:
         raise FileFormatError(
             f"it holds {len(members)} arrays of {size:,} bytes, more than the limit of {limit:,}"
         )
-    if size > max(SMALL, RATIO * packed):
-        raise FileFormatError(f"{packed:,} bytes would unpack to {size:,}; files of this package never do")
+    if size > max(small, RATIO * packed):
+        raise FileFormatError(
+            f"{packed:,} bytes would unpack to {size:,}, as no measured numbers do; if they are yours, load them "
+            "yourself and pass the arrays"
+        )
     if len({info.filename for info in members}) < len(members):
         raise FileFormatError("it holds two arrays of one name")
 

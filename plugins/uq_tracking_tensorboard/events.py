@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from uq_tracking.errors import FileFormatError
 from uq_tracking.tracking.backend import Image
 
 
@@ -70,11 +73,28 @@ def started(folder: Path) -> float:
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     events = LegacyEventFileLoader(str(event_files(folder)[0])).Load()
-    return float(next((event.wall_time for event in events), 0.0))
+    with _reading(folder):
+        return float(next((event.wall_time for event in events), 0.0))
 
 
 def read_points(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """Every number in the folder's event files by name, as (step, value) in the order of writing."""
+    with _reading(folder):
+        return _points(folder)
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """FileFormatError for what protobuf, tensorboard and numpy raise for damaged events."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        raise FileFormatError(f"{folder} holds events that cannot be read: {error}") from error
+
+
+def _points(folder: Path) -> dict[str, list[tuple[int, float]]]:
     from tensorboard.backend.event_processing import event_accumulator as reader
     from tensorboard.util.tensor_util import make_ndarray
 

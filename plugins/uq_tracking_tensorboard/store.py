@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
 
-from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackingWarning
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking.tracking.directory import DirectoryStore, slug
+from uq_tracking.tracking.redaction import printable
 from uq_tracking_tensorboard.events import event_files, read_points, started
 from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
 
@@ -26,8 +28,21 @@ class TensorBoardStore(RunStore):
             raise BackendError(
                 f"TensorBoard has no filters; leave out {where!r}, or name a run with tensorboard:LOGDIR/RUN"
             )
-        folders = sorted({file.parent for file in self.path.rglob("*tfevents*")}, key=started)
-        return (self._stored(folder) for folder in folders)
+        return self._listed()
+
+    def _listed(self) -> Iterator[StoredRun]:
+        """Runs that can be read; one damaged run hides none of the others."""
+        begun: dict[Path, float] = {}
+        for folder in {file.parent for file in self.path.rglob("*tfevents*")}:
+            try:
+                begun[folder] = started(folder)
+            except FileFormatError as error:
+                _leave_out(error)
+        for folder in sorted(begun, key=lambda folder: (begun[folder], folder)):
+            try:
+                yield self._stored(folder)
+            except FileFormatError as error:
+                _leave_out(error)
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
         """Last values, and those that this backend wrote at every step; see `RunStore`."""
@@ -107,6 +122,10 @@ class TensorBoardStore(RunStore):
             scalars=scalars if kept is None else {**scalars, **kept.scalars},
             created=datetime.fromtimestamp(started(folder), timezone.utc).isoformat(),
         )
+
+
+def _leave_out(error: FileFormatError) -> None:
+    warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=4)
 
 
 def _kept(folder: Path) -> StoredRun | None:

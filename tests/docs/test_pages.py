@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -39,5 +40,6 @@ def test_the_python_of_the_page_runs(name, tmp_path, monkeypatch):
         exec(compile(f"{PRELUDES[name]}\n{page}", f"{name}.md", "exec"), module.__dict__)
     finally:
         mlflow.set_tracking_uri(None)
+        os.environ.pop("MLFLOW_EXPERIMENT_ID", None)  # set_experiment leaves it for child processes
         if torch.distributed.is_initialized():
             torch.distributed.destroy_process_group()

@@ -168,7 +168,7 @@ def on_tensorboard(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk:
         full = tensorboard_store(disk)
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_folders(folder: Path) -> Rows:
@@ -207,7 +207,7 @@ def on_folders(folder: Path) -> Rows:
     with small_disk(folder / "disk") as disk:
         full = directory_store(disk / "runs")
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
         fill(disk)
         yield store, Fault("temporary directory full", temporary=disk)
 

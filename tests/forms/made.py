@@ -10,9 +10,9 @@ import uq_tracking as uq
 LEVELS = [0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975]
 
 
-def arrays(n=600, seed=0):
+def arrays(n=600, seed=0, times=1.0):
     rng = np.random.default_rng(seed)
-    centre, scale = rng.normal(size=n), rng.gamma(4, 0.25, n)
+    centre, scale = times * rng.normal(size=n), times * rng.gamma(4, 0.25, n)
     return rng, centre + scale * rng.normal(size=n), centre, scale
 
 
@@ -22,15 +22,16 @@ def rounded(n, seed):
     return np.round(2 * y) / 2, np.round(2 * (centre + scale * rng.normal(size=(25, n)))) / 2
 
 
-def make(form, n=600, seed=0, **options):
-    rng, y, centre, scale = arrays(n, seed)
+def make(form, n=600, seed=0, times=1.0, **options):
+    """One data set in a form, in a unit that is ``times`` smaller."""
+    rng, y, centre, scale = arrays(n, seed, times)
     made = uq.Predictions
     if form == "draws":
         return made.from_samples(y, centre + scale * rng.normal(size=(45, n)), **options)
     if form == "tied draws":
         return made.from_samples(*rounded(n, seed), **options)
     if form == "mixture":
-        means = np.stack([centre - 0.4, centre + 0.4, centre])
+        means = np.stack([centre - 0.4 * times, centre + 0.4 * times, centre])
         return made.from_ensemble(y, means, np.stack([scale, scale / 2, scale]), combine="mixture", **options)
     if form == "quantiles":
         q = centre[:, None] + scale[:, None] * stats.norm.ppf(LEVELS)

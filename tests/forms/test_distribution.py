@@ -55,6 +55,38 @@ def one_of(dist, k):
     return dist.dist(*pick, **named)
 
 
+KNOWN_SQUARES = (
+    "norm",
+    "laplace",
+    "logistic",
+    "uniform",
+    "t",
+    "t of mixed dof",
+    "cauchy",
+    "gamma",
+    "gamma moved",
+)
+KNOWN_SQUARES += ("expon", "lognorm")
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_quadratic_and_spherical_scores_where_the_squared_density_has_a_closed_form(name):
+    dist = CONTINUOUS[name]
+    columns = score_distribution(Y, dist).columns
+    assert ("quadratic_score" in columns) is ("spherical_score" in columns) is (name in KNOWN_SQUARES)
+    if name not in KNOWN_SQUARES:
+        return
+    for k, y in enumerate(Y):
+        one = one_of(dist, k)
+        # integral of p(Q(u)) over shares u = v^4, which takes the pole of a gamma density away; at 0 its digits last
+        at_zero = one.dist(*one.args, **{**one.kwds, "loc": 0}) if "loc" in one.kwds else one
+        square = integrate.quad(
+            lambda v, law=at_zero: law.pdf(law.ppf(v**4)) * 4 * v**3, 1e-6, 1, epsabs=1e-12, limit=200
+        )[0]
+        assert_allclose(columns["quadratic_score"][k], 2 * one.pdf(y) - square, rtol=1e-6, atol=1e-8)
+        assert_allclose(columns["spherical_score"][k], one.pdf(y) / np.sqrt(square), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_frozen_distributions_of_scipy(name):
     dist = CONTINUOUS[name]

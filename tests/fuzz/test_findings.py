@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import struct
 
 import numpy as np
 import pytest
+from tensorboard.summary.writer.record_writer import masked_crc32c
+from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
 from tests.fuzz.test_readers import packed, sound
-from uq_tracking.errors import FileFormatError, SettingsError
+from uq_tracking.errors import FileFormatError, SettingsError, TrackingWarning
+from uq_tracking.files.reading import read_predictions
+from uq_tracking_tensorboard.store import TensorBoardStore
 
 __all__ = ["sound"]
 
@@ -71,3 +76,24 @@ def test_numbers_of_bins(n_bins):
 def test_labels_to_ignore(label):
     with pytest.raises(SettingsError, match="ignore_label="):
         uq.evaluate_classification([0, 1], [0.2, 0.9], ignore_label=label)
+
+
+def test_a_bomb_of_a_stranger_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("uq_tracking.files.formats.ROOM", 2**20)
+    np.savez_compressed(tmp_path / "x.npz", **dict.fromkeys(("target", "mean", "std"), np.zeros(2**18)))
+    with pytest.raises(FileFormatError, match="would unpack to"):
+        read_predictions(tmp_path / "x.npz")
+
+
+def test_a_damaged_event_file_hides_no_other_run(tmp_path):
+    """Its record has the right checksum, and is no event."""
+    for name in ("damaged", "sound"):
+        with SummaryWriter(str(tmp_path / name)) as writer:
+            writer.add_scalar("x", 1.0, 0)
+    (file,) = (tmp_path / "damaged").glob("*tfevents*")
+    data, head = b"\x1a\xff\xff", struct.pack("<Q", 3)
+    file.write_bytes(
+        head + struct.pack("<I", masked_crc32c(head)) + data + struct.pack("<I", masked_crc32c(data))
+    )
+    with pytest.warns(TrackingWarning, match="run left out"):
+        assert [run.run_id for run in TensorBoardStore(tmp_path).runs()] == ["sound"]

@@ -71,6 +71,15 @@ def test_ranking_useful_constant_and_worse():
     assert uq.evaluate(truth, mean, 1 / std).verdict.ranking == "worse than constant"
 
 
+def test_the_ranking_of_few_samples_is_not_tested():
+    rng = np.random.default_rng(18)
+    for n, ranking in ((99, "not enough data"), (100, "useful")):
+        verdict = report(rng, n, metrics=FEW).verdict
+        assert verdict.ranking == ranking
+        assert ("It knows" in verdict.text) == (ranking == "useful")
+        assert ("The ranking is not tested" in " ".join(verdict.caveats)) == (n == 99)
+
+
 def test_recovered_share_is_that_of_the_areas():
     one = report(np.random.default_rng(8), 800)
     gain, lost = one.scores["aurg_rmse"], one.scores["ause_rmse"]

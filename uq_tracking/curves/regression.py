@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.curves.curve import FloatArray
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
@@ -402,4 +403,4 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
 def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""
     require_distances(statistics)
-    return {"nominal": LEVELS, "observed": distance_shares(statistics, LEVELS)}
+    return {"nominal": LEVELS, "observed": distance_shares(statistics, special.ndtri(LEVELS))}

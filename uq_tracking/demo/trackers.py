@@ -95,7 +95,8 @@ class MLflow(Tracker):
     def how_to_look(self) -> list[str]:
         """The command that serves the store and the link to the experiment's page."""
         command = f"{_program('mlflow')} ui --backend-store-uri {shlex.quote(self.uri)} --port {PORT}"
-        page = f"#/experiments/{self.experiment_id}/runs?workflowType=machine_learning&compareRunsMode=CHART"
+        view = "viewStateShareKey=uq-overview&compareRunsMode=CHART"
+        page = f"#/experiments/{self.experiment_id}/runs?workflowType=machine_learning&{view}"
         return [command, f"http://127.0.0.1:{PORT}/{page}"]
 
 

@@ -13,8 +13,13 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, MissingPackageError, UQTrackingError
+from uq_tracking.npz import check_room
 
 EXTRA = 'pip install "uq-tracking[files]"'
+
+
+ROOM = 2**30
+"""Bytes that any npz file may unpack to, however small it is."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ def _need(module: str, path: Path, cure: str = EXTRA) -> Any:
 
 
 def _open_npz(path: Path) -> ColumnFile:
+    check_room(path, ROOM)
     with (
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as archive,

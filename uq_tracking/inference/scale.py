@@ -36,8 +36,8 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     """Root of the mean squared standardised error.
 
     Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts are z.
-    Of distributions of another form (draws, quantiles ...) it is the ratio of the sums of squared errors and of
-    variances.
+    Of distributions of another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
+    variances. Quantiles and intervals have no variance: their std is read off a line, and tells nothing of a scale.
     Under families without a fourth moment z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
@@ -64,6 +64,8 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
+    if statistics.facts.get("distribution") in ("quantiles", "interval"):
+        raise Undefined(f"the variance of {statistics.facts['distribution']} is not known")
     if read.group_count(statistics) is not None:
         square, variance = read.group_squares(statistics)
         ratio = float(square.sum() / variance.sum())

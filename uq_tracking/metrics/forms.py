@@ -12,7 +12,7 @@ from uq_tracking.families import FloatArray, Standard
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import HIGH, LOW, expected_below, is_distribution
+from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.statistics import Statistics
@@ -62,7 +62,10 @@ def reason(statistics: Statistics, key: str) -> str:
         return TAKES[key][0]
     if form == "draws":
         if key in FEWEST_DRAWS:
-            return f"{key} takes {FEWEST_DRAWS[key]} draws of every sample; the fewest here are {size:.0f}"
+            return (
+                f"{key} takes {FEWEST_DRAWS[key]} draws of every sample, between which its outermost quantiles lie; "
+                f"the fewest here are {size:.0f}"
+            )
         return "draws have no density; crps scores them"
     if form == "interval" and key == "crps":
         return "an interval alone does not determine it; pass quantiles at more levels"
@@ -97,9 +100,10 @@ def largest_pit_gap(statistics: Statistics) -> float:
     found = 0.0
     for found_at in (places(statistics.orders[name]) for name in (LOW, HIGH)):
         for start in range(0, len(found_at), AT_ONCE):
-            u = special.ndtr(found_at[start : start + AT_ONCE])
+            score = found_at[start : start + AT_ONCE]
+            u = special.ndtr(score)
             for closed in (True, False):
-                share = expected_below(statistics, u, closed=closed) / statistics.n
+                share = expected_at(statistics, score, u, closed=closed) / statistics.n
                 found = max(found, float(np.abs(share - u).max()))
     return found
 

@@ -131,8 +131,9 @@ def joint_ks(statistics: Statistics, settings: Settings) -> float:
     0.397069
     """
     require_distances(statistics)
-    u = special.ndtr(places(statistics.orders[DISTANCE]))
-    gaps = [np.abs(distance_shares(statistics, u, closed=closed) - u) for closed in (True, False)]
+    scores = places(statistics.orders[DISTANCE])
+    u = special.ndtr(scores)
+    gaps = [np.abs(distance_shares(statistics, scores, closed=closed) - u) for closed in (True, False)]
     return float(np.max(gaps, initial=0.0))
 
 
@@ -146,7 +147,7 @@ def joint_coverage(statistics: Statistics, settings: Settings, level: float) -> 
     [0.333333, 0.833333, 1.0]
     """
     require_distances(statistics)
-    return float(distance_shares(statistics, np.asarray([level]))[0])
+    return float(distance_shares(statistics, special.ndtri([level]))[0])
 
 
 for percent in (50, 90, 95):

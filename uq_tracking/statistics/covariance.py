@@ -68,8 +68,11 @@ class CovarianceLayout(RegressionLayout):
 COVARIANCE = CovarianceLayout()
 
 
-def distance_shares(statistics: Statistics, levels: FloatArray, *, closed: bool = True) -> FloatArray:
-    """Share of the vectors inside the ellipsoid of each probability, its surface included if ``closed``."""
+def distance_shares(statistics: Statistics, scores: FloatArray, *, closed: bool = True) -> FloatArray:
+    """Share of the vectors inside the ellipsoids of some probabilities, given as normal scores.
+
+    Their surfaces are included if ``closed``.
+    """
     order = statistics.orders[DISTANCE]
-    at = order.position(special.ndtri(levels), side="right" if closed else "left")
+    at = order.position(scores, side="right" if closed else "left")
     return np.asarray(order.cumulative("whole", at) / statistics.sums["whole"])

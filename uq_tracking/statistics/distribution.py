@@ -187,8 +187,14 @@ def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: boo
         Whether a point at a level itself counts.
     """
     p = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    return expected_at(statistics, np.asarray(special.ndtri(p)), p, closed=closed)
+
+
+def expected_at(
+    statistics: Statistics, score: FloatArray, p: FloatArray, *, closed: bool = True
+) -> FloatArray:
+    """The same at normal scores whose levels ``p`` are known; a score that occurs is met to the last digit."""
     low, high = statistics.orders[LOW], statistics.orders[HIGH]
-    score = np.asarray(special.ndtri(p))
     begun = low.position(score, side="right" if closed else "left")
     ended = high.position(score)
     points = low.cumulative("point", begun)

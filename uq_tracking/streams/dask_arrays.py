@@ -239,7 +239,9 @@ def _count_block(
 
 def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Count predictions of another form; of a block without a truth that counts, that it was there."""
-    given: dict[str, Any] = {name: arrays.pop(name) for name in ("mask", "groups", "by") if name in arrays}
+    given: dict[str, Any] = {
+        name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
+    }
     given |= {name: options[name] for name in ("std_floor", "on_invalid") if name in options}
     try:
         data = form.predictions(arrays, given)

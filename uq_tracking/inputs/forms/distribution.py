@@ -35,6 +35,8 @@ def score_distribution(target: FloatArray, dist: Any, *, quantiles: bool = False
     ``nll``     minus the logarithm of the density, or of the probability of a discrete distribution
     ``crps``    in closed form for normal, Laplace, logistic, uniform, Student t, Cauchy, gamma, exponential,
                 lognormal and mixtures of normals, as a sum for discrete distributions, else by quadrature to 1e-6
+    quadratic   score and spherical score, for the same distributions but discrete ones: where the integral of the
+                squared density has a closed form
     ==========  =======================================================================================
 
     Parameters
@@ -87,15 +89,30 @@ def _columns(y: FloatArray, law: Law, dist: Any) -> Columns:
     std = _spread_out(law.std, y.shape, dist)
     high = np.clip(law.cdf(y), 0, 1)
     low = high if law.mass is None else np.clip(high - law.mass(y), 0, 1)
+    log_density = law.log_density(y)
     return {
         "mean": np.array(mean),
         "std": np.array(std),
         "pit_low": low,
         "pit_high": high,
         "size": np.ones(y.shape),
-        "nll": -law.log_density(y),
+        "nll": -log_density,
         "crps": _crps(y, law, mean, std),
+        **_density_scores(np.exp(log_density), law, std),
     }
+
+
+def _density_scores(density: FloatArray, law: Law, std: FloatArray) -> Columns:
+    """``2 p(y) - integral of p^2`` and ``p(y) / sqrt(integral of p^2)``, where the integral is known."""
+    name = getattr(getattr(law.named, "dist", None), "name", "")
+    if name in LOCATION_SCALE:
+        square = LOCATION_SCALE[name].pdf_square_integral / std
+    elif name in SQUARES:
+        shapes, _, scale = law.named.dist._parse_args(*law.named.args, **law.named.kwds)
+        square = np.broadcast_to(SQUARES[name](*map(np.asarray, shapes)) / scale, density.shape)
+    else:
+        return {}
+    return {"quadratic_score": 2 * density - square, "spherical_score": density / np.sqrt(square)}
 
 
 def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatArray:
@@ -154,6 +171,27 @@ CLOSED: dict[str, Any] = {
     "expon": _exponential,
     "lognorm": _lognormal,
 }
+
+
+def _gamma_square(a: FloatArray) -> FloatArray:
+    """``Gamma(2a - 1) / (Gamma(a)^2 2^(2a - 1))``; infinite for a of at most 1/2, whose density has a pole."""
+    log = special.gammaln(2 * a - 1) - 2 * special.gammaln(a) - (2 * a - 1) * math.log(2)
+    return np.asarray(np.where(a > 0.5, np.exp(log), np.nan))
+
+
+def _t_square(df: FloatArray) -> FloatArray:
+    """``B(1/2, df + 1/2) / (sqrt df B(1/2, df/2)^2)``."""
+    return np.asarray(special.beta(0.5, df + 0.5) / (np.sqrt(df) * special.beta(0.5, df / 2) ** 2))
+
+
+SQUARES: dict[str, Any] = {
+    "t": _t_square,
+    "cauchy": lambda: 1 / (2 * math.pi),
+    "gamma": _gamma_square,
+    "expon": lambda: 0.5,
+    "lognorm": lambda s: np.exp(np.square(s) / 4) / (2 * s * math.sqrt(math.pi)),
+}
+"""Integral of the squared density with scale 1, from the shape parameters."""
 
 
 def _discrete(y: FloatArray, law: Law) -> FloatArray:
