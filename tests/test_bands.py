@@ -68,8 +68,10 @@ def test_the_band_covers_the_curve_of_many_images():
 
 @pytest.mark.parametrize("draw", [reliability, sparsification])
 def test_the_band_is_drawn(report, draw):
-    labels = [collection.get_label() for collection in draw(report).axes[0].collections]
-    assert "interval" in labels
+    curve = report.curves["reliability" if draw is reliability else "sparsification_rmse"].columns
+    drawn = draw(report).axes[0].collections
+    edges = [np.concatenate([path.vertices[:, 1] for path in one.get_paths()]) for one in drawn]
+    assert any(np.isin(curve["low"], at).all() and np.isin(curve["high"], at).all() for at in edges)
 
 
 def test_the_report_reads_back_with_its_bands(report):
