@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 Table = dict[str, Any]
 """Values by column."""
 
-LABELS = {"groups_col": "groups", "by_col": "by", "mask_col": "mask"}
+LABELS = {
+    "groups_col": "groups",
+    "by_col": "by",
+    "mask_col": "mask",
+    "weights_col": "weights",
+    "order_col": "order",
+}
 """Configuration that names further columns, and what they are for ``uq_tracking.log``."""
 
 OPTIONS = (

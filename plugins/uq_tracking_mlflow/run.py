@@ -21,7 +21,6 @@ from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking_mlflow import notes, view
 from uq_tracking_mlflow.connection import Connection, place_of
 from uq_tracking_mlflow.links import run_link
 from uq_tracking_mlflow.quiet import no_progress_bar
@@ -114,6 +113,8 @@ class MLflowRun(Run):
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
+        from uq_tracking_mlflow import notes
+
         before = self._read().data.tags.get(notes.TAG, "")
         listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
         text = notes.with_part(before, description, self.run_id, {item.path for item in listed})
@@ -140,6 +141,8 @@ class MLflowRun(Run):
     def show(self, names: Collection[str]) -> str | None:
         """Bring the experiment's view up to date, and return its address, or the command that opens it."""
         from mlflow import __version__
+
+        from uq_tracking_mlflow import view
 
         stored = self._read()
         experiment_id = stored.info.experiment_id

@@ -147,7 +147,7 @@ def test_curves_agree_with_their_scores():
     labels, z = samples(5000)
     report = uq.evaluate_classification(labels, softmax(z), n_bins=15)
     bins = report.curves["reliability"].columns
-    assert list(bins) == ["low", "high", "confidence", "accuracy", "count"]
+    assert list(bins) == ["low", "high", "confidence", "accuracy", "count", "chance_low", "chance_high"]
     assert bins["count"].sum() == 5000
     assert ((bins["low"] <= bins["confidence"]) & (bins["confidence"] <= bins["high"])).all()
     ece = np.sum(bins["count"] * np.abs(bins["accuracy"] - bins["confidence"])) / 5000

@@ -387,8 +387,8 @@ class TestPaired:
         without = np.asarray([gap[codes != scene].mean() for scene in range(20)])
         moves = (without.mean() - without) * 19 / 20
         error = np.sqrt((moves**2).sum() * 20 / 19)
-        skew = np.mean(moves**3) / np.mean(moves**2) ** 1.5 / np.sqrt(20)
-        kurtosis = np.mean(moves**4) / np.mean(moves**2) ** 2
+        skew = stats.skew(moves - moves.mean(), bias=False) / np.sqrt(20)
+        kurtosis = stats.kurtosis(moves, fisher=False, bias=False)
         q = stats.t.ppf(0.975, min(19, 40 / (kurtosis - 1)))
         ends = [
             gap.mean() - error * 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1) for x in (q, -q)

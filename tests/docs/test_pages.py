@@ -34,6 +34,7 @@ def test_the_python_of_the_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     page = "\n".join(blocks(DOCS / f"{name}.md"))
     page = page.replace("RUN_ID", "0123abcd").replace('0123abcd"', '" + RUN_ID')
+    monkeypatch.setattr("mlflow.tracking.fluent._active_experiment_id", None)
     module = ModuleType(f"page_{name}")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     try:

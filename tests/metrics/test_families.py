@@ -197,7 +197,7 @@ def test_interval_and_pinball_scores_take_the_familys_quantiles(name):
 
 
 def test_figures_name_a_distribution_other_than_the_gaussian():
-    from uq_tracking.figures.source import family_text
+    from uq_tracking.figures.header import family_text
 
     y = np.random.default_rng(0).normal(size=50)
     texts = [family_text(uq.evaluate(y, 0 * y, 0 * y + 1, family=name, dof=4)) for name in FAMILIES]

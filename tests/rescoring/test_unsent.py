@@ -135,6 +135,7 @@ def test_a_run_that_is_deleted_on_the_server_gets_a_substitute(sqlite_uri, tmp_p
 
     monkeypatch.chdir(tmp_path)
     client = mlflow.MlflowClient(sqlite_uri)
+    monkeypatch.setattr("mlflow.tracking._tracking_service.utils._tracking_uri", None)  # another test's
     monkeypatch.setenv("MLFLOW_TRACKING_URI", sqlite_uri)
     experiment = client.create_experiment("deleted")
     run_id = client.create_run(experiment).info.run_id

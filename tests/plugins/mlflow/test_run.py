@@ -121,7 +121,7 @@ def test_the_artifacts_have_the_documented_names(client):
     assert {"uq_reliability.png", "uq_calibration.png", "uq_sparsification.png"} <= root
     assert {"uq_map_0.png", "uq_map_1.png", "uq", "images"} <= root
     files = {item.path for item in client.list_artifacts(run.info.run_id, "uq")}
-    assert files == {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz"}
+    assert files == {"uq/report.json", "uq/statistics.npz", "uq/predictions.npz", "uq/maps.npz"}
     lines = {name: curve for name, curve in report.curves.items() if curve.steps is not None}
     no_lines = report.curves.keys() - lines.keys()
     assert no_lines - {"tails"} == {"error_vs_std"}  # the plugin of examples/ has a curve without steps too
