@@ -22,6 +22,8 @@ from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from uq_tracking.comparison.maps import MapCase
@@ -171,6 +173,30 @@ class Comparison:
     def curves(self) -> dict[str, Overlay]:
         """Curves of all runs by name, ready to be laid over each other."""
         return overlays(self.runs)
+
+    def plot(self, curve: str = "overview", *, ax: Axes | None = None) -> Figure:
+        """Lay a curve of all runs over each other, methods in the colours of the page.
+
+        Parameters
+        ----------
+        curve : str, optional
+            One of ``comparison.curves``, such as ``"reliability"``; ``"overview"`` has four of them on one sheet.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw a single curve on; by default a new figure, which pyplot does not know.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it; ``savefig`` writes it.
+
+        Raises
+        ------
+        SettingsError
+            The runs have no such curve, or ``ax`` is given for the overview.
+        """
+        from uq_tracking.comparison.drawing import draw
+
+        return draw(self, curve, ax)
 
     @cached_property
     def tied_with_best(self) -> Mapping[str, frozenset[str]]:

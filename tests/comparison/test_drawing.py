@@ -1,0 +1,78 @@
+"""Comparisons draw the curves of all runs over each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+import uq_tracking as uq
+from uq_tracking.comparison.drawing import COLORS, MOST_NAMED
+from uq_tracking.errors import SettingsError
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    rng = np.random.default_rng(0)
+    std = rng.uniform(0.5, 2, 500)
+    mean = rng.normal(size=500)
+    truth = mean + std * rng.normal(size=500)
+    for factor in (1.0, 0.5):
+        uq.log(truth, mean, factor * std, run=f"dir:{folder}", method=f"x{factor}", unit="m", figures=False)
+    return uq.compare(f"dir:{folder}")
+
+
+def test_a_line_per_run_in_the_colour_of_its_method(compared):
+    ax = compared.plot("calibration").axes[0]
+    named = {line.get_label(): to_hex(line.get_color()) for line in ax.lines if line.get_label()[0] != "_"}
+    assert named == {method: COLORS[k] for k, method in enumerate(compared.methods)}
+    drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+    for line in compared.curves["calibration"].lines:
+        np.testing.assert_array_equal(drawn[line.label.split(" (")[0]], line.y)
+
+
+def test_units_stand_on_the_axes_and_a_perfect_model_on_the_diagonal(compared):
+    ax = compared.plot("reliability").axes[0]
+    assert ax.get_xlabel().endswith("[m]")
+    assert any(np.array_equal(line.get_xdata(), line.get_ydata()) for line in ax.lines)
+
+
+def test_the_overview_has_four_curves_and_one_legend(compared):
+    figure = compared.plot()
+    assert len(figure.axes) == 4
+    assert sum(ax.get_legend() is not None for ax in figure.axes) == 1
+
+
+def test_given_axes_are_drawn_on(compared):
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert compared.plot("coverage", ax=ax) is ax.figure
+    assert ax.lines
+    with pytest.raises(SettingsError, match="several axes"):
+        compared.plot(ax=ax)
+
+
+def test_an_unknown_curve_is_named_with_the_closest(compared):
+    with pytest.raises(SettingsError, match=r"no curve .calibrated.*calibration"):
+        compared.plot("calibrated")
+
+
+def test_forty_runs_stay_readable(tmp_path):
+    y = np.random.default_rng(0).normal(size=60)
+    for k in range(40):
+        uq.log(
+            y,
+            0 * y,
+            0 * y + 0.5 + k / 40,
+            run=f"dir:{tmp_path}",
+            method=f"method {k} " + "x" * 40,
+            figures=False,
+        )
+    figure = uq.compare(f"dir:{tmp_path}").plot("calibration")
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    assert len(ax.get_legend().get_texts()) == MOST_NAMED
+    box = ax.get_legend().get_window_extent()
+    assert box.width < 0.75 * ax.get_window_extent().width

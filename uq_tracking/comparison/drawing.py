@@ -1,0 +1,91 @@
+"""Curves of several runs in one picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from uq_tracking.comparison.overlays import Overlay
+from uq_tracking.errors import SettingsError, closest
+from uq_tracking.figures.style import TEXT, legend, new_figure, plain_texts, points, reference, style_axes
+from uq_tracking.formatting import shorten
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.result import Comparison
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
+"""Of methods in the order of the table, as on the page; further ones repeat them with other dashes."""
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
+SHOWN = (
+    "reliability", "calibration", "sparsification_error_rmse", "coverage",
+    "sparsification_error_brier", "risk_coverage",
+)  # fmt: skip
+"""Curves of the overview, the first four there are."""
+PANEL = 4.6
+MOST_NAMED = 12
+"""Methods that a legend names; in a crowd the table does."""
+
+
+def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
+    """Draw one curve of every run, or with ``overview`` the four that matter."""
+    if name != "overview":
+        curves = _known(comparison, name)
+        axes = new_figure((6.2, 5.0)).add_subplot() if ax is None else ax
+        overlay(comparison, curves, axes, named=True)
+        figure = axes.get_figure(root=True)
+        if figure is None:
+            raise SettingsError("ax belongs to no figure")
+        return plain_texts(figure, axes)
+    if ax is not None:
+        raise SettingsError("the overview has several axes; name one curve for ax=")
+    names = [shown for shown in SHOWN if shown in comparison.curves][:4] or list(comparison.curves)[:4]
+    wide = min(2, max(len(names), 1))
+    high = max(-(-len(names) // wide), 1)
+    figure = new_figure((PANEL * wide, PANEL * high))
+    for place, shown in enumerate(names, start=1):
+        axes = figure.add_subplot(high, wide, place)
+        overlay(comparison, comparison.curves[shown], axes, named=place == 1)
+    return plain_texts(figure)
+
+
+def _known(comparison: Comparison, name: str) -> Overlay:
+    if name not in comparison.curves:
+        raise SettingsError(
+            f"the runs have no curve {name!r}{closest(name, comparison.curves)}; they have "
+            f"{', '.join(comparison.curves)}, and there is 'overview'"
+        )
+    return comparison.curves[name]
+
+
+def overlay(comparison: Comparison, curves: Overlay, ax: Axes, *, named: bool) -> None:
+    """Lay the curves of all runs over each other, runs of a method in one colour."""
+    style_axes(ax, curves.x_label, curves.y_label)
+    place = {method: k for k, method in enumerate(comparison.methods)}
+    seen: set[str] = set()
+    for one in curves.lines:
+        k = place.get(one.method, len(place))
+        label = None if one.method in seen or len(seen) >= MOST_NAMED else shorten(one.method, 32)
+        seen.add(one.method)
+        color, dash = COLORS[k % len(COLORS)], DASHES[(k // len(COLORS)) % len(DASHES)]
+        points(ax, one.x, one.y, color=color, linestyle=dash, linewidth=1.8, label=label)
+        if one.low is not None and one.high is not None and len(place) <= 3:
+            ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
+    if curves.y_limits is not None:
+        ax.set_ylim(*curves.y_limits)
+    _references(ax, curves)
+    ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)
+    if named:
+        legend(ax)
+
+
+def _references(ax: Axes, curves: Overlay) -> None:
+    """The diagonal or the levels of a perfect model; they do not move the limits."""
+    x, y = ax.get_xlim(), ax.get_ylim()
+    if curves.diagonal:
+        ends = (min(x[0], y[0]), max(x[1], y[1]))
+        reference(ax, ends, ends)
+    for level in curves.levels:
+        reference(ax, x, (level, level))
+    ax.set(xlim=x, ylim=y)
