@@ -194,7 +194,7 @@ class Comparison:
         SettingsError
             The runs have no such curve, or ``ax`` is given for the overview.
         """
-        from uq_tracking.comparison.drawing import draw
+        from uq_tracking.figures.overlaid import draw
 
         return draw(self, curve, ax)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from uq_tracking.comparison.overlays import Overlay
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures.style import TEXT, legend, new_figure, plain_texts, points, reference, style_axes
 from uq_tracking.formatting import shorten
 
 if TYPE_CHECKING:
+    from uq_tracking.comparison.overlays import Overlay
     from uq_tracking.comparison.result import Comparison
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
