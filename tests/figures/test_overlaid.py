@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 import uq_tracking as uq
-from uq_tracking.figures.overlaid import COLORS, MOST_NAMED
 from uq_tracking.errors import SettingsError
+from uq_tracking.figures.overlaid import COLORS, MOST_NAMED
 
 
 @pytest.fixture(scope="module")
