@@ -20,7 +20,8 @@ from typing import Any
 from jobs import data
 
 import uq_tracking as uq
-from uq_tracking.statistics.regression import sketch_rows
+from uq_tracking.statistics.collecting import build_statistics
+from uq_tracking.statistics.regression import REGRESSION
 
 SAMPLES = 2 * 10**7
 BLOCK = 1 << 20
@@ -55,11 +56,16 @@ def processes(workers: int) -> float:
 
 
 def threads(workers: int) -> float:
-    """Seconds in which ``workers`` threads count arrays in memory."""
-    y, mean, std = data(SAMPLES)
-    start = time.perf_counter()
-    sketch_rows(std, y, mean, workers=workers)
-    return time.perf_counter() - start
+    """Seconds in which ``workers`` threads, on as many cores, count arrays in memory."""
+    predictions = uq.Predictions(*data(SAMPLES))
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(cores)[:workers])
+    try:
+        start = time.perf_counter()
+        build_statistics(REGRESSION, predictions, "sketch")
+        return time.perf_counter() - start
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def scaling_page() -> str:
