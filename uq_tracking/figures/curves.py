@@ -74,7 +74,10 @@ def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
         on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
         label=_count_text(bins),
     )  # fmt: skip
-    legend(on, loc="lower right")
+    if bins["rmse"].mean() < 0.9 * bins["rmv"].mean():  # the lower right is where the dots are
+        legend(on, loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    else:
+        legend(on, loc="lower right")
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
     return finish(on, ax, report, "Reliability", scores, "calibration")
 
