@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.streams.made import predictions
 from uq_tracking import parallel
-from uq_tracking.statistics import exact, regression, sorting
+from uq_tracking.statistics import exact, regression
 from uq_tracking.testing.statistics import exact_statistics
 
 
@@ -22,13 +22,11 @@ def test_minus_zero_is_zero(method):
     assert one.provenance["digest"] == other.provenance["digest"]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_float32_is_left_where_z_would_leave_its_range(packed, monkeypatch):
+def test_float32_is_left_where_z_would_leave_its_range(monkeypatch):
     data = [column.astype(np.float32) for column in predictions("gamma", 2000)]
     data[2][:3] = np.float32(5e-42)
     expected = uq.evaluate(*data, statistics="exact")
     monkeypatch.setattr(regression, "LARGE", 100)
-    monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
     assert uq.evaluate(*data, statistics="exact").scores == expected.scores
 
 
