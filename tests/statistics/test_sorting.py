@@ -71,7 +71,9 @@ def test_values_that_differ_only_where_the_index_is(n, sign):
 @pytest.mark.parametrize("digits", [0, 1, 2, 12])
 def test_centred_ranks_are_scipys(digits):
     values = np.sort(np.round(np.random.default_rng(0).normal(size=40_000), digits))
-    np.testing.assert_array_equal(centred_ranks(values), 2 * stats.rankdata(values) - (len(values) + 1))
+    ranks, spread = centred_ranks(values)
+    np.testing.assert_array_equal(ranks, 2 * stats.rankdata(values) - (len(values) + 1))
+    assert spread == 3 * sum(rank**2 for rank in ranks.tolist())
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -6,6 +6,7 @@ bits of the value above, and below them the sample's index, or where both are fl
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK, inner, map_threads, spans
-from uq_tracking.statistics.exact import Column, SortedRows
+from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 
 PAIRED_FROM = 1 << 16
@@ -64,18 +65,17 @@ def other_orders(by_std: SortedRows) -> OtherOrders:
 
 def standardised(error: Column, std: Column) -> FloatArray:
     """``z = e / s`` in float64; of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere."""
-    error, std = error.astype(np.float64), std.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        z = error / std
-    return np.where(np.isnan(z), 0.0, z)
+    return z_column(error.astype(np.float64), std)
 
 
 def z_column(error: Column, std: Column) -> Column:
-    """``standardised`` in the dtype of the errors, without a float64 copy of all; no zero is negative."""
-    z = np.empty(len(std), dtype=error.dtype)
-    for part in starmap(slice, spans(len(std))):
-        with np.errstate(over="ignore"):
-            z[part] = standardised(error[part], std[part]) + 0.0
+    """``standardised`` in the dtype of the errors; no zero is negative."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z: Column = np.divide(error, std, dtype=error.dtype)
+    z += z.dtype.type(0)
+    unknown = np.isnan(z)
+    if unknown.any():
+        z[unknown] = 0
     return z
 
 
@@ -169,7 +169,7 @@ class _Packed:
     def by_z(std: Column, error: Column) -> SortedRows:
         keys = _keys(len(std))
         for part in starmap(slice, spans(len(std))):
-            _upper(keys)[part] = _ordered(_bits(z_column(error[part], std[part])))
+            _upper(keys)[part] = _ordered(z_column(error[part], std[part]).view(np.uint32))
         _lower(keys)[:] = std.view(np.uint32)
         keys.sort()
         z = np.empty(len(std), dtype=np.float32)
@@ -225,36 +225,40 @@ def _unordered(ordered: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
 def _rank_correlation(std: Column, size: Column, order: npt.NDArray[Any]) -> float | None:
     """Spearman's correlation from two sorted columns and, for each of the second, its place in the first."""
-    std_rank = centred_ranks(std)
-    product = spread = other = 0.0
-    for part, size_rank in rank_blocks(size):
-        one, two = std_rank[order[part]].astype(float), size_rank.astype(float)
-        product, spread, other = product + inner(one, two), spread + inner(one, one), other + inner(two, two)
-    return float(product / (np.sqrt(spread) * np.sqrt(other))) if spread > 0 and other > 0 else None
+    n = len(std)
+    std_rank, spread = centred_ranks(std)
+    product, other = 0.0, n * (n * n - 1)
+    for part, size_rank, lost in rank_blocks(size):
+        product += inner(std_rank.take(order[part]).astype(np.float64), size_rank.astype(np.float64))
+        other -= lost
+    return 3 * product / math.sqrt(spread * other) if spread and other else None
 
 
-def centred_ranks(values: Column) -> Column:
-    """Twice the rank of sorted values less its mean, tied values sharing theirs: ``first + last - (n - 1)``."""
-    ranks = np.empty(len(values), dtype=np.int32 if len(values) < 1 << 30 else np.int64)
-    for part, block in rank_blocks(values):
+def centred_ranks(values: Column) -> tuple[Column, int]:
+    """Ranks of sorted values, and three times the sum of their squares.
+
+    They are twice the rank less its mean, tied values sharing theirs: ``first + last - (n - 1)``.
+    """
+    n = len(values)
+    ranks, spread = np.empty(n, dtype=np.int32 if n < 1 << 30 else np.int64), n * (n * n - 1)
+    for part, block, lost in rank_blocks(values):
         ranks[part] = block
-    return ranks
+        spread -= lost
+    return ranks, spread
 
 
-def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray]]:
-    """``centred_ranks``, block by block."""
+def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray, int]]:
+    """``centred_ranks``, block by block, and what ties of c samples take from the sum: ``c (c^2 - 1)``."""
     n = len(values)
     for start, end in SortedRows("values", {"values": values}).spans():
         part = values[start:end]
         if part[0] == part[-1]:
+            lost = (end - start) * ((end - start) ** 2 - 1)
             for at in range(start, end, BLOCK):
                 stop = min(at + BLOCK, end)
-                yield slice(at, stop), np.full(stop - at, start + end - n)
+                yield slice(at, stop), np.full(stop - at, start + end - n), lost if at == start else 0
             continue
         ranks = np.arange(2 * start + 1 - n, 2 * end - n, 2)
-        tied = np.flatnonzero(part[1:] == part[:-1])  # with the value that follows
-        if len(tied):
-            run = np.cumsum(np.diff(tied, prepend=-2) > 1) - 1
-            first, last = tied[np.diff(tied, prepend=-2) > 1], tied[np.diff(tied, append=n + 1) > 1] + 1
-            ranks[tied] = ranks[tied + 1] = (first + last + 2 * start - (n - 1))[run]
-        yield slice(start, end), ranks
+        runs = TiedRuns.of(part)
+        ranks[runs.members] = np.repeat(2 * (runs.first + start) + runs.count - n, runs.count)
+        yield slice(start, end), ranks, int((runs.count * (runs.count**2 - 1)).sum())
