@@ -367,7 +367,10 @@ def test_where_calibrated_runs_lie_is_a_band_of_each_set_of_positions(browser, r
     uq.compare(reports).to_html(tmp_path / "page.html")
     opened = browser.new_page()
     opened.goto((tmp_path / "page.html").as_uri())
-    bands = {name: f'[data-curve="{name}"] .chance path' for name in ("calibration", "pit_histogram", "reliability")}
+    bands = {
+        name: f'[data-curve="{name}"] .chance path'
+        for name in ("calibration", "pit_histogram", "reliability")
+    }
     assert [opened.locator(band).count() for band in bands.values()] == [1, 1, 3]  # shuffled has informed's
     opened.locator(".chip", has_text="overconfident").click()
     assert opened.locator(bands["reliability"]).count() == 2
@@ -392,7 +395,9 @@ class TestVerdict:
         assert rows["informed"].locator(".fine").count() == 1
 
     def test_bars_are_as_long_as_errors_are_found(self, rows, reports):
-        bars = {name: float(row.locator(".ranking .fill").get_attribute("width")) for name, row in rows.items()}
+        bars = {
+            name: float(row.locator(".ranking .fill").get_attribute("width")) for name, row in rows.items()
+        }
         for name in ("informed", "constant", "shuffled"):
             assert bars[name] == max(round(100 * reports[name].verdict.recovered), 0)
         stars = [name for name, row in rows.items() if "★" in row.inner_text()]

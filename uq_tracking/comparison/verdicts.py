@@ -52,15 +52,13 @@ def _of_runs(runs: Sequence[ScoredRun]) -> MethodVerdict:
     scale = _median(verdict.scale.value for verdict in verdicts if verdict.scale is not None)
     recovered = _median(verdict.recovered for verdict in verdicts if verdict.recovered is not None)
     if len(verdicts) == 1:
-        return MethodVerdict(
-            verdicts[0].calibration, verdicts[0].ranking, verdicts[0].text, scale, recovered
-        )
+        return MethodVerdict(verdicts[0].calibration, verdicts[0].ranking, verdicts[0].text, scale, recovered)
     calibration: Counter[str] = Counter(verdict.calibration for verdict in verdicts)
     ranking: Counter[str] = Counter(verdict.ranking for verdict in verdicts)
     counts = (_counted(calibration), f"ranking of errors: {_counted(ranking)}")
     text = f"Of {len(verdicts)} runs, {'; '.join(counts)}."
-    common = (counter.most_common(1)[0][0] for counter in (calibration, ranking))
-    return MethodVerdict(*common, text, scale, recovered)
+    most, often = (counter.most_common(1)[0][0] for counter in (calibration, ranking))
+    return MethodVerdict(most, often, text, scale, recovered)
 
 
 def _median(values: Iterable[float]) -> float | None:

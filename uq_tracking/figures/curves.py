@@ -325,14 +325,11 @@ def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     on.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
     highest = max(bars[name].max() for name in ("density", "chance_high") if name in bars)
     if "chance_low" in bars:
-        steps = {"baseline": None, "color": "#777777", "linewidth": 1.0, "zorder": 2.5}
         edges = np.linspace(0, 1, len(bars["center"]) + 1)
         for end in ("chance_low", "chance_high"):
-            on.stairs(bars[end], edges, **steps)
+            on.stairs(bars[end], edges, baseline=None, color="#777777", linewidth=1.0, zorder=2.5)
     reference(on, [0, 1], [1, 1], zorder=2.6, label="calibrated")
-    on.set(
-        xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=[0, 0.25, 0.5, 0.75, 1]
-    )
+    on.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=[0, 0.25, 0.5, 0.75, 1])
     scores = [
         coverage_text(report),
         score_text(report, "pit_ks", "KS distance"),
