@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import types
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+import uq_tracking.curves
+import uq_tracking.metrics
 from uq_tracking import plugins
 from uq_tracking.curves import CurveSpec, build_curves, curve
 from uq_tracking.drawings import FigureSpec
@@ -71,6 +75,21 @@ def test_a_name_claimed_twice_is_refused_naming_both(register):
     register("other", largest=metric_of("largest_std"))
     with pytest.raises(PluginError, match="'regression/largest_std' is claimed by plugins 'one' and 'other'"):
         plugins.metrics()
+
+
+def test_every_file_with_a_declaration_is_built_in():
+    for package in (uq_tracking.metrics, uq_tracking.curves):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            functions = vars(import_module(found.name)).values()
+            declares = any(
+                getattr(function, "__module__", "") == found.name
+                and {"uq_metrics", "uq_curves"} & vars(function).keys()
+                for function in functions
+                if isinstance(function, types.FunctionType)
+            )
+            assert not declares or found.name in plugins.BUILT_IN, (
+                f"add {found.name} to BUILT_IN in plugins.py"
+            )
 
 
 def test_the_same_name_may_stand_in_both_tasks(register):
@@ -287,6 +306,16 @@ def test_a_pinned_plugin_that_is_not_installed_is_refused(pinned):
     pinned("mlflow,comet")
     with pytest.raises(PluginError, match=r"names comet, but the installed plugins are .*mlflow"):
         plugins.backends()
+
+
+def test_a_plugin_that_offers_nothing_is_named(pinned, monkeypatch):
+    empty = EntryPoint("empty", "math", plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [empty])
+    pinned("empty")
+    with pytest.warns(
+        TrackingWarning, match="plugin 'empty' offers nothing: math holds no function under @metric"
+    ):
+        assert "rmse" in plugins.metrics()
 
 
 def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeypatch):
