@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK, block_size, map_spans, spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
+from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
 
@@ -41,7 +42,8 @@ class SortedRows(Groups):
         return self.columns[self.by]
 
     @property
-    def total(self) -> int:  # noqa: D102
+    @override
+    def total(self) -> int:
         return len(self.values)
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
@@ -50,7 +52,8 @@ class SortedRows(Groups):
             return np.asarray(self.columns[name][part], dtype=np.float64)
         return _DERIVED[name](self, part)
 
-    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+    @override
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if self.values.dtype != np.float32:
             return np.searchsorted(self.values, wanted, side=side).astype(float)
@@ -64,7 +67,8 @@ class SortedRows(Groups):
             return at_most.astype(float)
         return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
 
-    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         sums = self._prefix(name, left)
@@ -74,7 +78,8 @@ class SortedRows(Groups):
             sums[cut] += share * (self._prefix(name, right[cut]) - sums[cut])
         return sums
 
-    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
@@ -130,14 +135,17 @@ class SortedRows(Groups):
         with np.errstate(invalid="ignore"):
             return np.cumsum(np.concatenate([np.zeros(1), *parts]))
 
-    def sum(self, name: str) -> float:  # noqa: D102
+    @override
+    def sum(self, name: str) -> float:
         return float(self._sums(name)[-1])
 
-    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
-    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def spans(self) -> list[tuple[int, int]]:
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
@@ -149,10 +157,12 @@ class SortedRows(Groups):
             edges.append(end)
         return list(itertools.pairwise(edges))
 
-    def loose_spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def loose_spans(self) -> list[tuple[int, int]]:
         return spans(self.total)
 
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
         part = slice(start, end)
         values = self.values[part]
         if ties and end - start > 1 and values[0] == values[-1]:
@@ -169,7 +179,8 @@ class SortedRows(Groups):
         sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
         return Block(value, value, (stops - first).astype(float), (start + stops).astype(float), sums)
 
-    def folded(self) -> SortedRows:  # noqa: D102
+    @override
+    def folded(self) -> SortedRows:
         return self._folded
 
     @cached_property
