@@ -148,7 +148,9 @@ def test_standard_deviations_of_zero_have_no_scale():
     verdict = uq.evaluate(truth, mean, std).verdict
     assert verdict.scale is None
     assert verdict.calibration == "not enough data"
-    assert str(verdict).startswith("Calibration is not judged: 1 standard deviation is 0, so errors have no scale;")
+    assert str(verdict).startswith(
+        "Calibration is not judged: 1 standard deviation is 0, so errors have no scale;"
+    )
 
 
 def test_the_verdict_comes_first_in_print():

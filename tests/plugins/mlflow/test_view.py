@@ -86,7 +86,9 @@ class TestView:
             f"/#/experiments/{in_experiment}/runs?workflowType=machine_learning&viewStateShareKey=uq-overview"
         )
         assert (
-            asked if tracking_uri.startswith("http") else f"uq-tracking view mlflow:{in_experiment}"
+            asked
+            if tracking_uri.startswith("http")
+            else f"URI={tracking_uri} uq-tracking view mlflow:{in_experiment}"
         ) in link
         value = client.get_experiment(in_experiment).tags[view.TAG]
         bars = [card["dataAccessKey"] for card in charts(value) if card["type"] == "BAR"]
