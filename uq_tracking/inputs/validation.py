@@ -109,7 +109,9 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
             dropped = ", ".join(f"{other_name}[..., 0]" for other_name in longer)
             return f"; drop the last axis of {' and '.join(longer)}: {dropped}"
         if name == "y_std" and shape == (*arrays[0][1], *arrays[0][1][-1:]):
-            return "; it looks like a covariance matrix: pass the square root of its diagonal, or Predictions.from_covariance"
+            return (
+                "; it looks like a covariance: pass the root of its diagonal, or Predictions.from_covariance"
+            )
         if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
             return f"; the axes of {name} are in another order: transpose it"
     return ""
