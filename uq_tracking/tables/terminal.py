@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from uq_tracking.formatting import one_line, shorten, shortened
+from uq_tracking.formatting import one_line, shortened
 from uq_tracking.tables.colors import rank_style
 from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
 
