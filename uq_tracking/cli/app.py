@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer import Context
 from typer.core import TyperGroup
 
 from uq_tracking._version import __version__
@@ -26,7 +25,7 @@ ORDER = ("log", "report", "plot", "compare", "view", "rescore", "recalibrate", "
 class _InOrder(TyperGroup):
     """The verbs that are used most come first."""
 
-    def list_commands(self, ctx: Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         names = super().list_commands(ctx)
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 

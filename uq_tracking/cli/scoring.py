@@ -84,7 +84,7 @@ def log(
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         with messages.status(f"scoring and logging to {to}"):
-            report = verb(
+            report: Any = verb(
                 data,
                 scores=parse_scores(scores),
                 run=to,
