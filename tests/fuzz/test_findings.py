@@ -12,7 +12,7 @@ from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
 from tests.fuzz.test_readers import packed, sound
-from uq_tracking.errors import FileFormatError, SettingsError, TrackingWarning
+from uq_tracking.errors import FileFormatError, InputError, SettingsError, TrackingWarning
 from uq_tracking.files.reading import read_predictions
 from uq_tracking_tensorboard.store import TensorBoardStore
 
@@ -97,3 +97,19 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
     )
     with pytest.warns(TrackingWarning, match="run left out"):
         assert [run.run_id for run in TensorBoardStore(tmp_path).runs()] == ["sound"]
+
+
+@pytest.mark.parametrize("images", [[[0.5], 0.5], "x", [["a", "b"], ["c", "d"]]])
+def test_images_that_are_none(images):
+    with pytest.raises(InputError, match="images"):
+        uq.log([1.0], [1.0], [1.0], images=images, maps=False, run="dir:never")
+
+
+def test_labels_too_large_for_a_machine():
+    with pytest.raises(InputError, match="do not fit into 64 bits"):
+        uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], groups=[10**30, 1])
+
+
+@pytest.mark.parametrize("deadline", [1e308, float("inf")])
+def test_a_deadline_longer_than_a_thread_can_wait(tmp_path, deadline):
+    uq.log([1.0], [1.0], [1.0], figures=False, run=f"dir:{tmp_path}", deadline=deadline, strict=True)
