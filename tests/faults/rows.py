@@ -85,18 +85,19 @@ def deleted_run(store: Store, folder: Path) -> Fault:
     """Somebody deletes the run on the server while the job runs."""
     import mlflow
 
-    uri, experiment = store.arguments["tracking_uri"], store.arguments["experiment"]
+    uri = store.arguments["tracking_uri"]
 
     def delete() -> None:
         client = mlflow.MlflowClient(uri)
-        newest = client.search_runs([experiment], order_by=["attributes.start_time DESC"], max_results=1)[0]
+        experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+        newest = client.search_runs(experiments, order_by=["attributes.start_time DESC"], max_results=1)[0]
         client.delete_run(newest.info.run_id)
 
     return Fault(
         "the run is deleted",
         delete,
         until="exit",
-        instead=lambda run: substitute_of(uri, experiment, run),
+        instead=lambda run: substitute_of(uri, run),
         compare=lambda content: since(2, {**content, "tags": without_origin(content["tags"])}),
         loses="equal from the deletion on, in a run that names it",
     )

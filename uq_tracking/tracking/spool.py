@@ -15,7 +15,7 @@ import os
 import socket
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
+    from uq_tracking.tracking.description import Dataset, Description
 
 SPOOL = "spool"
 SUFFIX = ".uqspool.zip"
@@ -46,7 +47,7 @@ ENTRY_LIMIT = 256 * 2**20
 """Bytes above which an entry's description is not read."""
 
 Write = Callable[[Run], None]
-Group = Sequence[tuple[str, Write]]
+Group = Sequence[tuple[str, Callable[[Run], object]]]
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,15 @@ class _Recorder(Run):
 
     def log_file(self, path: Path, name: str) -> None:
         self._note("file", name, self._member(path.read_bytes()))
+
+    def describe(self, description: Description) -> None:
+        self._note("description", asdict(description))
+
+    def use_dataset(self, dataset: Dataset) -> None:
+        self._note("dataset", asdict(dataset))
+
+    def show(self, names: Collection[str]) -> None:
+        self._note("page", sorted(names))
 
     def _note(self, *operation: Any) -> None:
         self.groups[-1].append(list(operation))
@@ -264,6 +274,9 @@ _SHAPES = {
     "figure": (str, str),
     "map": (str, str),
     "file": (str, str),
+    "description": (dict,),
+    "dataset": (dict,),
+    "page": (list,),
 }
 
 
