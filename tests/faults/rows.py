@@ -154,10 +154,11 @@ def on_mlflow_files(folder: Path) -> Rows:
     store = mlflow_store("MLflow, files", (folder / "mlruns").as_uri())
     yield store, Fault("file system away for a while", *moved(folder / "mlruns"))
     yield store, Fault("away until the job has ended", *moved(folder / "mlruns"), until="exit")
-    with small_disk(folder / "disk", "8m") as disk:
+    with small_disk(folder / "disk", "64m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full for a while", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_tensorboard(folder: Path) -> Rows:

@@ -66,7 +66,7 @@ def test_facts_in_archives(sound, tmp_path, name, entry, path, value):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("n_bins", [float("inf"), float("nan")])
+@pytest.mark.parametrize("n_bins", [float("inf"), float("nan"), 1e308, 10**30])
 def test_numbers_of_bins(n_bins):
     with pytest.raises(SettingsError, match="n_bins is"):
         uq.evaluate([1.0], [1.0], [1.0], n_bins=n_bins)
@@ -97,6 +97,12 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
     )
     with pytest.warns(TrackingWarning, match="run left out"):
         assert [run.run_id for run in TensorBoardStore(tmp_path).runs()] == ["sound"]
+
+
+@pytest.mark.parametrize("logits", [float("inf"), "x", None])
+def test_logits_that_are_neither_true_nor_false(logits):
+    with pytest.raises(SettingsError, match="logits="):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], logits=logits)
 
 
 @pytest.mark.parametrize("images", [[[0.5], 0.5], "x", [["a", "b"], ["c", "d"]]])
