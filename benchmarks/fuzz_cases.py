@@ -131,18 +131,23 @@ def _evaluate(rng: Random) -> bool:
             shape = rng.choice([(-1,), (-1, 1), (1, -1), (1, 1, -1)])
             dtype, count = rng.choice(DTYPE_NAMES), rng.randint(0, 8)
             arrays = [np.asarray(_numbers(rng, count)).astype(dtype).reshape(shape) for _ in range(3)]
+            arrays[2] = abs(arrays[2]) if rng.random() < 0.7 else arrays[2]
         except (ValueError, OverflowError, TypeError):  # numpy cannot make such an array
             return False
     return _scored(lambda: uq.evaluate(*arrays, **_options(rng, OPTION_NAMES, 2)))
 
 
 def _evaluate_classification(rng: Random) -> bool:
-    labels, classes = [rng.randint(-2, 4) for _ in range(rng.randint(0, 6))], rng.randint(0, 3)
-    shape = (len(labels), classes) if classes else (-1,)
-    probabilities = np.asarray(_numbers(rng, len(labels) * max(classes, 1))).reshape(shape)
-    if classes and rng.random() < 0.5:
-        with np.errstate(all="ignore"):
-            probabilities = np.abs(probabilities) / np.abs(probabilities).sum(-1, keepdims=True)
+    classes, count = rng.randint(0, 3), rng.randint(0, 6)
+    labels = [
+        rng.randint(-2, 4) if rng.random() < 0.05 else rng.randrange(max(classes, 2)) for _ in range(count)
+    ]
+    shape = (count, classes) if classes else (-1,)
+    if rng.random() < 0.2:
+        probabilities = np.asarray(_numbers(rng, count * max(classes, 1))).reshape(shape)
+    else:
+        probabilities = np.asarray([rng.random() for _ in range(count * max(classes, 1))]).reshape(shape)
+        probabilities = probabilities / probabilities.sum(-1, keepdims=True) if classes else probabilities
     names = (*OPTION_NAMES, "logits", "class_axis", "ignore_label")
     return _scored(lambda: uq.evaluate_classification(labels, probabilities, **_options(rng, names, 2)))
 
@@ -185,7 +190,7 @@ def _options(rng: Random, names: tuple[str, ...], most: int) -> dict[str, Any]:
 
 
 def _numbers(rng: Random, count: int) -> list[float]:
-    return [rng.choice(NUMBERS) if rng.random() < 0.2 else rng.gauss(1.0, 0.5) for _ in range(count)]
+    return [rng.choice(NUMBERS) if rng.random() < 0.05 else rng.gauss(1.0, 0.5) for _ in range(count)]
 
 
 def damage(rng: Random) -> tuple[int, str, int, bytes]:
