@@ -110,10 +110,11 @@ def without_origin(tags: dict[str, str]) -> dict[str, str]:
 def on_mlflow_server_with_full_disk(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk, MLflowHttp(folder, disk / "artifacts") as http:
         store = http.store()
+        store.name += ", artifacts on a disk"
         yield (
             store,
             Fault(
-                "its artifact disk is full until the job has ended",
+                "disk full until the job has ended",
                 lambda: fill(disk),
                 lambda: free(disk),
                 "exit",
