@@ -1,7 +1,7 @@
 """The whole fault matrix: real processes that fail, and what a training job notices. Writes docs/reliability.md.
 
 ``python benchmarks/faults.py`` takes about half an hour; ``python benchmarks/faults.py folders wandb`` runs these
-groups and writes their rows only; with other words, such as ``folders full``, it runs the rows whose faults hold one of
+groups and writes their rows only; with other words, such as ``folders full``, the rows whose faults hold one of
 them, and writes nothing.
 """
 
