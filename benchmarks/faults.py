@@ -26,7 +26,7 @@ ROWS = (*GROUPS, "killed")
 HEAD = f"""
 Each job logs {STEPS} steps of 400 samples and a final report with `deadline=2` (W&B: {WANDB_DEADLINE:g}). The fault begins before step 2
 and ends before step 6, or later where the table says so. Then `uq-tracking sync` runs, and the run is compared with that
-of an undisturbed job: every value of every score at every step, the number of rows, every tag, every stored file byte for byte.
+of an undisturbed job: every value of every score at every step, the number of rows, every tag, the description or notes, data sets, the view of the experiment, every stored file byte for byte.
 
 | tracker | fault | raised | slowest call, s | later steps, ms | of it working, ms | all calls, s | kept | left | end, s | after `sync` |
 |---|---|---|---|---|---|---|---|---|---|---|
