@@ -140,9 +140,11 @@ class ClassPredictions(PredictionsBase):
             raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
+        if not isinstance(logits, bool | np.bool_):
+            raise SettingsError(f"logits={logits!r}; pass True or False")
         truth = _read_labels(labels)
         given = read_floats(probs, "probs")
-        scores, found = _arranged(truth, given, class_axis, members_axis, logits)
+        scores, found = _arranged(truth, given, class_axis, members_axis, bool(logits))
         _refuse_one_hot(truth.values, scores, class_axis)
         masks = [] if mask is None else [read_mask(mask, "mask")]
         for source in masks:
