@@ -31,7 +31,7 @@ def reproduce(
     with shown_errors():
         found = reproduce_papers(papers or "all", quick=quick, output=output, to=to, seed=seed)
         for key, section in found.items():
-            say(f"{key}, {section.about['seconds']:.0f} s")
+            say(key)
             for finding in section.findings:
                 say(f"  {'holds  ' if finding.holds else 'DIFFERS'}  {finding.claim}")
         say(f"the tables and figures, to open in a browser: {(output / PAGE_FILE).resolve().as_uri()}")

@@ -104,7 +104,7 @@ def _figure_6(study: Study, training: Cells, test: Cells) -> None:
     scale = float(training.rest.std())
 
     def train(bundle: Bundle, watch: Any) -> Bundle:
-        effort = Training(study.pick(60, 40, 30), 64, 2e-3)
+        effort = Training(study.pick(60, 40, 15), 64, 2e-3)
         return fit(bundle, training.features, training.rest / scale, gaussian_loss, effort, watch)
 
     def curves(method: str) -> dict[str, npt.ArrayLike]:
@@ -151,7 +151,7 @@ def _figure_8(study: Study, training: Cells, test: Cells) -> None:
     )
 
     def train(bundle: Bundle, watch: Any) -> Bundle:
-        effort = Training(study.pick(120, 80, 60), 64, 2e-3)
+        effort = Training(study.pick(120, 80, 30), 64, 2e-3)
         return fit(bundle, training.features, training.labels, class_loss, effort, watch)
 
     def curves(method: str) -> dict[str, npt.ArrayLike]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -119,7 +120,7 @@ class Study:
         """Save a drawing of an item as ``figures/PAPER-ITEM.png`` beside the page."""
         place = self.folder / "figures"
         place.mkdir(parents=True, exist_ok=True)
-        stem = "-".join(f"{self.paper} {item}".replace(".", "").split())
+        stem = "-".join(re.findall(r"\w+", f"{self.paper} {item}"))
         number = sum(drawing.item == item for drawing in self._drawings)
         file = f"{stem}-{number + 1}.png" if number else f"{stem}.png"
         figure.savefig(place / file, dpi=self.pick("figure", "figure", 50))

@@ -58,7 +58,7 @@ def reproduce(
     size : {"full", "quick", "test"}, optional
         Instead of ``quick``; "test" is the smallest at which the findings still show.
     console : rich.console.Console, optional
-        Where progress is shown; standard error by default.
+        Where progress is shown, and a line for every paper; standard error by default.
 
     Returns
     -------
@@ -85,7 +85,11 @@ def reproduce(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         for key in keys:
             study = Study(key, folder, size, seed, address, bar if console.is_terminal else None)
-            found[key] = _run(study)
+            found[key] = section = _run(study)
+            held = sum(finding.holds for finding in section.findings)
+            console.print(
+                f"{key}: {held} of {len(section.findings)} claims hold, {section.about['seconds']:.0f} s"
+            )
             write(folder)
     return found
 
