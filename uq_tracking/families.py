@@ -82,7 +82,7 @@ class Gaussian(Standard):
         return _array(special.ndtri(p))
 
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
-        return np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
+        return np.exp(-0.5 * np.square(z)) * (1 / math.sqrt(2 * math.pi))
 
     def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
         return -0.5 * np.square(z) - 0.5 * math.log(2 * math.pi)
@@ -90,7 +90,7 @@ class Gaussian(Standard):
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)``; ``2 Phi(z) - 1`` is erf, which keeps small z exact."""
         density = self.pdf(z) if density is None else density
-        return z * _array(special.erf(z / SQRT2)) + 2 * density - 1 / SQRT_PI
+        return z * _array(special.erf(z * (1 / SQRT2))) + 2 * density - 1 / SQRT_PI
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,13 @@ class Uniform(Standard):
         return SQRT3 * (2 * np.asarray(p, dtype=float) - 1)
 
     def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
-        return np.where(np.abs(z) <= SQRT3, 1 / (2 * SQRT3), 0.0)
+        return _array((np.abs(z) <= SQRT3) * (1 / (2 * SQRT3)))
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        """``z^2 / (2 w) + w / 6`` inside the support and ``|z| - w / 3`` outside, ``w = sqrt 3``."""
+        """``m^2 / (2 w) + w / 6 + |z| - m`` with ``m = min(|z|, w)`` and ``w = sqrt 3``."""
         a = np.abs(z)
-        return np.where(a <= SQRT3, np.square(np.minimum(a, SQRT3)) / (2 * SQRT3) + SQRT3 / 6, a - SQRT3 / 3)
+        m = np.minimum(a, SQRT3)
+        return _array(np.square(m) * (1 / (2 * SQRT3)) + SQRT3 / 6 + (a - m))
 
 
 @dataclass(frozen=True)

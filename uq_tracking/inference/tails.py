@@ -45,9 +45,8 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
     size = round(SHARE * n)
     if size < FEWEST:
         return None
-    folded = z.folded()
     ranks = n - size + (np.arange(min(size, PLACES)) + 0.5) * (size / min(size, PLACES)) + 0.5
-    start, values = folded.value([n - size])[0], folded.value(ranks)
+    start, values = z.absolute_value([n - size])[0], z.absolute_value(ranks)
     if not (start > 0 and np.isfinite(values).all()):
         return None
     with np.errstate(over="ignore"):
