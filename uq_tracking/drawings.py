@@ -105,6 +105,13 @@ class MapSpec:
         return figure
 
 
+def png_of(figure: Figure) -> bytes:
+    """Any figure as a PNG file; the same figure gives the same bytes."""
+    from uq_tracking.figures.style import to_png
+
+    return to_png(figure)
+
+
 def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:
     return plugins.named(function) if isinstance(function, str) else function
 
