@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 SCORE_DIGITS = 4
 """Significant digits of a score, wherever it is printed."""
@@ -120,3 +121,22 @@ def shorten(text: str, letters: int) -> str:
     ('deep-en…', 'gp')
     """
     return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def shortened(names: Sequence[str], letters: int) -> list[str]:
+    """The names cut to so many letters, or to as many more as it takes to keep them distinct.
+
+    >>> shortened(["ensemble of 20 networks, seed 1", "ensemble of 20 networks, seed 2"], 16)
+    ['ensemb…s, seed 1', 'ensemb…s, seed 2']
+    """
+    for room in range(letters, max(map(len, names), default=0)):
+        found = [_cut(name, room) for name in names]
+        if len(set(found)) == len(set(names)):
+            return found
+    return list(names)
+
+
+def _cut(name: str, letters: int) -> str:
+    """The beginning and, because names of runs often differ there, the end."""
+    tail = letters // 2 + 1
+    return name if len(name) <= letters else shorten(name, letters - tail) + name[-tail:]

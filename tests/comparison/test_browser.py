@@ -51,7 +51,7 @@ def names(page):
 
 def column(page, key):
     """Ranks as shown, from top to bottom."""
-    place = page.locator("thead th").evaluate_all(
+    place = page.locator("#scores-table thead th").evaluate_all(
         "(heads, key) => heads.findIndex((head) => head.dataset.key === key)", key
     )
     cells = page.locator(f"tr.method td:nth-child({place + 1})")
@@ -59,7 +59,7 @@ def column(page, key):
 
 
 def losses(page, key):
-    place = page.locator("thead th").evaluate_all(
+    place = page.locator("#scores-table thead th").evaluate_all(
         "(heads, key) => heads.findIndex((head) => head.dataset.key === key)", key
     )
     cells = page.locator(f"tr.method td:nth-child({place + 1})")
@@ -361,6 +361,47 @@ def test_bands_of_runs_with_groups_are_drawn(browser, tmp_path):
     opened.goto((tmp_path / "page.html").as_uri())
     assert opened.locator('[data-curve="reliability"] .band').count() == 1
     opened.close()
+
+
+def test_where_calibrated_runs_lie_is_a_band_of_each_set_of_positions(browser, reports, tmp_path):
+    uq.compare(reports).to_html(tmp_path / "page.html")
+    opened = browser.new_page()
+    opened.goto((tmp_path / "page.html").as_uri())
+    bands = {
+        name: f'[data-curve="{name}"] .chance path'
+        for name in ("calibration", "pit_histogram", "reliability")
+    }
+    assert [opened.locator(band).count() for band in bands.values()] == [1, 1, 3]  # shuffled has informed's
+    opened.locator(".chip", has_text="overconfident").click()
+    assert opened.locator(bands["reliability"]).count() == 2
+    opened.close()
+
+
+class TestVerdict:
+    """What ten seconds are enough for."""
+
+    @pytest.fixture
+    def rows(self, browser, reports, tmp_path):
+        uq.compare(reports).to_html(tmp_path / "page.html")
+        opened = browser.new_page()
+        opened.goto((tmp_path / "page.html").as_uri())
+        yield {row.locator("th").inner_text(): row for row in opened.locator("#verdicts tbody tr").all()}
+        opened.close()
+
+    def test_the_overconfident_method_is_named_with_its_factor(self, rows, reports):
+        scale = reports["overconfident"].verdict.scale.value
+        said = rows["overconfident"].locator(".over").inner_text()
+        assert said == f"{scale:.2f} \N{MULTIPLICATION SIGN} overconfident"
+        assert rows["informed"].locator(".fine").count() == 1
+
+    def test_bars_are_as_long_as_errors_are_found(self, rows, reports):
+        bars = {
+            name: float(row.locator(".ranking .fill").get_attribute("width")) for name, row in rows.items()
+        }
+        for name in ("informed", "constant", "shuffled"):
+            assert bars[name] == max(round(100 * reports[name].verdict.recovered), 0)
+        stars = [name for name, row in rows.items() if "★" in row.inner_text()]
+        assert set(stars) <= {"informed", "overconfident"}
 
 
 @pytest.mark.parametrize("width", [360, 1300])

@@ -7,7 +7,7 @@ from scipy import stats
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 
-CURVES = ("calibration", "coverage", "coverage_error", "reliability", "reliability_isotonic")
+CURVES = ("calibration", "coverage", "coverage_error", "pit_histogram", "reliability", "reliability_isotonic")
 
 
 def band(curve):
@@ -28,6 +28,12 @@ def test_shares_have_binomial_quantiles():
     levels = curve.columns["expected"]
     np.testing.assert_allclose(low, stats.binom.ppf(0.025, 200, levels) / 200, atol=1e-12)
     np.testing.assert_allclose(high, stats.binom.ppf(0.975, 200, levels) / 200, atol=1e-12)
+
+
+def test_cells_of_the_pit_histogram_have_binomial_quantiles():
+    curve = report(np.random.default_rng(0), 200, metrics=["rmse"]).curves["pit_histogram"]
+    for end, tail in zip(band(curve), (0.025, 0.975), strict=True):
+        np.testing.assert_allclose(end, 20 * stats.binom.ppf(tail, 200, 1 / 20) / 200, atol=1e-12)
 
 
 def test_bins_of_equal_stds_have_chi_squared_quantiles():

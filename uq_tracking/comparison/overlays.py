@@ -26,6 +26,8 @@ class Line:
     y: FloatArray
     low: FloatArray | None = None
     high: FloatArray | None = None
+    chance: tuple[FloatArray, FloatArray] | None = None
+    """Ends of the band that holds each point of a calibrated run in 95 % of cases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +105,13 @@ def _line(run: ScoredRun, curve: Curve) -> Line | None:
     finite = np.isfinite(x) & np.isfinite(y)
     if not finite.any():
         return None
-    low, high = (_band(curve, end, finite) for end in ("low", "high"))
-    return Line(run.label, run.method, x[finite], y[finite], low, high)
+    low, high, *chance = (_band(curve, end, finite) for end in ("low", "high", "chance_low", "chance_high"))
+    band = None if chance[0] is None or chance[1] is None else (chance[0], chance[1])
+    return Line(run.label, run.method, x[finite], y[finite], low, high, band)
 
 
 def _band(curve: Curve, end: str, finite: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """One end of the confidence band, where the curve has a whole one."""
+    """One end of a band, where the curve has a whole one."""
     values = np.ravel(curve.columns[end]) if end in curve.columns else np.empty(0)
     if len(values) != len(finite) or not np.isfinite(values[finite]).all():
         return None

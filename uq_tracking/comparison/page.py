@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -21,8 +22,10 @@ from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
 from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used
+from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict
 from uq_tracking.errors import BackendError
-from uq_tracking.formatting import format_score
+from uq_tracking.formatting import format_score, one_line, shortened
+from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.html import templates
 from uq_tracking.tables.model import Cell, Column, better_text, unit_text
@@ -38,14 +41,17 @@ TITLE = "Uncertainty methods compared"
 SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
+LETTERS = 26
+"""Of the name of a method, at most, where they stay distinct."""
 SHADES = 10
 """Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
 COLORS = 8
 """Colours of the style sheet; further methods repeat them with other dashes."""
 SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
 """Accuracy, and how well the uncertainty orders the errors that it consists of; the first pair that is there."""
-IN_TARGET_UNIT = "reliability"
-"""Curves whose axes are standard deviations of the target."""
+SIDES = {"overconfident": "over", "underconfident": "under", "consistent with calibrated": "fine"}
+WIDEST = 4.0
+"""Factor on the std at which the bar of a verdict is full."""
 DIGITS = 5
 """Significant digits of a curve's points: more than a screen shows."""
 
@@ -69,11 +75,14 @@ def comparison_page(comparison: Comparison) -> str:
             data=Markup(_json(_data(comparison))),
             families=_families(comparison),
             scatter=_scatter(comparison),
+            marks={name: _marks(verdict) for name, verdict in comparison.verdicts.items()},
+            best_ranking=max((v.recovered or 0.0 for v in comparison.verdicts.values()), default=0.0),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
             disagreement=disagreement(comparison, comparison.shown()),
             columns={column.key: column for column in comparison.table.columns},
             index={name: k for k, name in enumerate(comparison.methods)},
+            labels=_labels(comparison),
             settings=SETTINGS,
         )
     )
@@ -149,6 +158,29 @@ def _color(value: str) -> str:
     return f"#{digits}" if valid else "#808080"
 
 
+def _labels(comparison: Comparison) -> dict[str, str]:
+    """A name for each method that is short enough for a picture."""
+    names = [one_line(name) for name in comparison.methods]
+    return dict(zip(comparison.methods, shortened(names, LETTERS), strict=True))
+
+
+def _marks(verdict: MethodVerdict) -> dict[str, Any]:
+    """What the bars of a verdict show, 0 to 100: how far from calibrated, and how far the ranking is an oracle's."""
+    factor, recovered = verdict.scale, verdict.recovered
+    reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
+    said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")
+    if factor and side in ("over", "under"):
+        times = max(factor, 1 / factor)
+        said, side = f"{times:.2f} \N{MULTIPLICATION SIGN} {said}", "other" if times < SLIGHT else side
+    return {
+        "side": side,
+        "calibration": said,
+        "left": bool(factor and factor < 1),
+        "reach": round(50 * reach, 1),
+        "ranking": None if recovered is None or verdict.ranking == UNJUDGED else round(100 * recovered),
+    }
+
+
 def _families(comparison: Comparison) -> list[tuple[str, str]]:
     """Buttons that choose which metrics are shown; none where all are headline."""
     if len(comparison.headline) == len(comparison.metrics):
@@ -215,10 +247,12 @@ def _json(values: Any) -> str:
 
 def _data(comparison: Comparison) -> dict[str, Any]:
     """The numbers that the page's script draws."""
-    index = {name: k for k, name in enumerate(comparison.methods)}
+    index, labels = {name: k for k, name in enumerate(comparison.methods)}, _labels(comparison)
     return {
         "methods": list(index),
+        "labels": list(labels.values()),
         "baseline": comparison.baseline,
+        "baselineLabel": labels.get(comparison.baseline or ""),
         "sortedBy": None if comparison.sorted_by is None else comparison.sorted_by.key,
         "level": comparison.level,
         "metrics": {metric.key: _metric(comparison, metric) for metric in comparison.metrics},
@@ -268,15 +302,13 @@ def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any
     for curve in found:
         if titles.count(curve["title"]) > 1:
             curve["title"] += f", {curve['name'].rpartition('_')[2].upper()}"
-        if comparison.unit and curve["name"].startswith(IN_TARGET_UNIT):
-            for axis in ("xLabel", "yLabel"):
-                curve[axis] += f" [{comparison.unit}]"
     return found
 
 
 def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
-    """One name's curves; horizontal positions that several runs share are written once."""
+    """One name's curves; positions and bands that several runs share are written once."""
     places: dict[tuple[float, ...], int] = {}
+    chances: dict[tuple[Any, ...], int] = {}
     lines = []
     for line in overlay.lines:
         x = tuple(_rounded(line.x))
@@ -284,6 +316,9 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
         made = {"method": index[line.method], "run": line.label, "x": place, "y": _rounded(line.y)}
         if line.low is not None and line.high is not None:
             made |= {"low": _rounded(line.low), "high": _rounded(line.high)}
+        if line.chance is not None:
+            ends = (place, *(tuple(_rounded(end)) for end in line.chance))
+            made["chance"] = chances.setdefault(ends, len(chances))
         lines.append(made)
     return {
         "name": overlay.name,
@@ -294,6 +329,7 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
         "levels": list(overlay.levels),
         "yLimits": None if overlay.y_limits is None else list(overlay.y_limits),
         "x": [list(x) for x in places],
+        "chances": [{"x": place, "low": low, "high": high} for place, low, high in chances],
         "lines": lines,
     }
 

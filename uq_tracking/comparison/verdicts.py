@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.inference import words
 
 UNJUDGED = "not enough data"
 
@@ -21,17 +23,22 @@ class MethodVerdict:
         As in the reports' verdicts; of several runs the most frequent one.
     text : str
         Sentences; of several runs how many are what.
+    scale : float or None
+        Factor that standard deviations should be multiplied by; of several runs the median.
+    recovered : float or None
+        Share of the oracle's gain that sorting by uncertainty brings; of several runs the median.
     """
 
     calibration: str
     ranking: str
     text: str
+    scale: float | None = None
+    recovered: float | None = None
 
     @property
     def short(self) -> str:
-        """Both in a few words."""
-        ranking = "" if self.ranking == UNJUDGED else f"ranking {self.ranking}"
-        return ", ".join(part for part in (self.calibration, ranking) if part)
+        """Both in a few words, with their numbers."""
+        return words.short(self.calibration, self.scale, self.ranking, self.recovered)
 
 
 def method_verdicts(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, MethodVerdict]:
@@ -42,13 +49,21 @@ def method_verdicts(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, Meth
 
 def _of_runs(runs: Sequence[ScoredRun]) -> MethodVerdict:
     verdicts = [run.report.verdict for run in runs]
+    scale = _median(verdict.scale.value for verdict in verdicts if verdict.scale is not None)
+    recovered = _median(verdict.recovered for verdict in verdicts if verdict.recovered is not None)
     if len(verdicts) == 1:
-        return MethodVerdict(verdicts[0].calibration, verdicts[0].ranking, verdicts[0].text)
+        return MethodVerdict(verdicts[0].calibration, verdicts[0].ranking, verdicts[0].text, scale, recovered)
     calibration: Counter[str] = Counter(verdict.calibration for verdict in verdicts)
     ranking: Counter[str] = Counter(verdict.ranking for verdict in verdicts)
     counts = (_counted(calibration), f"ranking of errors: {_counted(ranking)}")
     text = f"Of {len(verdicts)} runs, {'; '.join(counts)}."
-    return MethodVerdict(calibration.most_common(1)[0][0], ranking.most_common(1)[0][0], text)
+    most, often = (counter.most_common(1)[0][0] for counter in (calibration, ranking))
+    return MethodVerdict(most, often, text, scale, recovered)
+
+
+def _median(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return median(found) if found else None
 
 
 def _counted(words: Counter[str]) -> str:

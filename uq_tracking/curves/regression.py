@@ -319,6 +319,7 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     steps=row_number,
     reference=(1.0,),
     settings=("family",),
+    gaps="pit",
     draw="uq_tracking.figures.curves.pit_histogram",
 )
 def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:

@@ -67,8 +67,8 @@ class CurveSpec:
     settings : tuple of str
         Settings that it is defined by; where one is not the default its name in trackers says so.
     gaps : str or None
-        What kind of gap lies between a point and the reference, as in `uq_tracking.inference.gaps`, or "isotonic";
-        reports then hold the band of the gaps that a calibrated forecast has by chance.
+        What kind of gap lies between a point and the reference, as in `uq_tracking.inference.gaps`, "isotonic" or
+        "pit"; reports then hold the band of the gaps that a calibrated forecast has by chance.
     overlaid : bool
         Whether comparisons lay the curves of runs over one another.
     units : (str, str)

@@ -300,12 +300,13 @@ def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
 def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
-    The pale band between the grey lines holds 95 % of the bars of a calibrated model with this number of samples.
+    The grey lines hold each bar of a calibrated model in 95 % of cases, where the curve has such a band.
 
     Parameters
     ----------
     report : Report
-        With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``.
+        With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``, and where there
+        is a band ``chance_low`` and ``chance_high``.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -322,14 +323,13 @@ def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     curve_axes(on, curve_of(report, "pit_histogram"))
     share = 1.0 / len(bars["center"])
     on.bar(bars["center"], bars["density"], width=share, color=style.MODEL, edgecolor="white", linewidth=0.8)
-    half = 1.96 * float(np.sqrt((1 - share) / (share * max(bars["count"].sum(), 1.0))))
-    low, high = max(1 - half, 0.0), 1 + half
-    on.axhspan(low, high, color="white", alpha=0.35, linewidth=0, zorder=2.4)
-    on.hlines([low, high], 0, 1, color="#777777", linewidth=1.0, zorder=2.5)
+    highest = max(bars[name].max() for name in ("density", "chance_high") if name in bars)
+    if "chance_low" in bars:
+        edges = np.linspace(0, 1, len(bars["center"]) + 1)
+        for end in ("chance_low", "chance_high"):
+            on.stairs(bars[end], edges, baseline=None, color="#777777", linewidth=1.0, zorder=2.5)
     reference(on, [0, 1], [1, 1], zorder=2.6, label="calibrated")
-    on.set(
-        xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(bars["density"].max()))), xticks=[0, 0.25, 0.5, 0.75, 1]
-    )
+    on.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=[0, 0.25, 0.5, 0.75, 1])
     scores = [
         coverage_text(report),
         score_text(report, "pit_ks", "KS distance"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
 """Of methods in the order of the table, as on the page; further ones repeat them with other dashes."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
+CHANCE = "#E9ECEF"
+"""Of the bands that hold the points of calibrated runs; opaque, as several lie over each other."""
 SHOWN = (
     "reliability", "calibration", "sparsification_error_rmse", "coverage",
     "sparsification_error_brier", "risk_coverage",
@@ -64,6 +66,9 @@ def overlay(comparison: Comparison, curves: Overlay, ax: Axes, *, named: bool) -
     style_axes(ax, curves.x_label, curves.y_label)
     place = {method: k for k, method in enumerate(comparison.methods)}
     seen: set[str] = set()
+    for one in curves.lines:
+        if one.chance is not None:
+            ax.fill_between(one.x, *one.chance, color=CHANCE, linewidth=0, zorder=0.4)
     for one in curves.lines:
         k = place.get(one.method, len(place))
         label = None if one.method in seen or len(seen) >= MOST_NAMED else shorten(one.method, 32)

@@ -30,10 +30,12 @@ from uq_tracking.inference.noise import (
 from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.isotonic import rising_fit
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 
 LEVEL = 0.95
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 LOW, HIGH = "chance_low", "chance_high"
 """Columns of the band."""
 DRAWS = 200
@@ -88,6 +90,8 @@ def _ends(
     x = curve.columns[curve.x]
     if kind == "isotonic":
         return _isotonic(x, statistics, task, settings)
+    if kind == "pit":
+        return _pit(len(x), statistics, settings)
     gaps: Any = kind
     low, high = (
         _independent(gaps, x, statistics, settings)
@@ -102,17 +106,16 @@ def _ends(
 def _independent(
     kind: Kind, x: FloatArray, statistics: Any, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
-    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
     if kind == "variance":
         freedom, _ = variance_freedom(statistics, settings)
-        low, high = (np.sqrt(special.gammaincinv(freedom / 2, tail) * 2 / freedom) for tail in tails)
+        low, high = (np.sqrt(special.gammaincinv(freedom / 2, tail) * 2 / freedom) for tail in TAILS)
         return x * low, x * high
     if kind == "confidence":
         bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
         n = bins.count[bins.count > 0] * read.effective(statistics)[1]
     else:
         n = np.full(len(x), float(statistics.n_effective))
-    low, high = (_binomial(tail, n, x) for tail in tails)
+    low, high = (_binomial(tail, n, x) for tail in TAILS)
     return low, high
 
 
@@ -129,12 +132,30 @@ def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> 
     if kind == "confidence":
         bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
         moves = moves[:, bins.count > 0]
-    groups = read.group_count(statistics) or 0
-    freedom = max(1.0, min(groups - 1.0, read.group_freedom(statistics)))
-    reach = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * np.sqrt(np.square(moves).sum(axis=0))
+    reach = _reach(moves, statistics)
     if kind == "variance":  # moves of log(MSE / MV)
         return x * np.exp(-reach / 2), x * np.exp(reach / 2)
     return np.clip(x - reach, 0.0, 1.0), np.clip(x + reach, 0.0, 1.0)
+
+
+def _reach(moves: FloatArray, statistics: Any) -> FloatArray:
+    """Half the width of Student's interval from the moves of the groups."""
+    groups = read.group_count(statistics) or 0
+    freedom = max(1.0, min(groups - 1.0, read.group_freedom(statistics)))
+    return np.asarray(special.stdtrit(freedom, TAILS[1]) * np.sqrt(np.square(moves).sum(axis=0)))
+
+
+def _pit(cells: int, statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Densities of the cells of a PIT histogram: shares between quantiles, over their width."""
+    if read.group_count(statistics) is None:
+        n, share = np.full(cells, float(statistics.n_effective)), np.full(cells, 1 / cells)
+        low, high = (cells * _binomial(tail, n, share) for tail in TAILS)
+        return low, high
+    moves = left_out_moves(group_moves(statistics, "quantiles", settings)[0])
+    edges = np.searchsorted(LEVELS, np.arange(1, cells) / cells - 1e-9)
+    below = np.pad(moves[:, edges], ((0, 0), (1, 1)))
+    reach = _reach(cells * np.diff(below, axis=1), statistics)
+    return np.maximum(1 - reach, 0.0), 1 + reach
 
 
 def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> tuple[FloatArray, FloatArray]:
@@ -145,7 +166,7 @@ def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> 
     simulate = _errors if task == "regression" else _hits
     count, forecast, outcomes = simulate(statistics, settings, cells)
     fits = np.asarray([rising_fit(outcome, count) for outcome in outcomes])
-    low, high = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    low, high = np.quantile(fits, TAILS, axis=0)
     if task == "regression":
         forecast, low, high = np.sqrt(forecast), np.sqrt(low), np.sqrt(high)
         return x * np.interp(x, forecast, low / forecast), x * np.interp(x, forecast, high / forecast)

@@ -121,7 +121,8 @@ class Verdict:
     @property
     def short(self) -> str:
         """The verdict in a few words, for a column of a table."""
-        return words.short(self.calibration, self.scale, self.ranking, self.recovered)
+        factor = None if self.scale is None else self.scale.value
+        return words.short(self.calibration, factor, self.ranking, self.recovered)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 SLIGHT = 1.05
 """Factors below this are called slight."""
+LITTLE = 0.2
+"""Share of the oracle's gain below which a ranking that is useful is called little."""
+KNOWS = "It knows where it errs"
 
 
 def sentences(
@@ -33,9 +36,8 @@ def sentences(
     return " ".join(part for part in parts if part)
 
 
-def short(calibration: str, scale: Estimate | None, ranking: str, recovered: float | None) -> str:
+def short(calibration: str, factor: float | None, ranking: str, recovered: float | None) -> str:
     """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranking useful (62 %)``."""
-    factor = None if scale is None else scale.value
     if calibration == "overconfident" and factor is not None:
         calibration = f"{factor:.2f}x overconfident"
     elif calibration == "underconfident" and factor:
@@ -115,8 +117,9 @@ def _ranking(ranking: str, recovered: float | None) -> str:
         if recovered is None
         else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
     )
+    knows = "It knows little of where it errs" if recovered is not None and recovered < LITTLE else KNOWS
     words = {
-        "useful": f"It knows where it errs{share}.",
+        "useful": f"{knows}{share}.",
         "no better than constant": "Its uncertainty ranks errors no better than a constant would.",
         "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 from rich.text import Text
 
-from uq_tracking.formatting import one_line, shorten
+from uq_tracking.formatting import one_line, shorten, shortened
 from uq_tracking.tables.colors import rank_style
 from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
 
@@ -128,25 +128,6 @@ def _names(table: Table, letters: int) -> _Laid:
 
 def _indent(row: Row) -> str:
     return "  " if row.kind in ("run", "recalibrated") else ""
-
-
-def shortened(names: Sequence[str], letters: int) -> list[str]:
-    """The names cut to so many letters, or to as many more as it takes to keep them distinct.
-
-    >>> shortened(["ensemble of 20 networks, seed 1", "ensemble of 20 networks, seed 2"], 16)
-    ['ensemb…s, seed 1', 'ensemb…s, seed 2']
-    """
-    for room in range(letters, max(map(len, names), default=0)):
-        found = [_cut(name, room) for name in names]
-        if len(set(found)) == len(set(names)):
-            return found
-    return list(names)
-
-
-def _cut(name: str, letters: int) -> str:
-    """The beginning and, because names of runs often differ there, the end."""
-    tail = letters // 2 + 1
-    return name if len(name) <= letters else shorten(name, letters - tail) + name[-tail:]
 
 
 def _heading_lines(table: Table) -> int:

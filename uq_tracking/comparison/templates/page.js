@@ -212,7 +212,7 @@
   // ---------- curves ----------
 
   const WIDTH = 420, HEIGHT = 280;
-  const EDGE = { left: 52, right: 12, top: 10, bottom: 42 };
+  const EDGE = { left: 58, right: 12, top: 10, bottom: 42 };
 
   function extent(values) {
     let low = Infinity, high = -Infinity;
@@ -278,19 +278,25 @@
     card.querySelector("svg")?.remove();
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${curve.title}, ${curve.name}` });
     const lines = curve.lines.filter(visible);
-    let xDomain = extent(curve.lines.flatMap((line) => curve.x[line.x]));
+    const xDomain = extent((lines.length ? lines : curve.lines).flatMap((line) => curve.x[line.x]));
     const heights = lines.flatMap((line) => line.y);
     const bands = lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]);
     let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...bands, ...curve.levels]);
     const pad = 0.04 * (yDomain[1] - yDomain[0]);
-    yDomain = curve.yLimits || [yDomain[0] - pad, yDomain[1] + pad];
-    if (curve.diagonal) xDomain = yDomain = extent([...xDomain, ...yDomain]);
+    if (curve.diagonal && alike(xDomain, yDomain)) xDomain.splice(0, 2, ...(yDomain = rounded(extent([...xDomain, ...yDomain]))));
+    else yDomain = curve.yLimits || [yDomain[0] - pad, yDomain[1] + pad];
     const x = scale(xDomain, EDGE.left, WIDTH - EDGE.right);
     const y = scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top);
     frame(svg, x, y, curve.xLabel, curve.yLabel);
     const clip = draw(draw(svg, "defs"), "clipPath", { id: `clip-${place}` });
     draw(clip, "rect", { x: EDGE.left, y: EDGE.top, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom });
     const inside = draw(svg, "g", { "clip-path": `url(#clip-${place})` });
+    // One group, so that bands that lie over each other are as pale as a single one.
+    const chance = draw(inside, "g", { class: "chance" });
+    for (const k of new Set(lines.map((line) => line.chance))) {
+      const band = curve.chances[k];
+      if (band) draw(chance, "path", { d: area(curve.x[band.x], band, x, y) });
+    }
     for (const line of lines) if (line.low) draw(inside, "path", { class: `band c${line.method % COLORS}`, d: area(curve.x[line.x], line, x, y) });
     const many = new Map();
     for (const line of lines) many.set(line.method, (many.get(line.method) || 0) + 1);
@@ -307,6 +313,10 @@
     for (const level of curve.levels) draw(inside, "line", { class: "reference", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: y(level), y2: y(level) });
     hover(svg, curve, lines, x, y);
   }
+
+  // Equal axes, where neither leaves the other a corner of the picture; shares from 0 to 1.
+  const alike = (x, y) => y[1] - y[0] < 3 * (x[1] - x[0]) && x[1] - x[0] < 3 * (y[1] - y[0]) + 0.5;
+  const rounded = ([low, high]) => (low >= 0 && low < 0.1 && high <= 1 && high > 0.9 ? [0, 1] : [low, high]);
 
   function area(xs, line, x, y) {
     const corner = (heights) => (value, k) => `${x(value).toFixed(2)} ${y(heights[k]).toFixed(2)}`;
@@ -444,20 +454,19 @@
     made.addEventListener("pointerleave", hideTip);
   }
 
-  // Names above their points, moved up where two would lie over each other.
+  // Names above or below their points, as near as there is room; in a crowd pointing tells the rest.
   function scatterLabels(svg, points, x, y, width) {
-    const taken = [];
-    for (const point of [...points].sort((a, b) => y(b.y) - y(a.y))) {
-      const name = short(data.methods[point.method]), half = 3.4 * name.length;
+    const taken = points.map((point) => ({ at: y(point.y) + 3, middle: x(point.x), half: 4 }));
+    for (const point of points) {
+      const name = data.labels[point.method], half = 3.5 * name.length;
       const middle = Math.max(EDGE.left + half, Math.min(width - EDGE.right - half, x(point.x)));
-      let at = y(point.y) - 10;
-      while (taken.some((other) => Math.abs(other.at - at) < 13 && Math.abs(other.middle - middle) < half + other.half + 4)) at -= 2;
+      const free = (at) => !taken.some((other) => Math.abs(other.at - at) < 12 && Math.abs(other.middle - middle) < half + other.half + 3);
+      const at = [-10, 18, -23, 31, -36].map((step) => y(point.y) + step).find((place) => place > EDGE.top + 8 && free(place));
+      if (at === undefined) continue;
       taken.push({ at, middle, half });
       draw(svg, "text", { class: `row name c${point.method % COLORS}`, x: middle, y: at, "text-anchor": "middle" }, name);
     }
   }
-
-  const short = (name) => (name.length > 22 ? `${name.slice(0, 21)}\u2026` : name);
 
   // ---------- files ----------
 
@@ -505,7 +514,7 @@
       node.removeAttribute("class");
     });
     const ink = getComputedStyle(document.body).color, font = getComputedStyle(document.body).fontFamily;
-    const legend = card.dataset.curve ? data.methods.map((name, method) => [name, method]).filter(([, method]) => !hiddenMethods.has(method)) : [];
+    const legend = card.dataset.curve ? data.labels.map((name, method) => [name, method]).filter(([, method]) => !hiddenMethods.has(method)) : [];
     const total = height + 30 + 18 * legend.length;
     const whole = document.createElementNS(SVG, "svg");
     const attributes = { xmlns: SVG, viewBox: `0 -26 ${width} ${total}`, width, height: total };
@@ -546,7 +555,8 @@
     if (metric.unit) title.append(element("span", { class: "sub" }, `[${metric.unit}]`));
     card.append(title);
     offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.verdict])]);
-    const rowHeight = 24, inner = 30 + rowHeight * items.length, height = inner + 16, left = 150;
+    const rowHeight = 24, inner = 30 + rowHeight * items.length, height = inner + 16;
+    const left = 24 + 6.5 * Math.max(...items.map((item) => data.labels[item.method].length));
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `differences in ${key}` });
     const ends = items.flatMap((item) => [item.value, ...(item.interval || [])]);
     const [low, high] = extent([0, ...ends]);
@@ -558,14 +568,14 @@
       draw(svg, "text", { x: x(value), y: inner - 7, "text-anchor": "middle" }, tickText(value, marks[1] - marks[0] || 1));
     }
     draw(svg, "line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: inner - 22 });
-    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${short(data.baseline)}${metric.unit ? ` [${metric.unit}]` : ""}`);
+    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${data.baselineLabel}${metric.unit ? ` [${metric.unit}]` : ""}`);
     items.forEach((item, k) => forestRow(svg, item, x, 16 + rowHeight * k, left));
     return card;
   }
 
   function forestRow(svg, item, x, y, left) {
     const name = data.methods[item.method];
-    draw(svg, "text", { class: "row", x: left - 10, y: y + 4, "text-anchor": "end" }, short(name));
+    draw(svg, "text", { class: "row", x: left - 10, y: y + 4, "text-anchor": "end" }, data.labels[item.method]);
     const group = draw(svg, "g", { class: CLASSES[item.verdict] || "unclear" });
     if (item.interval) draw(group, "line", { class: "interval-line", x1: x(item.interval[0]), x2: x(item.interval[1]), y1: y, y2: y });
     const at = x(item.value);
