@@ -118,6 +118,9 @@ class Verdict:
     text: str
     caveats: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def short(self) -> str:
         """The verdict in a few words, for a column of a table."""
@@ -143,12 +146,14 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
     if reason:
         return no_verdict(reason)
     caveats = list(tests.caveats())
-    factor, dominated = tests.scale(caveats)
+    factor, dominated, untested = tests.scale(caveats)
     shape_p = tests.shape()
     calibration = _calibration(factor, dominated, shape_p)
+    if untested and calibration != "not enough data":
+        caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
     bias = tests.bias()
-    text = words.sentences(task, calibration, factor, shape_p, ranking, recovered, bias, settings)
+    text = words.sentences(task, calibration, factor, untested, shape_p, ranking, recovered, bias, settings)
     return Verdict(
         calibration,
         factor,
@@ -230,16 +235,15 @@ class _Tests:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective
         return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
 
-    def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool]:
-        """The scale, and whether few units dominate it."""
+    def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool, str]:
+        """The scale, whether few units dominate it, and why there is none."""
         try:
             if self.task == "regression":
                 found = scale.std_scale(self.statistics, read.family(self.settings), TEST_LEVEL)
             else:
                 found = scale.error_scale(self.statistics, TEST_LEVEL)
         except Undefined as reason:
-            caveats.append(f"The scale is not tested: {reason}.")
-            return None, False
+            return None, False, str(reason)
         dominated = found.dominance > DOMINATED or (
             self.task == "regression" and heavy_tails(self.statistics)
         )
@@ -249,7 +253,7 @@ class _Tests:
                 f"A few {units} carry most of the spread (heavy tails): intervals may be too narrow, and rare large "
                 "errors may be missing from these data."
             )
-        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated
+        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
     def shape(self) -> float | None:
         """p-value of the test of shape, or None."""

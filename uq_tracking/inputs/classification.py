@@ -358,12 +358,17 @@ def _read_labels(value: Any) -> Source:
         return source
     if source.values.size == 0:
         raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
-    if kind == "f":
+    if kind == "f" and source.values.ndim > 1:
+        cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
+    elif kind == "f":
         cure = (
             "convert them with .astype(int), after giving samples without a class a number for ignore_label"
         )
     else:
-        cure = "number them: classes, labels = numpy.unique(labels, return_inverse=True)"
+        cure = (
+            "number them in the order of the classes of probs; where that is alphabetical: "
+            "classes, labels = numpy.unique(labels, return_inverse=True)"
+        )
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
 
 

@@ -43,9 +43,11 @@ from uq_tracking.tracking.names import (
     recalibrated_name,
     scalar_name,
     tag_name,
+    worst_name,
 )
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
 
 if TYPE_CHECKING:
     from uq_tracking.drawings import MapSpec
@@ -198,6 +200,19 @@ def _drawings(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[]
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
     if drawn.cases:
         yield from _all_maps(content, drawn, folder)
+        yield (
+            "the table of cases",
+            lambda: _table(
+                "cases", worst_cases(content.report, drawn.cases, drawn.notes, content.split), content
+            ),
+        )
+    strata = worst_strata(content.report)
+    if strata is not None:
+        yield "the table of strata", lambda: _table("strata", strata, content)
+
+
+def _table(name: str, worst: Worst, content: Content) -> Write:
+    return lambda run: run.log_table(worst_name(name, content.split), worst.columns, worst.rows)
 
 
 def chosen_scores(

@@ -43,6 +43,8 @@ def _write(entry: Entry, run: Run, operation: Sequence[Any], folder: Path) -> No
         run.set_tags(values[0])
     elif kind == "seal":
         run.seal(values[0])
+    elif kind == "table":
+        run.log_table(*values)
     elif kind == "curve":
         run.log_curve(values[0], Curve.from_dict(values[1]))
     else:

@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from uq_tracking.drawings import png_of
 from uq_tracking.errors import BackendError, FileFormatError
-from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.places import in_first_place, places
 
@@ -105,6 +105,10 @@ class _Recorder(Run):
     def log_map(self, name: str, figure: Figure) -> None:
         if self._drawings:
             self._note("map", name, self._picture(figure))
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        if self._drawings:
+            self._note("table", name, list(columns), [list(row) for row in rows])
 
     def log_file(self, path: Path, name: str) -> None:
         self._note("file", name, self._member(path.read_bytes()))
@@ -260,6 +264,7 @@ _SHAPES = {
     "curve": (str, dict),
     "figure": (str, str),
     "map": (str, str),
+    "table": (str, list, list),
     "file": (str, str),
 }
 
