@@ -229,11 +229,12 @@ def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]
 
 def _drawn(figure: Figure, dpi: float | None) -> npt.NDArray[np.uint8]:
     """The pixels with their opacity, shape (height, width, 4)."""
-    before = figure.get_dpi()
+    before, shown_by = figure.get_dpi(), figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
     figure.set_dpi(dpi or before)
     try:
-        canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
         canvas.draw()
         return np.asarray(canvas.buffer_rgba())
     finally:
         figure.set_dpi(before)
+        figure.set_canvas(shown_by)
