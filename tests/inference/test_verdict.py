@@ -153,6 +153,16 @@ def test_standard_deviations_of_zero_have_no_scale():
     )
 
 
+@pytest.mark.parametrize(("spread", "told"), [(0.5, False), (0.005, True)])
+def test_uncertainties_that_sort_errors_and_hardly_differ_are_told(spread, told):
+    rng = np.random.default_rng(15)
+    errors = rng.normal(size=500)
+    std = 1 + spread * np.abs(errors)
+    verdict = uq.evaluate(errors, np.zeros(500), std).verdict
+    assert verdict.ranking == "useful"
+    assert any("nearly one size for all" in caveat for caveat in verdict.caveats) is told
+
+
 def test_the_verdict_comes_first_in_print():
     one = report(np.random.default_rng(15), 1500, 1.5)
     assert " ".join(str(one).split()).startswith(one.verdict.text)

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
 from uq_tracking.inference.gaps import largest
 from uq_tracking.inference.limits import DOMINATED
@@ -43,6 +44,7 @@ from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.metrics.spread import cv
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray
 from uq_tracking.typed import record
@@ -63,6 +65,8 @@ TEST_LEVEL = 0.975
 LEVEL = 0.95
 FEWEST_SAMPLES = 20
 """Below this number of independent samples no test is made."""
+ALIKE = 0.02
+"""Coefficient of variation below which standard deviations are called alike."""
 FEWEST_RANKED = 100
 """The same for the test of the ranking: of 60 samples whose std says nothing it calls 12 % useful or harmful."""
 
@@ -152,6 +156,8 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
     if untested and calibration != "not enough data":
         caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
+    if ranking == "useful":
+        caveats += tests.of_spread()
     bias = tests.bias()
     text = words.sentences(task, calibration, factor, untested, shape_p, ranking, recovered, bias, settings)
     return Verdict(
@@ -230,6 +236,21 @@ class _Tests:
         if groups < TRUSTED_GROUPS:
             return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
+
+    def of_spread(self) -> list[str]:
+        """That uncertainties which sort errors hardly differ in size."""
+        if self.task != "regression":
+            return []
+        try:
+            dispersion = cv(self.statistics, self.settings)
+        except Undefined:
+            return []
+        if dispersion >= ALIKE:
+            return []
+        return [
+            f"Standard deviations vary by {format_number(100 * dispersion, 2)} % only: they sort errors, but state "
+            "nearly one size for all."
+        ]
 
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective

@@ -107,6 +107,8 @@ def _body(table: Table, width: int) -> Iterator[Line]:
     elif table.ranked:
         notes = (RANK_NOTE,)
     columns = _with_words_that_fit(names, columns, width)
+    if left_out := [column.key for column in table.columns[len(columns) :]]:
+        notes += (f"in a wider terminal: {', '.join(left_out)}",)
     for part in _parts(names, columns, width):
         for k in range(len(names.heading)):
             yield _line([(c.heading[k], STRONG) for c in (names, *part)], [names, *part])
