@@ -102,6 +102,20 @@ class MapSpec:
         return figure
 
 
+def pictured(figure: Figure) -> Figure:
+    """A figure as the picture of it, which every tracker stores and shows without drawing it again."""
+    from uq_tracking.figures.picture import Picture
+
+    return Picture(png_of(figure))
+
+
+def png_of(figure: Figure) -> bytes:
+    """Any figure as a PNG file; the same figure gives the same bytes."""
+    from uq_tracking.figures.style import to_png
+
+    return to_png(figure)
+
+
 def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:
     return plugins.named(function) if isinstance(function, str) else function
 

@@ -86,7 +86,7 @@ class Gaussian(Standard):
 
     @override
     def pdf(self, z: FloatArray) -> FloatArray:
-        return np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
+        return np.exp(-0.5 * np.square(z)) * (1 / math.sqrt(2 * math.pi))
 
     @override
     def log_pdf(self, z: FloatArray) -> FloatArray:
@@ -95,7 +95,7 @@ class Gaussian(Standard):
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)``; ``2 Phi(z) - 1`` is erf, which keeps small z exact."""
         density = self.pdf(z) if density is None else density
-        return z * _array(special.erf(z / SQRT2)) + 2 * density - 1 / SQRT_PI
+        return z * _array(special.erf(z * (1 / SQRT2))) + 2 * density - 1 / SQRT_PI
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,13 @@ class Uniform(Standard):
 
     @override
     def pdf(self, z: FloatArray) -> FloatArray:
-        return np.where(np.abs(z) <= SQRT3, 1 / (2 * SQRT3), 0.0)
+        return _array((np.abs(z) <= SQRT3) * (1 / (2 * SQRT3)))
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        """``z^2 / (2 w) + w / 6`` inside the support and ``|z| - w / 3`` outside, ``w = sqrt 3``."""
+        """``m^2 / (2 w) + w / 6 + |z| - m`` with ``m = min(|z|, w)`` and ``w = sqrt 3``."""
         a = np.abs(z)
-        return np.where(a <= SQRT3, np.square(np.minimum(a, SQRT3)) / (2 * SQRT3) + SQRT3 / 6, a - SQRT3 / 3)
+        m = np.minimum(a, SQRT3)
+        return _array(np.square(m) * (1 / (2 * SQRT3)) + SQRT3 / 6 + (a - m))
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
             "sample too; fit without weights, or use cdf_isotonic"
         )
     ranks = knot_ranks(statistics.counts["n"])
-    radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].folded().value(ranks), 0.0))
+    radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].absolute_value(ranks), 0.0))
     if not radii[-1] > 0:
         raise RecalibrationError("conformal cannot be fitted: every error is 0; fit on held-out data")
     return Conformal(

@@ -112,7 +112,7 @@ def mean_of_z(groups: Groups, function: Callable[[FloatArray], FloatArray]) -> f
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
 
-    return math.fsum(groups.map_blocks(sum_of, ("z",))) / groups.total
+    return math.fsum(groups.map_blocks(sum_of, ("z",), "free")) / groups.total
 
 
 STD_SCALING = Recalibrator(

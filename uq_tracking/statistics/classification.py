@@ -16,6 +16,7 @@ from uq_tracking.statistics.cells import CellCounts, Confusion
 from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
@@ -116,8 +117,7 @@ def _by_confidence(rows: Rows) -> SortedRows:
 def _by_entropy(rows: Rows) -> SortedRows:
     entropy, brier = rows["entropy"], rows["brier"]
     if entropy.dtype != np.float32 or sys.byteorder != "little":
-        order = np.argsort(entropy, kind="stable")
-        return SortedRows("entropy", {"entropy": entropy[order], "brier": brier[order]})
+        return sorted_rows("entropy", rows, ("brier",))
     keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort as they do
     halves = keys.view(np.uint32).reshape(-1, 2)
     halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)

@@ -20,6 +20,7 @@ from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Parts, Rows
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -49,10 +50,7 @@ class CovarianceLayout(RegressionLayout):
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
         columns = {DISTANCE: special.ndtri(rows["joint_pit"]), **rows}
-        order = np.argsort(columns[DISTANCE], kind="stable")
-        by_distance = SortedRows(
-            DISTANCE, {name: columns[name][order] for name in (DISTANCE, "joint_pit", "whole")}
-        )
+        by_distance = sorted_rows(DISTANCE, columns, ("joint_pit", "whole"))
         sums = (
             {name: float(rows[name].sum()) for name in JOINT}
             if known is None

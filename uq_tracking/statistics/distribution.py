@@ -31,6 +31,7 @@ from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
@@ -83,8 +84,8 @@ class DistributionLayout(RegressionLayout):
         columns = pit_columns(rows["pit_low"], rows["pit_high"])
         columns |= {"pit_low": rows["pit_low"], "pit_high": rows["pit_high"]}
         orders = {
-            LOW: _sorted(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
-            HIGH: _sorted(HIGH, columns, ("rate", "rate_high")),
+            LOW: sorted_rows(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
+            HIGH: sorted_rows(HIGH, columns, ("rate", "rate_high")),
         }
         counts, n = dict(made.counts), len(rows["std"])
         if known is None:
@@ -172,11 +173,6 @@ def _score_columns(rows: Rows, n: int) -> dict[str, FloatArray]:
     made = {name: np.asarray(rows.get(name, np.full(n, np.nan)), dtype=np.float64) for name in SCORES}
     made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
     return made
-
-
-def _sorted(by: str, columns: Mapping[str, npt.NDArray[Any]], names: tuple[str, ...]) -> SortedRows:
-    order = np.argsort(columns[by], kind="stable")
-    return SortedRows(by, {name: columns[name][order] for name in (by, *names)})
 
 
 def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: bool = True) -> FloatArray:

@@ -25,6 +25,11 @@ from uq_tracking.typed import override
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
+Ties = Literal["merged", "shared", "free"]
+"""Samples of equal value are one group, or each a group with an equal share of their payload, or each with its own.
+
+The last is the cheapest; it will do where the order inside a tie makes no difference.
+"""
 
 R = TypeVar("R")
 
@@ -80,6 +85,19 @@ class Groups(ABC):
         """Order statistics; ranks count from 1."""
 
     @abstractmethod
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
+        """Order statistics of the absolute values; ranks count from 1."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of groups, each tied sample being one."""
+
+    @abstractmethod
+    def steps(self, index: IntArray) -> Block:
+        """Some of these groups, without payloads."""
+
+    @abstractmethod
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
 
@@ -88,16 +106,8 @@ class Groups(ABC):
         return self.spans()
 
     @abstractmethod
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
-        """The groups of one span, with the payloads named.
-
-        Without ``ties``, samples of equal value may come as groups of their own: cheaper, where it makes no
-        difference.
-        """
-
-    @abstractmethod
-    def folded(self) -> Groups:
-        """The same samples sorted by the absolute value, without payloads."""
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
+        """The groups of one span, with the payloads named."""
 
     def sum(self, name: str) -> float:
         """Sum of a payload over all samples."""
@@ -108,15 +118,13 @@ class Groups(ABC):
         for start, end in self.spans():
             yield self.block(names, start, end)
 
-    def map_blocks(
-        self, function: Callable[[Block], R], names: Sequence[str], *, ties: bool = True
-    ) -> list[R]:
-        """``function`` of every block, in order, on all cores; ``ties`` as for ``block``."""
+    def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
+        """``function`` of every block, in order, on all cores."""
 
         def one(start: int, end: int) -> R:
-            return function(self.block(names, start, end, ties=ties))
+            return function(self.block(names, start, end, ties))
 
-        return map_spans(one, self.spans() if ties else self.loose_spans())
+        return map_spans(one, self.loose_spans() if ties == "free" else self.spans())
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,18 +234,31 @@ class Grouped(Groups):
         return spans(len(self.count))
 
     @override
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         (low, high), part = self._range, slice(start, end)
         sums = {name: self.sums[name][part] for name in names}
         ends = self.ends[start + 1 : end + 1].astype(float)
         return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
 
+    @property
     @override
-    def folded(self) -> Grouped:
-        return self._folded
+    def size(self) -> int:
+        return len(self.count)
+
+    @override
+    def steps(self, index: IntArray) -> Block:
+        low, high = self._range
+        return Block(
+            low[index], high[index], self.count[index].astype(float), self.ends[index + 1].astype(float), {}
+        )
+
+    @override
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
+        return self._folded.value(ranks)
 
     @cached_property
     def _folded(self) -> Grouped:
+        """Groups of the absolute values."""
         low, high = self._range
         negative = high <= 0
         near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one

@@ -163,7 +163,7 @@ def _errors(rows: Rows) -> npt.NDArray[Any]:
         with np.errstate(over="ignore"):
             error = np.asarray(np.subtract(target, mean))
         largest = max(abs(float(error.min())), abs(float(error.max())))
-        least = float(np.min(std, where=std > 0, initial=np.inf))
+        least = float(std.min()) or float(np.min(std, where=std > 0, initial=np.inf))
         if float(std.max()) / SAFE <= largest <= least * SAFE:
             return error
     return np.asarray(np.subtract(target, mean, dtype=np.float64))
