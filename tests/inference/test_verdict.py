@@ -5,6 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
+from uq_tracking.inference.limits import Influence
 
 FEW = ["rmse"]
 
@@ -94,6 +95,22 @@ def test_bias_is_named_with_its_unit():
     assert "on average" not in uq.evaluate(truth, mean, std).verdict.text
 
 
+def test_weights_that_grow_with_the_errors_make_the_bias_less_known():
+    truth, mean, std, _ = forecasts(np.random.default_rng(19), 2000)
+    weights = std**2
+    bias = uq.evaluate(truth, mean, std, weights=weights, metrics=FEW).verdict.bias
+    own = weights * (mean - truth - np.average(mean - truth, weights=weights)) / weights.sum()
+    expected = Influence.of(own).limits(bias.value, 0.95, cautious=True)
+    assert (bias.low, bias.high) == pytest.approx(expected, rel=1e-9)
+    classes_, probs = classes(np.random.default_rng(20), 2000)
+    doubt = 1 - probs.max(axis=1)
+    gap = uq.evaluate_classification(classes_, probs, weights=doubt, metrics=["ece"]).verdict.bias
+    over = probs.max(axis=1) - (probs.argmax(axis=1) == classes_)
+    assert gap.value == pytest.approx(np.average(over, weights=doubt), rel=1e-9)
+    own = doubt * (over - gap.value) / doubt.sum()
+    assert (gap.high - gap.low) / 2 == pytest.approx(1.96 * np.sqrt(np.square(own).sum()), rel=0.02)
+
+
 def test_unit_and_order_change_nothing():
     rng = np.random.default_rng(10)
     truth, mean, std, _ = forecasts(rng, 700, 1.2)
@@ -148,12 +165,24 @@ def test_standard_deviations_of_zero_have_no_scale():
     verdict = uq.evaluate(truth, mean, std).verdict
     assert verdict.scale is None
     assert verdict.calibration == "not enough data"
-    assert "1 standard deviations are 0" in " ".join(verdict.caveats)
+    assert str(verdict).startswith(
+        "Calibration is not judged: 1 standard deviation is 0, so errors have no scale;"
+    )
+
+
+@pytest.mark.parametrize(("spread", "told"), [(0.5, False), (0.005, True)])
+def test_uncertainties_that_sort_errors_and_hardly_differ_are_told(spread, told):
+    rng = np.random.default_rng(15)
+    errors = rng.normal(size=500)
+    std = 1 + spread * np.abs(errors)
+    verdict = uq.evaluate(errors, np.zeros(500), std).verdict
+    assert verdict.ranking == "useful"
+    assert any("nearly one size for all" in caveat for caveat in verdict.caveats) is told
 
 
 def test_the_verdict_comes_first_in_print():
     one = report(np.random.default_rng(15), 1500, 1.5)
-    assert str(one).splitlines()[0] == one.verdict.text
+    assert " ".join(str(one).split()).startswith(one.verdict.text)
     assert one.verdict.text.startswith("Overconfident: stated standard deviations are 1.5")
     assert one.verdict.text in one._repr_html_()
 

@@ -41,8 +41,9 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     Under families without a fourth moment z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+        count = statistics.counts["n_zero_std"]
         raise Undefined(
-            f"{statistics.counts['n_zero_std']} standard deviations are 0, so errors have no scale"
+            f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
         )
     if is_distribution(statistics):
         return _ratio_of_sums(statistics, level)
@@ -135,11 +136,14 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
         count, mean, _ = read.group_moments(statistics, "error")
         left = ((count * mean).sum() - count * mean) / (count.sum() - count)
         influence = Influence.left_out(-left, read.group_freedom(statistics))
+    elif (known := read.weighted_rows(statistics)) is not None:  # errors may be larger where weights are
+        rows, weight = known
+        influence = Influence.of(weight * (moments.mean - rows["error"]) / weight.sum())
     else:
         n, share = read.effective(statistics)
         spread = moments.m2 * share
         influence = Influence(n, spread / n**2, 0.0, 3 * spread**2 / n**5)
-    low, high = influence.limits(-moments.mean, level)
+    low, high = influence.limits(-moments.mean, level, cautious=True)
     return Estimated(-moments.mean, low, high, influence.dominance)
 
 
@@ -190,6 +194,10 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         own = count - doubt - correct
         left = (own.sum() - own) / (count.sum() - count)
         influence = Influence.left_out(left, read.group_freedom(statistics))
+    elif (known := read.weighted_rows(statistics)) is not None:
+        rows, weight = known
+        wrong = 1 - rows["correct"] - rows["one_minus_confidence"]
+        influence = Influence.of(weight * (wrong - gap) / weight.sum())
     else:
 
         def powers(block: Block) -> FloatArray:
@@ -201,5 +209,5 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
 
         parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
         influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
-    low, high = influence.limits(gap, level)
+    low, high = influence.limits(gap, level, cautious=True)
     return Estimated(gap, low, high, influence.dominance)

@@ -19,6 +19,7 @@ from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
 from uq_tracking.recalibration.checks import check_increasing, require_positive_std, require_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 FEWEST = 9
 
@@ -117,7 +118,8 @@ class Conformal(RegressionRecalibration):
         center, scale = np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
         return center - radius * scale, center + radius * scale
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return self._factor * std
 
     @cached_property
@@ -147,7 +149,8 @@ class Conformal(RegressionRecalibration):
         """The symmetric distribution of which `radius` gives the central intervals, to within ``1 / (n + 1)``."""
         return self._shape
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         found = {f"conformal_radius_{level}": self.radius(level / 100) for level in (50, 90, 95)}
         return {name: radius for name, radius in found.items() if math.isfinite(radius)}
 

@@ -34,6 +34,7 @@ from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
 from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import override
 
 POINT = 1e-9
 """Intervals narrower than this are points: their position is known better than that."""
@@ -67,7 +68,8 @@ class DistributionLayout(RegressionLayout):
         "vector_length": "the length of the vectors",
     }
 
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         made = super().columns(rows)
         made |= pit_columns(rows["pit_low"], rows["pit_high"])
         n = len(rows["std"])
@@ -76,7 +78,8 @@ class DistributionLayout(RegressionLayout):
         made["n_crossed"] = np.asarray(rows.get("crossed", np.zeros(n))) > 0
         return made
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+    @override
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
         columns = pit_columns(rows["pit_low"], rows["pit_high"])
         columns |= {"pit_low": rows["pit_low"], "pit_high": rows["pit_high"]}
@@ -100,7 +103,8 @@ class DistributionLayout(RegressionLayout):
             counts=counts,
         )
 
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+    @override
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
         low = orders[LOW]
         if not isinstance(low, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

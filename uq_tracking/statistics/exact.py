@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import block_size, map_spans, spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side, Ties
+from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
 
@@ -45,7 +46,8 @@ class SortedRows(Groups):
         return self.columns[self.by]
 
     @property
-    def total(self) -> int:  # noqa: D102
+    @override
+    def total(self) -> int:
         return len(self.values)
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
@@ -67,7 +69,8 @@ class SortedRows(Groups):
 
         return {name: get(name) for name in names}
 
-    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+    @override
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if self.values.dtype != np.float32:
             return np.searchsorted(self.values, wanted, side=side).astype(float)
@@ -81,7 +84,8 @@ class SortedRows(Groups):
             return at_most.astype(float)
         return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
 
-    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         sums = self._prefix(name, left)
@@ -91,7 +95,8 @@ class SortedRows(Groups):
             sums[cut] += share * (self._prefix(name, right[cut]) - sums[cut])
         return sums
 
-    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
@@ -177,14 +182,17 @@ class SortedRows(Groups):
             name: np.concatenate(found) for name, found in zip(names, zip(*parts, strict=True), strict=True)
         }
 
-    def sum(self, name: str) -> float:  # noqa: D102
+    @override
+    def sum(self, name: str) -> float:
         return float(self._sums(name)[-1])
 
-    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
-    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def spans(self) -> list[tuple[int, int]]:
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
@@ -196,10 +204,12 @@ class SortedRows(Groups):
             edges.append(end)
         return list(itertools.pairwise(edges))
 
-    def loose_spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def loose_spans(self) -> list[tuple[int, int]]:
         return spans(self.total)
 
-    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:  # noqa: D102
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         part = slice(start, end)
         values = self.values[part]
         if ties != "free" and end - start > 1 and values[0] == values[-1]:
@@ -219,14 +229,17 @@ class SortedRows(Groups):
         return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
 
     @property
-    def size(self) -> int:  # noqa: D102
+    @override
+    def size(self) -> int:
         return self.total
 
-    def steps(self, index: IntArray) -> Block:  # noqa: D102
+    @override
+    def steps(self, index: IntArray) -> Block:
         value = self.values[index].astype(np.float64)
         return Block(value, value, np.ones(len(index)), (index + 1).astype(np.float64), {})
 
-    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total = self.values, self.total
         below = int(np.searchsorted(values, 0))  # these fall towards 0, the others rise from it
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
 from uq_tracking.statistics.weights import in_units
+from uq_tracking.typed import override
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -149,7 +150,8 @@ class Grouped(Groups):
         return np.concatenate([[0], np.cumsum(self.count)]).astype(dtype)
 
     @property
-    def total(self) -> float:  # noqa: D102
+    @override
+    def total(self) -> float:
         total: float = self.ends[-1].item()
         return total
 
@@ -175,7 +177,8 @@ class Grouped(Groups):
         mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
-    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+    @override
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted: FloatArray = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
         # A tied bucket's mean carries the rounding of its sums: what is this close is meant to be equal.
@@ -188,7 +191,8 @@ class Grouped(Groups):
         part = np.where(whole < len(high), np.fmin(np.fmax(part, 0), 1), 0.0)  # NaN becomes 0
         return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
 
-    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
         return np.asarray(np.interp(positions, self.ends, self._cumulated(name)))
 
@@ -198,7 +202,8 @@ class Grouped(Groups):
             cache[name] = np.concatenate([[0.0], np.cumsum(self.sums[name])])
         return cache[name]
 
-    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
         groups = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
         sums = self.sums[name]
@@ -213,7 +218,8 @@ class Grouped(Groups):
         stretches = pairwise(zip(positions.tolist(), groups.tolist(), strict=True))
         return np.asarray([one(start, end, first, last) for (start, first), (end, last) in stretches])
 
-    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
         low, high = self._range
         group = np.searchsorted(self.ends[1:], ranks * SHORT if self.weighted else ranks, side="left")
@@ -223,26 +229,31 @@ class Grouped(Groups):
             width = np.nan_to_num(high[group] - low[group])
         return np.asarray(low[group] + share * width)
 
-    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def spans(self) -> list[tuple[int, int]]:
         return spans(len(self.count))
 
-    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:  # noqa: D102
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         (low, high), part = self._range, slice(start, end)
         sums = {name: self.sums[name][part] for name in names}
         ends = self.ends[start + 1 : end + 1].astype(float)
         return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
 
     @property
-    def size(self) -> int:  # noqa: D102
+    @override
+    def size(self) -> int:
         return len(self.count)
 
-    def steps(self, index: IntArray) -> Block:  # noqa: D102
+    @override
+    def steps(self, index: IntArray) -> Block:
         low, high = self._range
         return Block(
             low[index], high[index], self.count[index].astype(float), self.ends[index + 1].astype(float), {}
         )
 
-    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         return self._folded.value(ranks)
 
     @cached_property
