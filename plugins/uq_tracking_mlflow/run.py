@@ -21,7 +21,7 @@ from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking_mlflow.connection import Connection, place_of
+from uq_tracking_mlflow.connection import Connection, check_room, place_of
 from uq_tracking_mlflow.links import run_link, view_command
 from uq_tracking_mlflow.quiet import no_progress_bar
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
@@ -191,18 +191,18 @@ class MLflowRun(Run):
         if self._is_stored(file, png):
             return
         self._check_writable()
-        self._add_to_grid(name, figure)
+        self._add_to_grid(name, png)
         with scratch_folder() as folder:
             (folder / file).write_bytes(png)
             self.log_file(folder / file, file)
 
-    def _add_to_grid(self, name: str, figure: Figure) -> None:
+    def _add_to_grid(self, name: str, png: bytes) -> None:
         from mlflow import __version__
 
-        from uq_tracking.figures import to_rgb
+        from uq_tracking_mlflow.images import StoredPng
 
         if is_at_least(__version__, IMAGE_GRID):
-            image = to_rgb(figure)  # uint8: MLflow would rescale floats of each image by itself
+            image = StoredPng(png)
             self._call(
                 f"storing {name}",
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
@@ -237,6 +237,7 @@ class MLflowRun(Run):
         return self._open.batch
 
     def _call(self, what: str, function: Any) -> Any:
+        check_room(self.connection.uri)
         return self.connection.call(f"{what} in run {self.run_id}", function)
 
     def _read(self) -> StoredEntity:
