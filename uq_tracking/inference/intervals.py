@@ -116,6 +116,8 @@ def interval_table(
                     raise Undefined(HEAVY_TAILS)
                 exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
+            if not all(map(math.isfinite, found)):
+                raise Undefined("its limits are beyond the largest number")
         except Undefined as reason:
             undefined[key] = str(reason)
             continue
