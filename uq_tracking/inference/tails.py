@@ -58,9 +58,8 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
 
-    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be those of
-    groups alone. Of draws nothing is said: few of them make a noisy std, and so a
-    heavy-tailed z.
+    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be those
+    of groups alone. Of draws nothing is said: few of them make a noisy std, and so a heavy-tailed z.
     """
     groups = statistics.groups
     if groups is not None:
