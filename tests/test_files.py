@@ -450,6 +450,12 @@ def test_missing_roles_name_the_columns_and_the_cure(tmp_path):
     assert read_predictions(path, {"target": "depth", "mean": "depth_hat"}).n == 2
 
 
+def test_proposals_leave_out_the_numbers_of_rows_and_hold_in_a_shell(tmp_path):
+    pd.DataFrame({"actual": ONE, "forecast": ONE, "my sd": ONE}).to_csv(tmp_path / "p.csv")
+    with pytest.raises(SettingsError, match="for example --columns 'std=my sd'"):
+        read_predictions(tmp_path / "p.csv")
+
+
 def test_two_candidates_are_not_guessed_between(tmp_path):
     with pytest.raises(SettingsError, match=r"mu and y_pred could each be the mean; .*--columns mean=mu"):
         read_predictions(_npz(tmp_path, target=ONE, mu=ONE, y_pred=ONE, std=ONE))

@@ -236,7 +236,7 @@ class Report:
         from uq_tracking.tables.report import report_table
         from uq_tracking.tables.terminal import tables_text
 
-        return tables_text([report_table(self)], width=1000)
+        return tables_text([report_table(self)])
 
     def __repr__(self) -> str:
         from uq_tracking.tables.summary import report_summary

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
@@ -33,10 +34,16 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
     TypeError: x of Point is '1'
     """
     made = kind(**values)
-    for name, wanted in get_type_hints(kind).items():
+    for name, wanted in _fields_of(cast("Any", kind)).items():
         if not is_a(found := getattr(made, name), wanted):
             raise TypeError(f"{name} of {kind.__name__} is {found!r}")
     return made
+
+
+@lru_cache(maxsize=64)
+def _fields_of(kind: type[Any]) -> Mapping[str, Any]:
+    """Types of a dataclass's fields; to evaluate them takes longer than all else."""
+    return get_type_hints(kind)
 
 
 def is_a(value: Any, wanted: Any) -> bool:

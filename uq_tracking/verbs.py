@@ -350,13 +350,15 @@ VERBS: dict[str, Callable[..., Any]] = {
 }
 
 
-def planned(task: Task, function: str, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+def planned(
+    task: Task, function: Callable[..., Any], options: Mapping[str, Any]
+) -> tuple[Plan, dict[str, Any]]:
     """Options of the task's verb as a plan, and those of the predictions.
 
     Raises
     ------
     UnknownOptionError
-        The verb has no such option; ``function`` is what the message calls it.
+        Neither the verb nor ``function``, which passes its other options on to it, has such an option.
     SettingsError
         An option is out of range.
     """
@@ -364,7 +366,8 @@ def planned(task: Task, function: str, options: Mapping[str, Any]) -> tuple[Plan
     known = {name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY} - {"outputs"}
     unknown = options.keys() - known
     if unknown:
-        raise UnknownOptionError(function, unknown, known)
+        own = inspect.signature(function).parameters.keys() - {"options"}
+        raise UnknownOptionError(function.__name__, unknown, known | own)
     settings = {name: options[name] for name in task.settings if name in options}
     plan = {name: options[name] for name in PLANNED if name in options}
     rest = {name: value for name, value in options.items() if name not in plan}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from urllib.parse import urlsplit, urlunsplit
 
 from uq_tracking.tracking.redaction import redact
@@ -26,6 +27,15 @@ def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
     """Return the address of a run's page."""
     base = base_address(tracking_uri)
     return None if base is None else f"{base}/#/experiments/{experiment_id}/runs/{run_id}{CLASSIC}"
+
+
+def view_command(tracking_uri: str, experiment_id: str) -> str:
+    """Return the command that opens an experiment's view from a shell that knows nothing of the tracking URI.
+
+    >>> view_command("sqlite:///mlflow.db", "1")
+    'MLFLOW_TRACKING_URI=sqlite:///mlflow.db uq-tracking view mlflow:1'
+    """
+    return f"MLFLOW_TRACKING_URI={shlex.quote(redact(tracking_uri))} uq-tracking view mlflow:{experiment_id}"
 
 
 def experiment_link(tracking_uri: str, experiment_id: str) -> str:

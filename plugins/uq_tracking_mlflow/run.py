@@ -21,8 +21,8 @@ from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking_mlflow.connection import Connection, place_of
-from uq_tracking_mlflow.links import run_link
+from uq_tracking_mlflow.connection import Connection, check_room, place_of
+from uq_tracking_mlflow.links import run_link, view_command
 from uq_tracking_mlflow.quiet import no_progress_bar
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
 
@@ -153,8 +153,8 @@ class MLflowRun(Run):
             self._call(
                 "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
             )
-        address = view.view_link(self.connection.uri, experiment_id)
-        return address or f"uq-tracking view mlflow:{experiment_id}"
+        uri = self.connection.uri
+        return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -237,6 +237,7 @@ class MLflowRun(Run):
         return self._open.batch
 
     def _call(self, what: str, function: Any) -> Any:
+        check_room(self.connection.uri)
         return self.connection.call(f"{what} in run {self.run_id}", function)
 
     def _read(self) -> StoredEntity:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.redaction import redact
 from uq_tracking_mlflow import view
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection
@@ -129,7 +130,8 @@ class MLflowStore(RunStore):
         experiment = self._find()
         if experiment is None:
             raise RunNotFoundError(
-                f"MLflow has no experiment {self.experiment!r}; see `mlflow experiments search`"
+                f"MLflow has no experiment {self.experiment!r} in {redact(self._connection.uri)}; "
+                "see `mlflow experiments search`, or correct MLFLOW_TRACKING_URI"
             )
         return experiment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, RunNotFoundError
-from uq_tracking.tracking.backend import Run, finite, name_parts
+from uq_tracking.tracking.backend import Cell, Image, Run, finite, name_parts
+from uq_tracking.tracking.names import MAPS
 from uq_tracking_wandb.address import place_of, uri_of
 from uq_tracking_wandb.artifacts import RunFiles
 from uq_tracking_wandb.charts import chart
@@ -61,6 +62,7 @@ class WandbRun(Run):
         self._row = Row()
         self._lock = RLock()
         self._depth = 0
+        self._maps: dict[str | float | None, Image] = {}
 
     @property
     def place(self) -> str:
@@ -87,6 +89,24 @@ class WandbRun(Run):
 
         pixels = rgb(figure)
         self._log_media(name, pixels.tobytes(), lambda: wandb.Image(pixels, file_type="png"))
+        if name.startswith(MAPS):
+            self._maps[name] = pixels
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Write a table, with the pictures of the maps that this writer has drawn."""
+        import wandb
+
+        def shown(cell: Cell) -> Any:
+            pixels = self._maps.get(cell) if isinstance(cell, str) else None
+            return cell if pixels is None else wandb.Image(pixels, file_type="png")
+
+        pictures = [self._maps[cell].tobytes() for row in rows for cell in row if cell in self._maps]
+        content = b"".join([json.dumps([columns, rows]).encode(), *pictures])
+        self._log_media(
+            name,
+            content,
+            lambda: wandb.Table(columns=[*columns], data=[[shown(cell) for cell in row] for row in rows]),
+        )
 
     def log_file(self, path: Path, name: str) -> None:
         """Put a file into the run's artifact."""

@@ -161,6 +161,9 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
     [
         ([0, 3], HALVES, {}, InvalidValueError, r"1 value outside 0 ... 1 \(first: 3 at index \(1,\)\)"),
         ([-1, 1], HALVES, {}, InvalidValueError, r"first: -1 at index \(0,\)\); pass ignore_label=-1"),
+        ([1, 2], HALVES, {}, InvalidValueError, r"first: 2 at index \(1,\)\); subtract 1 if the first class is 1"),
+        ([-1, 1], [0.5, 0.5], {}, InvalidValueError, "probability of class 1 of the two classes 0 and 1"),
+        ([[1.0, 0.0]], HALVES[:1], {}, InputTypeError, r"for one-hot rows pass labels.argmax\(axis=-1\)"),
         ([0, 1], [[0.5, 0.5], [2.0, 3.0]], {}, InvalidValueError, r"first at index \(1,\): 5\); pass logits=True"),
         ([0, 1], [[0.5, 0.5], [-2.0, 3.0]], {}, InvalidValueError, "are negative.*pass logits=True"),
         ([0, 1], [0.5, 1.5], {}, InvalidValueError, r"exceed 1 \(first at index \(1,\): 1.5\); pass logits=True"),

@@ -181,6 +181,8 @@ def test_nothing_left_says_why():
             r"y_true \(3, 1\), y_pred \(3,\), y_std \(3,\); drop the last axis of y_true: y_true\[\.\.\., 0\]",
         ),
         (((3,), (3,), (3, 1)), r"drop the last axis of y_std: y_std\[\.\.\., 0\]"),
+        (((3, 1), (3, 1), (3,)), r"of y_true and y_pred: y_true\[\.\.\., 0\], y_pred\[\.\.\., 0\]$"),
+        (((3,), (3,), (3, 3)), "looks like a covariance: .*Predictions.from_covariance"),
         (((3,), (3,), ()), r"y_std \(\); repeat the number: numpy\.full_like\(y_true, y_std\)"),
         (((2, 3), (3, 2), (2, 3)), r"y_pred \(3, 2\).*the axes of .* are in another order"),
         (

@@ -107,15 +107,21 @@ class TestTerminal:
         first, second = tables_text([table("日本", "ab")], 80).splitlines()[-2:]
         assert len(second) - len(first) == 2
 
-    @pytest.mark.parametrize(("width", "shown"), [(200, "ab" * 40), (60, "ab" * 15), (25, None)])
-    def test_words_at_the_end_are_cut_or_left_out_where_there_is_no_room(self, width, shown):
+    @pytest.mark.parametrize(("width", "lines_of_words"), [(200, 1), (60, 2), (25, 0)])
+    def test_words_at_the_end_are_folded_or_left_out_where_there_is_no_room(self, width, lines_of_words):
         columns = (Column("nll"), Column("meaning", numeric=False))
-        row = Row("a", {"nll": Cell(1.0), "meaning": Cell(words="ab" * 40)}, "score")
+        row = Row("a", {"nll": Cell(1.0), "meaning": Cell(words="word " * 15)}, "score")
         lines = tables_text([Table("score", columns, (row,))], width).splitlines()
-        assert len(lines) == 3
         assert max(map(len, lines)) <= width
-        assert ("meaning" in lines[0]) == (shown is not None)
-        assert shown is None or shown in lines[-1]
+        assert ("meaning" in lines[0]) == (lines_of_words > 0)
+        assert sum("word" in line for line in lines) == lines_of_words
+        assert sum(line.count("word") for line in lines) == 15 * (lines_of_words > 0)
+
+    def test_sentences_are_folded_between_words(self):
+        made = table("a", lead=("so it is " * 20,), remarks=("dir:" + "x" * 90,))
+        lines = tables_text([made], 60).splitlines()
+        assert lines[0] == " ".join(["so it is"] * 6) + " so it"
+        assert lines[-1] == "dir:" + "x" * 90
 
     def test_a_table_without_units_has_one_heading_line(self):
         made = Table("output", (Column("x"),), (Row("rmse", {"x": Cell(1.0)}, "score"),))

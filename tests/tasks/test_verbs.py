@@ -270,8 +270,10 @@ def test_rescoring_redraws_the_figures(case, tmp_path):
 
 
 def test_wrong_options_are_named_with_the_closest_one(case):
-    with pytest.raises(UnknownOptionError, match=r"log has no option n_bin; did you mean n_bins\?"):
+    with pytest.raises(UnknownOptionError, match=r"log\w* has no option n_bin; did you mean n_bins\?"):
         case.log(*case.arrays, n_bin=5)
+    with pytest.raises(UnknownOptionError, match=r"has no option meth; did you mean method\?"):
+        case.log(*case.arrays, meth="bagging")
     with pytest.raises(UnknownOptionError, match=r"no option levle; did you mean level\?"):
         case.log(_counted(case), levle=0.9)
     with pytest.raises(TypeError):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.tracking.backend import BackendStatus
+from uq_tracking.tracking.deadline import Budget
+from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.health import Health
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
-from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.run_writer import RunWriter, Safety
 
 
 @pytest.fixture
@@ -64,6 +67,16 @@ def test_a_run_that_cannot_be_opened_is_tried_once():
     writer.close()
     assert len(opened) == 1
     assert writer.problem() == "x (x:y) did not take a and 2 more. OSError: no"
+
+
+def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
+    hint = BackendStatus("dir", usable=False, hint="pip install it")
+    monkeypatch.setattr(DirectoryBackend, "status", lambda self: hint)
+    target = Target("dir", "dir:y", lambda: failing(OSError("no"))(None), place="http://127.0.0.1:9")
+    writer = RunWriter(target, Safety(Budget(5), Health("dir", target.place, 5)))
+    writer.write("a", fine)
+    assert isinstance(writer.error, BackendError)
+    assert str(writer.error) == "dir cannot be used here; pip install it"
 
 
 def test_failing_to_close_is_told(tmp_path):

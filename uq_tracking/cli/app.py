@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from uq_tracking._version import __version__
 from uq_tracking.errors import UQTrackingError
@@ -17,7 +18,20 @@ EXIT_CODES = (
 )
 
 
+ORDER = ("log", "report", "plot", "compare", "view", "rescore", "recalibrate", "pool", "sync")
+"""Verbs as the help lists them; the others follow."""
+
+
+class _InOrder(TyperGroup):
+    """The verbs that are used most come first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+
 app = typer.Typer(
+    cls=_InOrder,
     help="Judge predictive uncertainty where you already compare your models.",
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -24,6 +24,7 @@ from uq_tracking.cli.options import (
     parse_policy,
     parse_scores,
 )
+from uq_tracking.cli.showing import scores_table, show
 from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_number
 
@@ -83,7 +84,7 @@ def log(
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         with messages.status(f"scoring and logging to {to}"):
-            report = verb(
+            report: Any = verb(
                 data,
                 scores=parse_scores(scores),
                 run=to,
@@ -94,7 +95,7 @@ def log(
                 deadline=PATIENCE,
                 **scoring,
             )
-        say(report)
+        show(scores_table(report, "all" if scores == "all" else ""))
         say(f"logged to {to}")
 
 

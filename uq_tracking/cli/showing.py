@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.logged_run import LoggedRun
     from uq_tracking.report import Report
+    from uq_tracking.tables.model import Table
 
 FORMATS = ("text", "markdown", "json")
 
@@ -33,16 +34,14 @@ def report(
 ) -> None:
     """Show what a run's report says: the verdict and the scores."""
     from uq_tracking.tables.markup import table_markdown
-    from uq_tracking.tables.report import report_table
-    from uq_tracking.tables.terminal import View
 
     with shown_errors():
         if form not in FORMATS:
             raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
         found = _report_of(run, split)
-        table = report_table(found, None if metrics == "all" else _keys(found, parse_list(metrics)))
+        table = scores_table(found, metrics)
         if form == "text":
-            console.print(View([table]))
+            show(table)
         else:
             console.out(
                 table_markdown(table) if form == "markdown" else found.to_json(), end="", highlight=False
@@ -66,6 +65,20 @@ def plot(
         path = output or Path(f"uq_{figure}.png")
         _save(_drawn(_report_of(run, split), figure), path)
         say(f"written to {path}")
+
+
+def scores_table(found: Report, metrics: str = "") -> Table:
+    """The verdict and some scores: keys with commas, or all; the headline by default."""
+    from uq_tracking.tables.report import report_table
+
+    return report_table(found, None if metrics == "all" else _keys(found, parse_list(metrics)))
+
+
+def show(table: Table) -> None:
+    """Print a table as wide as the terminal."""
+    from uq_tracking.tables.terminal import View
+
+    console.print(View([table]))
 
 
 def _report_of(uri: str, split: str | None) -> Report:

@@ -219,7 +219,10 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     if used:
         yield f"intervals of differences: {', '.join(used)}"
     elif len(comparison.groups) > 1:
-        yield "single runs without confidence intervals: whether methods differ by more than chance is not known"
+        yield (
+            "single runs without confidence intervals: whether methods differ by more than chance is not known; "
+            "log with groups=, or three runs of each method"
+        )
     if any(len(runs) > 1 for runs in comparison.groups.values()):
         yield "mean ± standard deviation over the runs of a method"
 

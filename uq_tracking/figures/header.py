@@ -151,7 +151,7 @@ def _calibration(report: Report) -> tuple[list[str], str]:
         start = f"{word.capitalize()}: {what}"
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
-        return ["Not enough data to judge calibration"], NEUTRAL
+        return ["Calibration is not judged"], NEUTRAL
     return [word.capitalize()], GOOD if word == "consistent with calibrated" else style.OVERCONFIDENT_TEXT
 
 

@@ -97,7 +97,7 @@ def _read(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any
     if missing:
         raise SettingsError(
             f"{table.path}: no column looks like {' or '.join(missing)}; the file has columns "
-            f"{', '.join(table.names)}; say which is which, for example --columns labels=NAME,probs=prob_*"
+            f"{', '.join(table.names)}; say which is which, for example --columns 'labels=NAME,probs=prob_*'"
         )
     with reading(table.path):
         arrays = table.load([name for names in chosen.values() for name in names])

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
+from shlex import quote
 
 from uq_tracking.errors import SettingsError, closest
 
 GUESSES: Mapping[str, tuple[str, ...]] = {
-    "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "y"),
+    "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "actual", "y"),
     "mean": ("mean", "y_pred", "mu", "pred", "prediction", "predicted", "y_hat", "yhat", "forecast"),
-    "std": ("std", "y_std", "sigma", "uncertainty", "stddev", "std_dev"),
+    "std": ("std", "y_std", "sigma", "y_sigma", "uncertainty", "stddev", "std_dev", "stdev", "sd"),
     "variance": ("variance", "var", "sigma2", "y_var"),
     "log_variance": ("log_variance", "log_var", "logvar"),
     "low": ("low", "lower", "y_low"),
@@ -44,6 +45,8 @@ _BOUND = re.compile(r"(?P<of>.+)-(?:(?P<side>lo|hi)-(?P<inside>\d+(?:\.\d+)?)|me
 """Names of quantile columns: ``q10``, ``q0.1``, ``y_quantile_0.1``, ``0.1``; ``ARIMA-lo-90``, ``NHITS-median``."""
 _WEAK = {"y"}
 """Often a coordinate; taken only when there is no better name."""
+_INDEX = re.compile(r"(unnamed: \d+|index|id)?", re.IGNORECASE)
+"""Names of columns that only number the rows, as pandas writes them."""
 _ALIASES = {"group": "groups"}
 
 
@@ -92,7 +95,9 @@ def choose(
     missing = [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
     if missing:
         taken = {name for several in chosen.values() for name in several}
-        free = [name for name in names if name not in taken and holds_numbers(name)]
+        free = [
+            name for name in names if name not in taken and not _INDEX.fullmatch(name) and holds_numbers(name)
+        ]
         raise SettingsError(_missing_columns(path, names, missing, free))
     _check_companions(chosen)
     return chosen
@@ -202,7 +207,7 @@ def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], f
     example = ",".join(f"{role}={name}" for role, name in found)
     return (
         f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
-        f"say which is which, for example --columns {example} (roles: {', '.join(ROLES)})"
+        f"say which is which, for example --columns {quote(example)} (roles: {', '.join(ROLES)})"
     )
 
 

@@ -41,8 +41,9 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     Under families without a fourth moment z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
+        count = statistics.counts["n_zero_std"]
         raise Undefined(
-            f"{statistics.counts['n_zero_std']} standard deviations are 0, so errors have no scale"
+            f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
         )
     if is_distribution(statistics):
         return _ratio_of_sums(statistics, level)

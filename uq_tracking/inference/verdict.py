@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
 from uq_tracking.inference.gaps import largest
 from uq_tracking.inference.limits import DOMINATED
@@ -43,6 +44,7 @@ from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.ranking import FRACTIONS, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
+from uq_tracking.metrics.spread import cv
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray
 from uq_tracking.typed import record
@@ -63,6 +65,8 @@ TEST_LEVEL = 0.975
 LEVEL = 0.95
 FEWEST_SAMPLES = 20
 """Below this number of independent samples no test is made."""
+ALIKE = 0.02
+"""Coefficient of variation below which standard deviations are called alike."""
 FEWEST_RANKED = 100
 """The same for the test of the ranking: of 60 samples whose std says nothing it calls 12 % useful or harmful."""
 
@@ -118,6 +122,9 @@ class Verdict:
     text: str
     caveats: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def short(self) -> str:
         """The verdict in a few words, for a column of a table."""
@@ -143,12 +150,16 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
     if reason:
         return no_verdict(reason)
     caveats = list(tests.caveats())
-    factor, dominated = tests.scale(caveats)
+    factor, dominated, untested = tests.scale(caveats)
     shape_p = tests.shape()
     calibration = _calibration(factor, dominated, shape_p)
+    if untested and calibration != "not enough data":
+        caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
+    if ranking == "useful":
+        caveats += tests.of_spread()
     bias = tests.bias()
-    text = words.sentences(task, calibration, factor, shape_p, ranking, recovered, bias, settings)
+    text = words.sentences(task, calibration, factor, untested, shape_p, ranking, recovered, bias, settings)
     return Verdict(
         calibration,
         factor,
@@ -226,20 +237,34 @@ class _Tests:
             return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
 
+    def of_spread(self) -> list[str]:
+        """That uncertainties which sort errors hardly differ in size."""
+        if self.task != "regression":
+            return []
+        try:
+            dispersion = cv(self.statistics, self.settings)
+        except Undefined:
+            return []
+        if dispersion >= ALIKE:
+            return []
+        return [
+            f"Standard deviations vary by {format_number(100 * dispersion, 2)} % only: they sort errors, but state "
+            "nearly one size for all."
+        ]
+
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective
         return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
 
-    def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool]:
-        """The scale, and whether few units dominate it."""
+    def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool, str]:
+        """The scale, whether few units dominate it, and why there is none."""
         try:
             if self.task == "regression":
                 found = scale.std_scale(self.statistics, read.family(self.settings), TEST_LEVEL)
             else:
                 found = scale.error_scale(self.statistics, TEST_LEVEL)
         except Undefined as reason:
-            caveats.append(f"The scale is not tested: {reason}.")
-            return None, False
+            return None, False, str(reason)
         dominated = found.dominance > DOMINATED or (
             self.task == "regression" and heavy_tails(self.statistics)
         )
@@ -249,7 +274,7 @@ class _Tests:
                 f"A few {units} carry most of the spread (heavy tails): intervals may be too narrow, and rare large "
                 "errors may be missing from these data."
             )
-        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated
+        return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
     def shape(self) -> float | None:
         """p-value of the test of shape, or None."""

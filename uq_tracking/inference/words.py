@@ -22,15 +22,17 @@ def sentences(
     task: str,
     calibration: str,
     scale: Estimate | None,
+    untested: str,
     shape_p: float | None,
     ranking: str,
     recovered: float | None,
     bias: Estimate | None,
     settings: Settings,
 ) -> str:
-    """Two or three plain sentences: calibration, ranking, and bias where there is one."""
+    """Two or three plain sentences: calibration or why it is not judged, ranking, and bias where there is one."""
     first = _of_probabilities if task == "classification" else _of_deviations
-    parts = [first(calibration, scale, shape_p, settings), _ranking(ranking, recovered)]
+    told = first(calibration, scale, shape_p, settings)
+    parts = [told or f"Calibration is not judged: {untested}.", _ranking(ranking, recovered)]
     if task == "regression" and bias is not None and not bias.low <= 0 <= bias.high:
         parts.append(_bias(bias, settings))
     return " ".join(part for part in parts if part)
@@ -43,6 +45,8 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
     elif calibration == "underconfident" and factor:
         calibration = f"{1 / factor:.2f}x underconfident"
     share = "" if recovered is None or ranking != "useful" else f" ({100 * recovered:.0f} %)"
+    if calibration == "not enough data" != ranking:
+        calibration = "calibration not judged"
     second = "" if ranking == "not enough data" else f"ranking {ranking}{share}"
     return ", ".join(part for part in (calibration, second) if part)
 
@@ -71,7 +75,7 @@ def _of_deviations(
         )
     if calibration == "consistent with calibrated":
         return f"Consistent with calibrated{_within(scale)}."
-    return "Not enough data to judge calibration."
+    return ""
 
 
 def _of_probabilities(
@@ -93,7 +97,7 @@ def _of_probabilities(
         )
     if calibration == "consistent with calibrated":
         return f"Consistent with calibrated{_within(scale)}."
-    return "Not enough data to judge calibration."
+    return ""
 
 
 def _within(scale: Estimate | None) -> str:

@@ -135,10 +135,14 @@ def check_class_scan(result: ClassScan, scores: ClassScores, labels: AnyArray, o
 def _outside(result: ClassScan, scores: ClassScores, labels: AnyArray) -> str:
     index = result.outside.index(result.shape)
     value, count = int(labels[index]), result.outside.count
+    cure = f"pass ignore_label={value} if that means 'no label here', or mask="
+    if value == scores.n_classes and labels.min() == 1:
+        cure = f"subtract 1 if the first class is 1; {cure}"
+    elif scores.binary:
+        cure = f"probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; {cure}"
     return (
         f"labels have {count} value{'s' * (count != 1)} outside 0 ... "
-        f"{scores.n_classes - 1} (first: {value} at index {index}); pass ignore_label={value} if that "
-        "means 'no label here', or mask="
+        f"{scores.n_classes - 1} (first: {value} at index {index}); {cure}"
     )
 
 

@@ -139,9 +139,11 @@ class ClassPredictions(PredictionsBase):
             raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
+        if not isinstance(logits, bool | np.bool_):
+            raise SettingsError(f"logits={logits!r}; pass True or False")
         truth = _read_labels(labels)
         given = read_floats(probs, "probs")
-        scores, found = _arranged(truth, given, class_axis, members_axis, logits)
+        scores, found = _arranged(truth, given, class_axis, members_axis, bool(logits))
         _refuse_one_hot(truth.values, scores, class_axis)
         masks = [] if mask is None else [read_mask(mask, "mask")]
         for source in masks:
@@ -358,12 +360,17 @@ def _read_labels(value: Any) -> Source:
         return source
     if source.values.size == 0:
         raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
-    if kind == "f":
+    if kind == "f" and source.values.ndim > 1:
+        cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
+    elif kind == "f":
         cure = (
             "convert them with .astype(int), after giving samples without a class a number for ignore_label"
         )
     else:
-        cure = "number them: classes, labels = numpy.unique(labels, return_inverse=True)"
+        cure = (
+            "number them in the order of the classes of probs; where that is alphabetical: "
+            "classes, labels = numpy.unique(labels, return_inverse=True)"
+        )
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
 
 

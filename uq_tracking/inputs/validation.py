@@ -105,9 +105,13 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
     for name, shape in arrays:
         if shape == ():
             return f"; repeat the number: numpy.full_like({arrays[0][0]}, {name})"
-        if any(other == (*shape, 1) for _, other in arrays):
-            longer = next(other_name for other_name, other in arrays if other == (*shape, 1))
-            return f"; drop the last axis of {longer}: {longer}[..., 0]"
+        if longer := [other_name for other_name, other in arrays if other == (*shape, 1)]:
+            dropped = ", ".join(f"{other_name}[..., 0]" for other_name in longer)
+            return f"; drop the last axis of {' and '.join(longer)}: {dropped}"
+        if name == "y_std" and shape == (*arrays[0][1], *arrays[0][1][-1:]):
+            return (
+                "; it looks like a covariance: pass the root of its diagonal, or Predictions.from_covariance"
+            )
         if len(shape) == len(largest) and shape != largest and sorted(shape) == sorted(largest):
             return f"; the axes of {name} are in another order: transpose it"
     return ""

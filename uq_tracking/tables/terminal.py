@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from uq_tracking.formatting import one_line, shorten, shortened
+from uq_tracking.formatting import one_line, shortened
 from uq_tracking.tables.colors import rank_style
 from uq_tracking.tables.model import NO_VALUE, RANK_NOTE, Cell, Column, Row, Table
 
@@ -21,6 +24,8 @@ SHORTEST_NAME = 16
 """Letters that a name keeps however narrow the terminal is."""
 SHORTEST_WORDS = 20
 """Letters below which words at the end of a row are left out."""
+PAGE = 120
+"""Letters in a line where no terminal says how many it has: notebooks, files."""
 STRONG, QUIET, WARNING = "bold", "dim", "bold yellow"
 STYLES = {"bound": "italic", "recalibrated": "italic", "run": "dim"}
 
@@ -40,10 +45,19 @@ class View:
             yield Text.assemble(*line, no_wrap=len(line) > 1, overflow="fold")
 
 
-def tables_text(tables: Sequence[Table], width: int) -> str:
-    """The lines without styles."""
-    lines = ("".join(text for text, _ in line).rstrip() for line in table_lines(tables, width))
-    return "\n".join(lines).rstrip("\n")
+def tables_text(tables: Sequence[Table], width: int | None = None) -> str:
+    """The lines without styles, by default as wide as the terminal."""
+    width = get_terminal_size((PAGE, 0)).columns if width is None else width
+    found: list[str] = []
+    for line in table_lines(tables, width):
+        text = "".join(part for part, _ in line).rstrip()
+        found += [text] if len(line) > 1 else _wrapped(text, width)
+    return "\n".join(found).rstrip("\n")
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The lines of a text; addresses stay in one piece."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
@@ -64,7 +78,7 @@ def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class _Laid:
-    """A column laid out: heading lines, and a piece per row."""
+    """A column laid out: heading lines, and a piece per row, whose text may have several lines."""
 
     heading: tuple[str, ...]
     pieces: tuple[Piece, ...]
@@ -72,7 +86,8 @@ class _Laid:
 
     @property
     def width(self) -> int:
-        return max(cell_len(text) for text in (*self.heading, *(text for text, _ in self.pieces)))
+        texts = (*self.heading, *(part for text, _ in self.pieces for part in text.split("\n")))
+        return max(map(cell_len, texts))
 
     def fitted(self, text: str) -> str:
         room = " " * (self.width - cell_len(text))
@@ -92,6 +107,8 @@ def _body(table: Table, width: int) -> Iterator[Line]:
     elif table.ranked:
         notes = (RANK_NOTE,)
     columns = _with_words_that_fit(names, columns, width)
+    if left_out := [column.key for column in table.columns[len(columns) :]]:
+        notes += (f"in a wider terminal: {', '.join(left_out)}",)
     for part in _parts(names, columns, width):
         for k in range(len(names.heading)):
             yield _line([(c.heading[k], STRONG) for c in (names, *part)], [names, *part])
@@ -99,18 +116,18 @@ def _body(table: Table, width: int) -> Iterator[Line]:
         for k, row in enumerate(table.rows):
             if row.kind == "bound" and all(column.pieces[k][0].strip() == NO_VALUE for column in part):
                 continue
-            yield _line([column.pieces[k] for column in (names, *part)], [names, *part])
+            yield from _row([column.pieces[k] for column in (names, *part)], [names, *part])
         yield []
     yield from ([(note, QUIET)] for note in notes)
 
 
 def _with_words_that_fit(names: _Laid, columns: list[_Laid], width: int) -> list[_Laid]:
-    """Words at the end of the rows are cut, or left out, before the table is cut into several."""
+    """Words at the end of the rows are folded, or left out, before the table is cut into several."""
     while len(columns) > 1 and not columns[-1].right and _width(names, columns) > width:
         *others, last = columns
         room = width - _width(names, others) - GAP
         if room >= SHORTEST_WORDS:
-            pieces = tuple((shorten(text, room), style) for text, style in last.pieces)
+            pieces = tuple(("\n".join(textwrap.wrap(text, room)), style) for text, style in last.pieces)
             return [*others, replace(last, pieces=pieces)]
         columns = others
     return columns
@@ -166,6 +183,13 @@ def _parts(names: _Laid, columns: Sequence[_Laid], width: int) -> Iterator[list[
             part = []
         part.append(column)
     yield part
+
+
+def _row(pieces: Sequence[Piece], columns: Sequence[_Laid]) -> Iterator[Line]:
+    """The lines of one row."""
+    folded = [(text.split("\n"), style) for text, style in pieces]
+    for texts in zip_longest(*(lines for lines, _ in folded), fillvalue=""):
+        yield _line([(text, style) for text, (_, style) in zip(texts, folded, strict=True)], columns)
 
 
 def _line(pieces: Sequence[Piece], columns: Sequence[_Laid]) -> Line:

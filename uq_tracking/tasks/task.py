@@ -90,7 +90,11 @@ class Task(ABC):
         if missing:
             names, kind = ", ".join(self.predictions.arguments), self.predictions.__name__
             verb = "are" if len(missing) > 1 else "is"
-            raise SettingsError(f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}")
+            others = [name for name in dir(self.predictions) if name.startswith("from_")]
+            made_by = f" (made by {', '.join(others)})" if others else ""
+            raise SettingsError(
+                f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}{made_by}"
+            )
         return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
 
     def _refuse_spare(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.description import Dataset, Description
 
 Image = npt.NDArray[np.uint8]
+Cell = str | float | None
+"""Of a table."""
 
 
 def finite(scalars: Mapping[str, float]) -> dict[str, float]:
@@ -126,6 +128,9 @@ class Run(ABC):
     def log_map(self, name: str, figure: Figure) -> None:
         """Store the map panel of one case under ``name`` (``uq_map/<case>``), by default like a figure."""
         self.log_figure(name, figure)
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:  # noqa: B027
+        """Write a table, if the tracker shows any; the name of a map that was logged before is its picture."""
 
     def describe(self, description: Description) -> None:  # noqa: B027  (a tracker without such a page)
         """Put the description where the tracker's page of the run shows one; a user's own text stays."""

@@ -100,5 +100,8 @@ def _fallback(content: Content, *, notice: bool = True) -> Target:
     """Target a folder, and say where in a line that is visible and can stop nothing: the log, not a warning."""
     target, is_new = fallback_target(content.method, content.split, content.step)
     if notice and is_new:
-        _log.warning("no tracker has an active run: logging to %s", target.label)
+        _log.warning(
+            "no tracker has an active run: logging to %s; to log elsewhere, start a run first or pass run=",
+            target.label,
+        )
     return target

@@ -158,10 +158,11 @@ class Health:
         left += self._unconfirmed
         if left:
             _log.warning(
-                "%s (%s) has not taken %d calls; they are kept in %s: send them with `uq-tracking sync`",
+                "%s (%s) has not taken %d call%s, kept in %s: `uq-tracking sync` sends what is there",
                 self.name,
                 self.place,
                 len(left),
+                "s" * (len(left) > 1),
                 left[0].parent,
             )
 

@@ -254,7 +254,7 @@ def _log(
     name, tags = about["method"] or "uq", about["tags"]
     content: list[Content]
     if outputs is not None:
-        plan, given = planned(task, "log", options)
+        plan, given = planned(task, _verb(task), options)
         targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
         asked = {**given, "calibration": plan.calibration, "reference": plan.reference}
         parts = task.split(arrays, outputs, asked)
@@ -281,6 +281,11 @@ def _log(
         every_rank=every_rank,
         deadline=deadline,
     )
+
+
+def _verb(task: Task) -> Callable[..., Any]:
+    """The public function that was called."""
+    return log if task is REGRESSION else log_classification
 
 
 def _labelled(content: Content, split: str | None, about: dict[str, Any]) -> Content:
@@ -315,7 +320,7 @@ def _reader(
             return lambda: Content(truth, images=images)
         _check_stream(truth, options, maps, images, keep)
         return lambda: Content(truth.compute(**options), kept=truth.cases if maps is not False else {})
-    plan, given = planned(task, "log", options)
+    plan, given = planned(task, _verb(task), options)
     if is_lazy(truth):
         return lambda: _counted(plan, arrays, given, maps, images, split)
     return lambda: _scored(plan, task.read(*arrays, **given), maps, images, split)

@@ -10,6 +10,7 @@
 ``uq_curve/<name>``         curves, in the tracker's own charts
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
+``uq_worst/cases``, ``uq_worst/strata``  tables of what is worst, where the tracker shows tables
 ``uq/report.json``          the whole report
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
@@ -57,7 +58,7 @@ RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
 MAPS_FILE = "maps.npz"
 
-HEADLINE, OTHER, CURVES, MAPS = "uq", "uq_other", "uq_curve", "uq_map"
+HEADLINE, OTHER, CURVES, MAPS, WORST = "uq", "uq_other", "uq_curve", "uq_map", "uq_worst"
 SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")
 """Where numbers stand, in the order in which people read them."""
 
@@ -184,6 +185,15 @@ def map_name(case: str, split: str | None = None) -> str:
     'uq_map/test/17'
     """
     return _joined("/", MAPS, split, case)
+
+
+def worst_name(name: str, split: str | None = None) -> str:
+    """Name a table of what is worst.
+
+    >>> worst_name("cases", "test")
+    'uq_worst/test/cases'
+    """
+    return _joined("/", WORST, split, name)
 
 
 def file_name(file: str, split: str | None = None) -> str:

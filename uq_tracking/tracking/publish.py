@@ -43,9 +43,11 @@ from uq_tracking.tracking.names import (
     recalibrated_name,
     scalar_name,
     tag_name,
+    worst_name,
 )
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
 
 if TYPE_CHECKING:
     from uq_tracking.drawings import MapSpec
@@ -127,8 +129,7 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
             for writer in writers:
                 if not (content.seal and writer.lost):
                     writer.write_together(writes)
-    for writer in writers:
-        _present(content, writer)
+    _present(content, writers, unmade)
     for writer in writers:  # while the files are there, for those that keep them
         if content.seal and not unmade and not writer.lost:
             writer.write(
@@ -138,20 +139,28 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
     return unmade
 
 
-def _present(content: Content, writer: RunWriter) -> None:
+def _present(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
     """Describe the run and the truth, and bring the page of all runs up to date."""
     if content.step is not None:
         return
     names: set[str] = set()
     for each in (content, *content.also):
-        writer.attempt(partial(_describe, each))
+        for name, describe in _made([("the description", partial(_description, each))], unmade):
+            for writer in writers:
+                writer.present(name, describe)
         names |= _names(each)
-    writer.page = writer.attempt(lambda run: run.show(names))
+    for writer in writers:
+        writer.page = writer.present("the page of all runs", lambda run: run.show(names))
 
 
-def _describe(content: Content, run: Run) -> None:
-    run.describe(description(content.report, content.split))
-    run.use_dataset(dataset(content.report, content.split))
+def _description(content: Content) -> Write:
+    told, truth = description(content.report, content.split), dataset(content.report, content.split)
+
+    def write(run: Run) -> None:
+        run.describe(told)
+        run.use_dataset(truth)
+
+    return write
 
 
 def _names(content: Content) -> set[str]:
@@ -198,6 +207,19 @@ def _drawings(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[]
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
     if drawn.cases:
         yield from _all_maps(content, drawn, folder)
+        yield (
+            "the table of cases",
+            lambda: _table(
+                "cases", worst_cases(content.report, drawn.cases, drawn.notes, content.split), content
+            ),
+        )
+    strata = worst_strata(content.report)
+    if strata is not None:
+        yield "the table of strata", lambda: _table("strata", strata, content)
+
+
+def _table(name: str, worst: Worst, content: Content) -> Write:
+    return lambda run: run.log_table(worst_name(name, content.split), worst.columns, worst.rows)
 
 
 def chosen_scores(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.redaction import printable, redact
-from uq_tracking.tracking.resolve import Opened, Target, reopened
+from uq_tracking.tracking.resolve import Opened, Target, find_backend, reopened
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
 _log = logging.getLogger("uq_tracking")
@@ -96,12 +96,19 @@ class RunWriter:
         if len(failures) < len(items):
             self._failures = 0
 
-    def attempt(self, action: Callable[[Run], T]) -> T | None:
-        """Do what is only there to be looked at: where it fails, nothing is lost and nobody is told."""
+    def present(self, name: str, action: Callable[[Run], T]) -> T | None:
+        """Do what is only there to be looked at: where the tracker refuses that, nothing is lost and nobody is told.
+
+        A tracker that does not answer gets it later, with the rest of the call.
+        """
+        if self.safety is not None:
+            self._groups.append([(name, action)])
         if self._gave_up:
             return None
         found: list[T] = []
-        self._call(lambda: found.append(action(self._open())))
+        error = self._call(lambda: found.append(action(self._open())))
+        if isinstance(error, TrackerUnreachableError):
+            self._failed([name], error)
         return found[0] if found else None
 
     def close(self) -> None:
@@ -181,10 +188,20 @@ class RunWriter:
     def _open(self) -> Run:
         if self._opened is None:
             if self.safety is not None:
-                check_listens(self.target.place)
+                self._check_listens()
             self._opened = self.target.open()
             self.run = self._opened.run
         return self._opened.run
+
+    def _check_listens(self) -> None:
+        """Ask the tracker's address for a connection; where the tracker is not installed, that is the reason."""
+        try:
+            check_listens(self.target.place)
+        except TrackerUnreachableError as error:
+            status = find_backend(self.target.backend).status()
+            if status.usable:
+                raise
+            raise BackendError(f"{status.name} cannot be used here; {status.hint}") from error
 
     def _failed(self, names: Sequence[str], error: Exception) -> None:
         self.lost.extend(names)

@@ -41,7 +41,9 @@ def test_an_experiment_whose_name_ends_like_a_run_id(in_experiment, experiment_n
 def test_an_experiment_is_made_when_a_run_is(in_experiment, experiment_name):
     store, _ = open_store(f"mlflow:{experiment_name}/new")
     assert store.link() is None
-    with pytest.raises(RunNotFoundError, match=r"no experiment '.*/new'; see `mlflow experiments search`"):
+    with pytest.raises(
+        RunNotFoundError, match=r"no experiment '.*/new' in .*; see `mlflow experiments search`"
+    ):
         store.runs()
     run = store.create("first", {"seed": "3"})
     (stored,) = store.runs()

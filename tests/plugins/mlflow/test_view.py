@@ -85,9 +85,8 @@ class TestView:
         asked = (
             f"/#/experiments/{in_experiment}/runs?workflowType=machine_learning&viewStateShareKey=uq-overview"
         )
-        assert (
-            asked if tracking_uri.startswith("http") else f"uq-tracking view mlflow:{in_experiment}"
-        ) in link
+        command = f"URI={tracking_uri} uq-tracking view mlflow:{in_experiment}"
+        assert (asked if tracking_uri.startswith("http") else command) in link
         value = client.get_experiment(in_experiment).tags[view.TAG]
         bars = [card["dataAccessKey"] for card in charts(value) if card["type"] == "BAR"]
         assert {"uq/rmse", "uq/crps", "uq/coverage_95"} <= set(bars)

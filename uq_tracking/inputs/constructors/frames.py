@@ -120,7 +120,8 @@ def column_names(table: Any) -> list[Any]:
             return list(names)
     raise InputTypeError(
         f"names of columns were given, but a {type(table).__name__} has none; pass a table first (a DataFrame, or a "
-        "dict of arrays), or arrays alone"
+        "dict of arrays); arrays of quantiles, interval ends or draws go through Predictions.from_quantiles, "
+        "from_interval or from_samples"
     )
 
 
