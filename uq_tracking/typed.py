@@ -1,13 +1,22 @@
-"""Records read from files: a value of another type than its field says is refused where it is read."""
+"""Types: records read from files, whose values are of the types that their fields say, and ``override``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import override as override
+else:
+
+    def override(method: T) -> T:
+        """Mark a method that is documented where it is declared; ``typing.override`` from Python 3.12 on."""
+        return method
+
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What values of a damaged file raise where they are used first."""

@@ -191,18 +191,18 @@ class MLflowRun(Run):
         if self._is_stored(file, png):
             return
         self._check_writable()
-        self._add_to_grid(name, figure)
+        self._add_to_grid(name, png)
         with scratch_folder() as folder:
             (folder / file).write_bytes(png)
             self.log_file(folder / file, file)
 
-    def _add_to_grid(self, name: str, figure: Figure) -> None:
+    def _add_to_grid(self, name: str, png: bytes) -> None:
         from mlflow import __version__
 
-        from uq_tracking.figures import to_rgb
+        from uq_tracking_mlflow.images import StoredPng
 
         if is_at_least(__version__, IMAGE_GRID):
-            image = to_rgb(figure)  # uint8: MLflow would rescale floats of each image by itself
+            image = StoredPng(png)
             self._call(
                 f"storing {name}",
                 lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),

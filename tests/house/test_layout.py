@@ -45,7 +45,7 @@ def test_a_file_imports_only_from_above(module):
 
 def test_what_scores_and_logs_finds_figures_through_plugins():
     importers = {room_of(module) for module, found in GRAPH.items() if "figures" in map(room_of, found)}
-    assert importers <= {"figures", "comparison", "rescoring", "reproduction"}
+    assert importers <= {"figures", "drawings", "comparison", "rescoring", "reproduction"}
 
 
 def test_figures_import_nothing_that_computes():

@@ -16,7 +16,6 @@ from matplotlib.patches import Patch
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.panels import (
-    MAX_PIXELS,
     Layout,
     Masked,
     Panel,
@@ -26,7 +25,9 @@ from uq_tracking.figures.panels import (
     plain,
     reduced,
     show,
+    shown_pixels,
     title_over,
+    told_mean,
 )
 from uq_tracking.figures.style import new_figure, plain_texts
 from uq_tracking.figures.text import readable
@@ -51,8 +52,8 @@ def class_map(
     """Draw one 2-D case: true classes, predicted classes, where they differ, and the predictive entropy.
 
     A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
-    from 0 to its 99th percentile. Maps longer than 1000 pixels are reduced: classes by picking, the others by
-    block means.
+    from 0 to its 99th percentile. Maps of more pixels than a panel has are reduced: classes by picking, the others
+    by block means.
 
     Parameters
     ----------
@@ -126,13 +127,13 @@ def _panels(
         Panel("label", _coloured(truth, n_classes), "class"),
         Panel("prediction", _coloured(predicted, n_classes), "class"),
         Panel(f"error, {share}", error, "error"),
-        Panel(f"entropy, mean {mean}", uncertain, "value"),
+        Panel(f"entropy, mean {told_mean(mean)}", uncertain, "value"),
     ]
 
 
 def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
     """Colours of the classes, masked where there is none, at reduced resolution."""
-    step = -(-max(classes.shape) // MAX_PIXELS)
+    step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
     return np.ma.masked_array(class_colors(n_classes)[np.maximum(picked, 0)], mask=missing)

@@ -24,6 +24,7 @@ from uq_tracking.figures.panels import (
     reduced,
     show,
     title_over,
+    told_mean,
 )
 from uq_tracking.figures.style import new_figure, plain_texts
 from uq_tracking.figures.text import readable
@@ -59,8 +60,8 @@ def uncertainty_map(
     Target and prediction share their colours, and so do the absolute error and ``scale * std``: a useful uncertainty
     looks like the error, bright where the error is and dark elsewhere. The std itself has colours of its own, and
     z = (target - prediction) / std diverges: where it is deep red or blue the truth lies outside the 95 % interval.
-    Pixels without ground truth are hatched; a colour bar is pointed where values lie beyond its limits. Maps longer
-    than 1000 pixels are reduced by block means.
+    Pixels without ground truth are hatched; a colour bar is pointed where values lie beyond its limits. Maps of
+    more pixels than a panel has are reduced by block means.
 
     Parameters
     ----------
@@ -106,7 +107,8 @@ def uncertainty_map(
     parts = {"epistemic": epistemic, "aleatoric": aleatoric}
     known = {name: plain(part) for name, part in parts.items() if part is not None}
     _check([*arrays, *known.values()], scale, origin)
-    panels = _panels(arrays, known, float(scale), interval)
+    panels = _panels(arrays, known, float(scale))
+    panels.insert(5, _standardised(arrays[0], arrays[1], arrays[2], interval))
     first = [] if image is None else [picture(plain(image))]
     found = {**colour_limits(panels), **(limits or {})}
     figure = _draw(first, panels, found, unit, origin, interval)
@@ -144,22 +146,18 @@ def _panels(
     arrays: Sequence[npt.NDArray[Any]],
     parts: Mapping[str, npt.NDArray[Any]],
     scale: float,
-    interval: float | None,
 ) -> list[Panel]:
-    """All panels, those that share colours beside one another."""
+    """The panels in the target's unit, those that share colours beside one another."""
     target, mean, std = arrays
     error, error_mean = reduced(lambda t, m: np.abs(m - t), target, mean)
-    spread, spread_mean = reduced(lambda s: scale * s, std)
     own, own_mean = reduced(lambda s: s, std)
-    split = [Panel(f"{name} std", reduced(lambda s: s, part)[0], "part") for name, part in parts.items()]
     return [
         Panel("target", reduced(lambda t: t, target)[0], "value"),
         Panel("prediction", reduced(lambda m: m, mean)[0], "value"),
-        Panel(f"absolute error, mean {error_mean}", error, "error"),
-        Panel(f"{readable(scale)} {TIMES} std, mean {spread_mean}", spread, "error"),
-        Panel(f"std, mean {own_mean}", own, "std"),
-        _standardised(target, mean, std, interval),
-        *split,
+        Panel(f"absolute error, mean {told_mean(error_mean)}", error, "error"),
+        Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * own_mean)}", scale * own, "error"),
+        Panel(f"std, mean {told_mean(own_mean)}", own, "std"),
+        *(Panel(f"{name} std", reduced(lambda s: s, part)[0], "part") for name, part in parts.items()),
     ]
 
 
@@ -187,7 +185,7 @@ def _standardised(
         lambda t, m, s: np.where(np.isfinite(t - m), 100.0 * (np.abs(z(t, m, s)) > limit), np.nan),
         target, mean, std,
     )  # fmt: skip
-    return Panel(f"z, {outside} % outside {PLUS_MINUS}{readable(limit)}", values, "z")
+    return Panel(f"z, {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}", values, "z")
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
@@ -204,7 +202,7 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     for case in cases:
         arrays = [plain(array) for array in case.arrays.values()]
         parts = {name: plain(part) for name, part in case.parts.items()}
-        panels = _panels(arrays, parts, float(scale), None)
+        panels = _panels(arrays, parts, float(scale))
         there = {panel.scale for panel in panels if len(panel.values.compressed())}
         for name, pair in colour_limits(panels).items():
             if name in there and name in PERCENTILES:

@@ -24,8 +24,8 @@ FloatArray = npt.NDArray[np.float64]
 Masked = Any
 """A masked float array; numpy has no good static type for one."""
 
-MAX_PIXELS = 1000
-"""Longest side of a drawn map; larger maps are reduced to this by block means."""
+BAND = 1 << 16
+"""Pixels that are reduced at a time: they stay in cache."""
 Scale = Literal["value", "error", "std", "part", "z", "image", "class"]
 COLORS: dict[Scale, str | None] = {
     "value": "viridis",
@@ -36,6 +36,8 @@ COLORS: dict[Scale, str | None] = {
     "image": "gray",
     "class": None,
 }  # classes bring their own colours
+WIDE, TALL, SIDE = 4.4, 5.0, 2.7
+"""Inches of the longer side of a panel that is much wider than high, much higher than wide, or nearly square."""
 LONGEST = 6.0
 """Ratio of the sides above which a map is stretched, so that it does not become a line."""
 
@@ -56,23 +58,42 @@ def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, str]:
-    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean as text.
+def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, float]:
+    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean or NaN.
 
-    Non-finite pixels are left out. Bands of rows keep the memory small, however large the map is.
+    The blocks are the largest that leave as many pixels as the panel has. Non-finite pixels are left out.
     """
     height, width = arrays[0].shape
-    block = max(least, -(-max(height, width) // MAX_PIXELS))
-    columns = np.arange(0, width, block)
-    total, count = np.empty((2, -(-height // block), len(columns)))
-    for row in range(len(total)):
+    block = max(least, max(height, width) // shown_pixels(height / width), 1)
+    total, count = np.empty((2, -(-height // block), -(-width // block)))
+    band = max(1, BAND // (block * width))
+    for row in range(0, len(total), band):
+        rows = slice(row * block, (row + band) * block)
         with np.errstate(invalid="ignore", over="ignore"):
-            values = of(*(array[row * block : (row + 1) * block].astype(np.float64) for array in arrays))
+            values = of(*(array[rows].astype(np.float64) for array in arrays))
         finite = np.isfinite(values)
-        total[row] = np.add.reduceat(np.where(finite, values, 0.0).sum(axis=0), columns)
-        count[row] = np.add.reduceat(finite.sum(axis=0), columns)
-    mean = readable(float(total.sum() / count.sum()), padded=True) if count.any() else "undefined"
+        if not finite.all():
+            values = np.where(finite, values, 0.0)
+        total[row : row + band] = _block_sums(values, block)
+        count[row : row + band] = _block_sums(finite, block)
+    mean = float(total.sum() / count.sum()) if count.any() else math.nan
     return np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean
+
+
+def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
+    """Sums over blocks, those at the end of a side being smaller: of rows, then of columns."""
+    for _ in range(2):
+        total = values[::block].astype(np.float64, order="K")
+        for first in range(1, block):
+            part = values[first::block]
+            total[: len(part)] += part
+        values = total.T
+    return values
+
+
+def told_mean(mean: float) -> str:
+    """Write a mean of a panel for its title."""
+    return readable(mean, padded=True) if math.isfinite(mean) else "undefined"
 
 
 def picture(image: npt.NDArray[Any]) -> Panel:
@@ -139,16 +160,22 @@ class Layout:
         return first + [(row, column + len(first)) for row, column in rest]
 
 
+def shown_pixels(ratio: float) -> int:
+    """Pixels of the longer side of a panel of this height over width."""
+    ratio = min(max(ratio, 1 / LONGEST), LONGEST)
+    return int(style.DPI * (WIDE if ratio < 0.45 else TALL if ratio > 2.2 else SIDE * max(ratio, 1.0) ** 0.5))
+
+
 def layout_for(ratio: float, panels: int, *, with_image: bool) -> Layout:
     """Arrangement of so many maps of this height over width; the image is one of them, and the first."""
     ratio = min(max(ratio, 1 / LONGEST), LONGEST)
     if ratio < 0.45:
         rows = -(-(panels + with_image) // 2)
-        size = (11.0, rows * (4.4 * ratio + 0.5) + 0.9)
+        size = (11.0, rows * (WIDE * ratio + 0.5) + 0.9)
         return Layout(rows, 2, size, 11.0, "right", image_row=with_image)
     if ratio > 2.2:
-        return Layout(1, panels, (panels * max(5.0 / ratio, 1.75) + 0.2, 7.0), 11.0, "bottom")
-    side, columns = 2.7 / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2) + with_image
+        return Layout(1, panels, (panels * max(TALL / ratio, 1.75) + 0.2, 7.0), 11.0, "bottom")
+    side, columns = SIDE / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2) + with_image
     size = (columns * (side + 0.55) + 0.3, 2 * (side * ratio + 0.45) + 0.9)
     return Layout(2, columns, size, 11.0, "right", spanning=with_image)
 

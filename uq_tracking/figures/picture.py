@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.image import imread
+from PIL import Image
 
 DPI = 100
 
 
 class Picture(Figure):
-    """A figure that shows a PNG file pixel by pixel, and is written as the bytes of that file."""
+    """A figure of a picture's size that shows it pixel by pixel, and is written as the bytes of its file.
 
-    def __init__(self, png: bytes, **options: Any) -> None:
-        super().__init__(**options)
+    Parameters
+    ----------
+    png : bytes
+        Content of the PNG file, which is unpacked only where the figure is drawn.
+    """
+
+    def __init__(self, png: bytes) -> None:
         self.png = png
+        with Image.open(BytesIO(png)) as image:
+            width, height = image.size
+        super().__init__(figsize=(width / DPI, height / DPI), dpi=DPI)
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the pixels; see ``Figure.draw``."""
+        if not self.images:
+            with Image.open(BytesIO(self.png)) as image:
+                self.figimage(np.asarray(image.convert("RGBA")))
+        super().draw(renderer)
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
         """Write the file's own bytes, whatever the options; see ``Figure.savefig``."""
@@ -27,7 +44,7 @@ class Picture(Figure):
 
 
 def picture(path: Path) -> Picture:
-    """A figure that shows a PNG file, pixel by pixel.
+    """A figure that shows a PNG file.
 
     Parameters
     ----------
@@ -39,8 +56,4 @@ def picture(path: Path) -> Picture:
     Picture
         Of the picture's size in pixels.
     """
-    pixels = imread(path)
-    height, width = pixels.shape[:2]
-    figure = Picture(path.read_bytes(), figsize=(width / DPI, height / DPI), dpi=DPI)
-    figure.figimage(pixels, cmap="gray", vmin=0, vmax=1)
-    return figure
+    return Picture(path.read_bytes())

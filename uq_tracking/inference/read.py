@@ -218,7 +218,7 @@ def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], Floa
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(function(block.sums["z"] / block.count) @ block.count)
 
-    parts = statistics.orders[name].map_blocks(one, ("z",), ties=False)
+    parts = statistics.orders[name].map_blocks(one, ("z",), "free")
     return np.asarray(np.sum(parts, axis=0))
 
 

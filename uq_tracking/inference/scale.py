@@ -178,7 +178,7 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
         return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
 
     parts = statistics.orders["one_minus_confidence"].map_blocks(
-        powers, ("one_minus_confidence", "correct"), ties=False
+        powers, ("one_minus_confidence", "correct"), "free"
     )
     n, share = read.effective(statistics)
     return Influence(n, *(np.sum(parts, axis=0) * share).tolist())
@@ -207,7 +207,7 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
                 [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
             )
 
-        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), ties=False)
+        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
         influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
     low, high = influence.limits(gap, level, cautious=True)
     return Estimated(gap, low, high, influence.dominance)

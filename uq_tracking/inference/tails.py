@@ -45,9 +45,8 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
     size = round(SHARE * n)
     if size < FEWEST:
         return None
-    folded = z.folded()
     ranks = n - size + (np.arange(min(size, PLACES)) + 0.5) * (size / min(size, PLACES)) + 0.5
-    start, values = folded.value([n - size])[0], folded.value(ranks)
+    start, values = z.absolute_value([n - size])[0], z.absolute_value(ranks)
     if not (start > 0 and np.isfinite(values).all()):
         return None
     with np.errstate(over="ignore"):
@@ -58,8 +57,8 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
 
-    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be those
-    of groups alone. Of draws nothing is said: few of them make a noisy std, and so a heavy-tailed z.
+    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be
+    those of groups alone. Of draws nothing is said: few of them make a noisy std, and so a heavy-tailed z.
     """
     groups = statistics.groups
     if groups is not None:

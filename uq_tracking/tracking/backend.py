@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.drawings import png_of
 from uq_tracking.errors import BackendError
 from uq_tracking.tracking.places import scratch_folder
 
@@ -122,7 +123,7 @@ class Run(ABC):
         """
         with scratch_folder() as folder:
             path = folder / f"{name.replace('/', '_')}.png"
-            figure.savefig(path, dpi="figure", metadata={"Software": None})  # the same figure, the same bytes
+            path.write_bytes(png_of(figure))
             self.log_file(path, path.name)
 
     def log_map(self, name: str, figure: Figure) -> None:

@@ -10,13 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from uq_tracking import plugins
-from uq_tracking.drawings import MapSpec
+from uq_tracking.drawings import MapSpec, pictured
 from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.parallel import begin
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.streams.map_samples import case_image
@@ -48,9 +49,6 @@ from uq_tracking.tracking.names import (
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
 from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
-
-if TYPE_CHECKING:
-    from uq_tracking.drawings import MapSpec
 
 Scores = Literal["headline", "all"]
 PREDICTIONS_LIMIT = 256 * 2**20
@@ -189,21 +187,25 @@ def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -
 def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable[[], Write]]]]:
     """Yield the names of what is written together, and the functions that make it.
 
-    First the scores, which matter most; with a seal first the report, whose scores' tag comes with the seal: a run in
-    which the two do not fit has been interrupted.
+    First the scores, which matter most; files are packed while figures are drawn. With a seal first the report, whose
+    scores' tag comes with the seal: a run in which the two do not fit has been interrupted.
     """
+    scores = [("the scores", lambda: _scores(content))]
+    if content.step is not None:
+        yield scores
+        return
+    files = list(_files(content, folder))
+    yield files if content.seal else scores
+    yield from ([item] for item in _figures(content))
     if not content.seal:
-        yield [("the scores", lambda: _scores(content))]
-    if content.step is None:
-        yield list(_files(content, folder))
-        yield from ([item] for item in _drawings(content, folder))
+        yield files
+    yield from ([item] for item in _maps(content, folder))
     if content.seal:
-        yield [("the scores", lambda: _scores(content))]
+        yield scores
 
 
-def _drawings(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
-    if content.figures:
-        yield from _figures(content)
+def _maps(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:
+    """Maps of cases and what is worst, as maps and as tables."""
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
     if drawn.cases:
         yield from _all_maps(content, drawn, folder)
@@ -323,10 +325,11 @@ def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Pa
 
 
 def _file(content: Content, path: Path, save: Callable[[Path], object]) -> tuple[str, Callable[[], Write]]:
-    name = file_name(path.name, content.split)
+    """A file, which is written while others are."""
+    name, saved = file_name(path.name, content.split), begin(partial(save, path))
 
     def make() -> Write:
-        save(path)
+        saved()
         return lambda run: run.log_file(path, name)
 
     return name, make
@@ -354,7 +357,7 @@ def _figures(content: Content) -> Iterator[tuple[str, Callable[[], Write]]]:
 
 def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callable[[], Write]:
     def make() -> Write:
-        figure = draw(report)
+        figure = pictured(draw(report))
         return lambda run: run.log_figure(name, figure)
 
     return make
@@ -418,5 +421,5 @@ def _map(
     limited: Callable[[MapSpec], DrawnCases],
 ) -> Write:
     limits = {} if spec.limits is None else {"limits": limited(spec).limits}
-    figure = spec.draw(*case.arrays.values(), **options, **case.parts, **limits, image=case.image)
+    figure = pictured(spec.draw(*case.arrays.values(), **options, **case.parts, **limits, image=case.image))
     return lambda run: run.log_map(name, figure)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
+from uq_tracking.drawings import png_of
 from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.clock import called_at
@@ -127,11 +128,7 @@ class _Recorder(Run):
         self.groups[-1].append(list(operation))
 
     def _picture(self, figure: Figure) -> str:
-        import io
-
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi="figure", metadata={"Software": None})
-        return self._member(buffer.getvalue())
+        return self._member(png_of(figure))
 
     def _member(self, content: bytes) -> str:
         name = f"{len(self.digests):04d}"
