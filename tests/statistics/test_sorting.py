@@ -10,7 +10,13 @@ from scipy import stats
 import uq_tracking as uq
 from tests.streams.made import LAWS, predictions
 from uq_tracking.statistics import regression, sorting
-from uq_tracking.statistics.sorting import centred_ranks, other_orders, sort_by_std, stable_order
+from uq_tracking.statistics.sorting import (
+    centred_ranks,
+    sort_by_abs_error,
+    sort_by_std,
+    sort_by_z,
+    stable_order,
+)
 
 TYPES = [np.float32, np.float64]
 
@@ -82,19 +88,17 @@ def test_every_way_sorts_the_same_samples(packed, law, monkeypatch):
     std, error = columns(np.float32, law=law)
     monkeypatch.setattr(sorting, "_packable", lambda *columns: packed)
     by_std = sort_by_std(std, error)
-    orders = other_orders(by_std)
+    (by_abs_error, correlation), by_z = sort_by_abs_error(by_std), sort_by_z(by_std)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std.values, np.sort(std))
-    np.testing.assert_array_equal(orders.by_abs_error.values, np.sort(np.abs(error)))
-    np.testing.assert_array_equal(orders.by_z.values, np.sort(z))
+    np.testing.assert_array_equal(by_abs_error.values, np.sort(np.abs(error)))
+    np.testing.assert_array_equal(by_z.values, np.sort(z))
     assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
-    assert _rows(orders.by_z.columns["z"], orders.by_z.columns["std"]) == _rows(z, std)
+    assert _rows(by_z.columns["z"], by_z.columns["std"]) == _rows(z, std)
     if law == "constant":
-        assert orders.rank_correlation is None
+        assert correlation is None
     else:
-        assert orders.rank_correlation == pytest.approx(
-            stats.spearmanr(std, np.abs(error)).statistic, rel=1e-12
-        )
+        assert correlation == pytest.approx(stats.spearmanr(std, np.abs(error)).statistic, rel=1e-12)
 
 
 def _rows(*arrays):
@@ -104,7 +108,7 @@ def _rows(*arrays):
 def test_zero_stds_are_not_packed():
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
-    by_z = other_orders(sort_by_std(std, error)).by_z
+    by_z = sort_by_z(sort_by_std(std, error))
     assert np.count_nonzero(np.isinf(by_z.values)) == 5
     assert "error" in by_z.columns
 

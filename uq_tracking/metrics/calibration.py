@@ -99,6 +99,7 @@ def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
+@intermediate
 def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     """Coverage minus level for the levels .01 ... .99."""
     return coverage_at(statistics, settings, LEVELS) - LEVELS
@@ -193,6 +194,7 @@ def calibration_error(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
 
 
+@intermediate
 def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 

@@ -114,7 +114,9 @@ class SortedRows(Groups):
 
     def _sum(self, name: str, start: int, end: int) -> float:
         first, last = -(-start // STEP), end // STEP
-        if self.total <= FEW or first >= last:
+        if self.total <= FEW:
+            return float(self._whole(name)[start:end].sum())
+        if first >= last:
             return float(self.payload(name, slice(start, end)).sum())
         head, tail = (
             self.payload(name, slice(*ends)) for ends in ((start, first * STEP), (last * STEP, end))
@@ -150,10 +152,17 @@ class SortedRows(Groups):
         if name not in cache:
             with np.errstate(invalid="ignore"):
                 cache[name] = (
-                    _prefix_sums(self.payload(name, slice(None)))
+                    _prefix_sums(self._whole(name))
                     if self.total <= FEW
                     else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
                 )
+        return cache[name]
+
+    def _whole(self, name: str) -> FloatArray:
+        """A payload of all of few rows."""
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_columns", {})
+        if name not in cache:
+            cache[name] = self.payload(name, slice(None))
         return cache[name]
 
     def _steps(self, name: str) -> FloatArray:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import WORTH_THREADS, keep_memory, map_spans, map_threads, spans
+from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import JOINT_BITS, CellCounts, Joint
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.sorting import other_orders, sort_by_std, standardised
+from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, standardised
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weighted import weighted_correlation
 from uq_tracking.statistics.weights import WEIGHT
@@ -100,15 +100,24 @@ class RegressionLayout(Layout):
         error = _errors(rows) if "target" in rows else rows["error"]
         target = Moments.of(rows["target"]) if known is None else known.moments["target"]
         by_std = sort_by_std(rows["std"], error)
-        others, std = other_orders(by_std), by_std.values
-        columns = (std, by_std.columns["error"], others.by_z.values)
-        found = map_threads(Moments.of, columns, least=2 if len(std) >= WORTH_THREADS else 4)
+        std = by_std.values
+
+        def rest() -> tuple[SortedRows, float, dict[str, Moments]]:
+            by_z = sort_by_z(by_std)
+            columns = {**by_std.columns, "z": by_z.values}
+            return by_z, _log_sum(std), {name: Moments.of(column) for name, column in columns.items()}
+
+        works: list[Callable[[], Any]] = [lambda: sort_by_abs_error(by_std), rest]
+        together = 2 if len(std) >= SIDE_BY_SIDE else 3
+        (by_abs_error, correlation), (by_z, log_std, moments) = map_threads(
+            lambda work: work(), works, least=together
+        )
         return Parts(
-            {"std": by_std, "abs_error": others.by_abs_error, "z": others.by_z},
-            {"log_std": _log_sum(std)},
-            {"target": target, **dict(zip(("std", "error", "z"), found, strict=True))},
-            derived={"rank_correlation": others.rank_correlation},
-            counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
+            {"std": by_std, "abs_error": by_abs_error, "z": by_z},
+            {"log_std": log_std},
+            {"target": target, **moments},
+            derived={"rank_correlation": correlation},
+            counts={"n": len(std), "n_zero_std": int(np.searchsorted(std, 0, side="right"))},
         )
 
     @override

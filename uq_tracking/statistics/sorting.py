@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import BLOCK, inner, map_threads, spans
+from uq_tracking.parallel import BLOCK, inner, spans
 from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-
-PAIRED_FROM = 1 << 16
-"""From this many samples on, two sorts run side by side; numpy releases the interpreter lock."""
 
 Keys = npt.NDArray[np.uint64]
 Bits = npt.NDArray[Any]
@@ -39,28 +35,17 @@ def sort_by_std(std: Column, error: Column) -> SortedRows:
     return (_Packed if _packable(std, error) else _Plain).by_std(std, error)
 
 
-@dataclass(frozen=True, eq=False)
-class OtherOrders:
-    """Samples by absolute error and by z, and the rank correlation of std and absolute error (None if constant)."""
-
-    by_abs_error: SortedRows
-    by_z: SortedRows
-    rank_correlation: float | None
-
-
-def other_orders(by_std: SortedRows) -> OtherOrders:
-    """The orders that are made of samples already sorted by std."""
+def sort_by_abs_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
+    """The same by absolute error, and the rank correlation of that with the std; None if either is constant."""
     std, error = by_std.columns["std"], by_std.columns["error"]
-    way = _Packed if _packable(std, error) else _Plain
+    by_abs_error, order = (_Packed if _packable(std, error) else _Plain).by_abs_error(error)
+    return by_abs_error, _rank_correlation(std, by_abs_error.values, order)
 
-    def by_size() -> tuple[SortedRows, float | None]:
-        by_abs_error, order = way.by_abs_error(error)
-        return by_abs_error, _rank_correlation(std, by_abs_error.values, order)
 
-    works: list[Callable[[], Any]] = [by_size, lambda: way.by_z(std, error)]
-    together = 2 if len(std) >= PAIRED_FROM else 3
-    (by_abs_error, correlation), by_z = map_threads(lambda work: work(), works, least=together)
-    return OtherOrders(by_abs_error, by_z, correlation)
+def sort_by_z(by_std: SortedRows) -> SortedRows:
+    """The same by z."""
+    std, error = by_std.columns["std"], by_std.columns["error"]
+    return (_Packed if _packable(std, error) else _Plain).by_z(std, error)
 
 
 def standardised(error: Column, std: Column) -> FloatArray:
