@@ -147,6 +147,13 @@ def test_proposals_leave_out_the_numbers_of_rows_and_hold_in_a_shell(tmp_path):
         read_predictions(tmp_path / "p.csv")
 
 
+def test_a_date_is_never_proposed_as_a_spread(tmp_path):
+    other = {"year": ONE, "valid_time": ONE, "station": ONE, "lat": ONE}
+    pd.DataFrame({**other, "actual": ONE, "forecast": ONE}).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(SettingsError, match=r"for example --columns std=\.\.\. "):
+        read_predictions(tmp_path / "p.csv")
+
+
 def test_two_candidates_are_not_guessed_between(tmp_path):
     with pytest.raises(SettingsError, match=r"mu and y_pred could each be the mean; .*--columns mean=mu"):
         read_predictions(npz(tmp_path, target=ONE, mu=ONE, y_pred=ONE, std=ONE))
