@@ -19,7 +19,7 @@ from uq_tracking.demo.terrain import load_terrain
 from uq_tracking.demo.trackers import EXPERIMENT
 from uq_tracking.errors import BackendError, SettingsError
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.figures.overlaid import COLORS
+from uq_tracking.formatting import COLORS
 from uq_tracking.settings import Settings
 from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.resolve import open_store

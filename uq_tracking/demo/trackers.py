@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.resolve import find_backend
 
@@ -94,8 +95,6 @@ class MLflow(Tracker):
     def color(self, runs: Iterable[ScoredRun]) -> None:
         """Give the runs the colours of the page; left alone, MLflow gives the same one to several."""
         import mlflow
-
-        from uq_tracking.figures.overlaid import COLORS
 
         for run, color in zip(runs, cycle(COLORS)):
             mlflow.MlflowClient().set_tag((run.uri or "").rpartition("/")[2], "mlflow.runColor", color)
