@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,7 +18,7 @@ import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
-from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.clock import called_at, is_late
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
@@ -201,12 +201,20 @@ class MLflowRun(Run):
 
         from uq_tracking_mlflow.images import StoredPng
 
-        if is_at_least(__version__, IMAGE_GRID):
-            image = StoredPng(png)
-            self._call(
-                f"storing {name}",
-                lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
-            )
+        if not is_at_least(__version__, IMAGE_GRID) or (is_late() and self._is_in_grid(name, png)):
+            return
+        image = StoredPng(png)
+        self._call(
+            f"storing {name}",
+            lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
+        )
+
+    def _is_in_grid(self, name: str, png: bytes) -> bool:
+        """Whether the grid has the picture, such as one whose upload was given up."""
+        start = f"images/{name.replace('/', '~')}+step+0+"
+        return self._holds(
+            "images", lambda path: path.replace("#", "~").replace("%", "+").startswith(start), png
+        )
 
     def link(self) -> str | None:
         """Return the address of the run's page, when a server is used and the experiment known."""
@@ -326,14 +334,20 @@ class MLflowRun(Run):
 
     def _is_stored(self, file: str, content: bytes) -> bool:
         """Whether the file lies at the artifact root with this content."""
-        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
-        if all((item.path, item.file_size) != (file, len(content)) for item in listed):
-            return False
+        return self._holds(None, lambda path: path == file, content)
+
+    def _holds(self, folder: str | None, is_meant: Callable[[str], bool], content: bytes) -> bool:
+        """Whether a file of a folder has this content, among those whose paths are meant."""
+        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id, folder))
+        same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
+        return any(self._read_file(path) == content for path in same)
+
+    def _read_file(self, name: str) -> bytes:
         with scratch_folder() as folder, no_progress_bar():
             path = self._call(
-                f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, str(folder))
+                f"reading {name}", lambda: self.client.download_artifacts(self.run_id, name, str(folder))
             )
-            return Path(path).read_bytes() == content
+            return Path(path).read_bytes()
 
 
 def _active_model() -> str | None:
