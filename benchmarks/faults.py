@@ -1,7 +1,8 @@
 """The whole fault matrix: real processes that fail, and what a training job notices. Writes docs/reliability.md.
 
-``python benchmarks/faults.py`` takes about half an hour; ``python benchmarks/faults.py folders wandb 503`` runs the
-rows of these groups whose faults hold one of the other words, and writes nothing.
+``python benchmarks/faults.py`` takes about half an hour; ``python benchmarks/faults.py folders wandb`` runs these
+groups and writes their rows only; with other words, such as ``folders full``, the rows whose faults hold one of
+them, and writes nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.pages import replace_part
+from benchmarks.pages import part_of, replace_part
 from tests.faults.matrix import STEPS, Killed, Row, killed, run_fault
 from tests.faults.rows import GROUPS
 from tests.faults.stores import WANDB_DEADLINE
@@ -24,7 +26,7 @@ ROWS = (*GROUPS, "killed")
 HEAD = f"""
 Each job logs {STEPS} steps of 400 samples and a final report with `deadline=2` (W&B: {WANDB_DEADLINE:g}). The fault begins before step 2
 and ends before step 6, or later where the table says so. Then `uq-tracking sync` runs, and the run is compared with that
-of an undisturbed job: every value of every score at every step, the number of rows, every tag, every stored file byte for byte.
+of an undisturbed job: every value of every score at every step, the number of rows, every tag, the description or notes, data sets, the view of the experiment, every stored file byte for byte.
 
 | tracker | fault | raised | slowest call, s | later steps, ms | of it working, ms | all calls, s | kept | left | end, s | after `sync` |
 |---|---|---|---|---|---|---|---|---|---|---|
@@ -44,22 +46,49 @@ def main() -> None:
         [word for word in sys.argv[1:] if word in ROWS],
         [w for w in sys.argv[1:] if w not in ROWS],
     )
-    start = time.perf_counter()
-    found: list[Row] = []
-    ended: dict[str, list[Killed]] = {}
+    start, number = time.perf_counter(), 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         for group in groups or ROWS:
             if group == "killed":
-                ended = killed_jobs(Path(place))
-                continue
-            for number, (store, fault) in enumerate(GROUPS[group](Path(place) / group)):
-                if not words or any(word in fault.name for word in words):
-                    found.append(run_fault(store, Path(place) / f"{group}-row{number}", fault))
-                    show(found[-1])
-    print(f"{len(found)} rows in {time.perf_counter() - start:.0f} s")
-    if not sys.argv[1:]:
-        text = HEAD + "\n".join(map(line, found)) + "\n" + LEGEND + "\n".join(map(told, ended.items()))
-        replace_part("reliability.md", "faults", text)
+                lines = list(map(told, killed_jobs(Path(place)).items()))
+            else:
+                found = list(rows_of(group, Path(place), words))
+                number += len(found)
+                lines = list(map(line, found))
+            if not words:
+                write(lines)
+    print(f"{number} rows in {time.perf_counter() - start:.0f} s")
+
+
+def rows_of(group: str, place: Path, words: Sequence[str]) -> Iterator[Row]:
+    """Run the rows of a group whose faults hold one of the words."""
+    for number, (store, fault) in enumerate(GROUPS[group](place / group)):
+        if not words or any(word in fault.name for word in words):
+            row = run_fault(store, place / f"{group}-row{number}", fault)
+            show(row)
+            yield row
+
+
+def write(new: Sequence[str]) -> None:
+    """Put a group's lines into the page, in the place of those of the same trackers, or of jobs that were ended."""
+    known = part_of("reliability.md", "faults").splitlines()
+    known = [text for text in known if text.startswith(("| ", "- Ended"))]
+    own = {of(text) for text in new}
+    kept = [text for text in known if of(text) not in own]
+    places = [number for number, text in enumerate(known) if of(text) in own]
+    beside = [number + 1 for number, text in enumerate(kept) if text.split(",")[0] == new[0].split(",")[0]]
+    first = places[0] if places else max(beside, default=len(kept))
+    kept[first:first] = new
+    rows = [text for text in kept if text.startswith("|") and of(text) != "tracker"]
+    ended = [text for text in kept if text.startswith("- ")]
+    replace_part(
+        "reliability.md", "faults", "\n".join([HEAD.rstrip("\n"), *rows, LEGEND.rstrip("\n"), *ended])
+    )
+
+
+def of(text: str) -> str:
+    """The tracker of a row; what jobs were ended have in common."""
+    return text.split("|")[1].strip() if text.startswith("|") else "ended"
 
 
 def killed_jobs(place: Path) -> dict[str, list[Killed]]:

@@ -3,7 +3,8 @@
     python benchmarks/intervals.py [REPEATS] [PART ...]
 
 writes the tables of docs/intervals.md, between its markers: all, or those of the parts named (verdicts, tests,
-regression, uneven, classification). The truth is the score of two million samples.
+regression, uneven, weights, floors, classification, series, losses). The truth is the score of two million samples.
+Tests, which are quick, are repeated five times as often.
 """
 
 from __future__ import annotations
@@ -17,11 +18,17 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
+from scipy.special import stdtrit
 
 import uq_tracking as uq
 from uq_tracking.inference.best import tied_with_best
 from uq_tracking.inference.intervals import interval_table
-from uq_tracking.inference.leave_out import leave_out
+from uq_tracking.inference.leave_out import LeftOut, sets_of
+from uq_tracking.inference.limits import Influence, size_freedom
+from uq_tracking.inference.ordered import diebold_mariano
+from uq_tracking.inference.paired import paired_limits
+from uq_tracking.inputs.time_blocks import time_blocks
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
@@ -51,6 +58,8 @@ class Setting:
     size: int = 50
     unequal: bool = False
     task: str = "regression"
+    weigh: Callable[[np.random.Generator, np.ndarray], np.ndarray] | None = None
+    """Weights of samples by their standard deviations."""
 
     def sample(self, rng: np.random.Generator, groups: int) -> tuple[Arrays, np.ndarray]:
         """Arguments of evaluate and the group of each sample."""
@@ -91,6 +100,34 @@ def classification(power: float) -> Callable[..., Arrays]:
 CALIBRATED, SLIGHTLY_OFF, OFF = regression(1.0), regression(1.05), regression(1.3)
 HEAVY = regression(1.0, 0.0, 3.0)
 SURE, TOO_SURE = classification(1.0), classification(1.3)
+SURE_TOO_SLIGHTLY = classification(1.05)
+
+
+def exponential(rng: np.random.Generator, std: np.ndarray) -> np.ndarray:
+    """Weights that have nothing to do with the standard deviations."""
+    return 0.01 + rng.exponential(size=len(std))
+
+
+def as_variance(rng: np.random.Generator, std: np.ndarray) -> np.ndarray:
+    """Weights that grow as the variance."""
+    return std**2
+
+
+def inverse(rng: np.random.Generator, std: np.ndarray) -> np.ndarray:
+    """Weights that fall with the standard deviation."""
+    return 1 / std
+
+
+WEIGHTS = {"exponential": exponential, "as the variance": as_variance, "as 1 / std": inverse}
+WEIGHTED = [
+    Setting(f"{name}, {weights}, {groups} groups", groups, draw, weigh=WEIGHTS[weights])
+    for name, draw, weights in (
+        ("calibrated", CALIBRATED, "exponential"),
+        ("1.3 x", OFF, "exponential"),
+        ("1.3 x", OFF, "as the variance"),
+    )
+    for groups in (12, 30)
+]
 UNEVEN = [
     Setting("calibrated, 12 unequal", 12, CALIBRATED, unequal=True),
     Setting("1.05 x, 30 unequal", 30, SLIGHTLY_OFF, unequal=True),
@@ -103,31 +140,44 @@ SETTINGS = [
     *(Setting(f"1.05 x, {g} groups", g, SLIGHTLY_OFF) for g in (30, 300)),
     *(Setting(f"1.3 x, {g} groups", g, OFF) for g in (12, 30, 300)),
     *(Setting(f"calibrated, {g} groups", g, SURE, task="classification") for g in (12, 30, 300)),
+    *(Setting(f"power 1.05, {g} groups", g, SURE_TOO_SLIGHTLY, task="classification") for g in (30, 300)),
     *(Setting(f"power 1.3, {g} groups", g, TOO_SURE, task="classification") for g in (12, 30, 300)),
     Setting("power 1.3, 30 unequal", 30, TOO_SURE, unequal=True, task="classification"),
 ]
 
 
-def evaluated(setting: Setting, arrays: Arrays, label: np.ndarray | None = None) -> uq.Report:
+def evaluated(
+    setting: Setting, arrays: Arrays, label: np.ndarray | None = None, weights: np.ndarray | None = None
+) -> uq.Report:
     """The report, with the groups' statistics where there are labels."""
     if setting.task == "classification":
         return uq.evaluate_classification(*arrays, groups=label, metrics=[*SHOWN["classification"]])
-    return uq.evaluate(*arrays, metrics=[*SHOWN["regression"]])
+    return uq.evaluate(*arrays, weights=weights, metrics=[*SHOWN["regression"]])
 
 
 @lru_cache
-def truth_of(draw: Callable[..., Arrays], task: str) -> dict[str, float]:
+def truth_of(
+    draw: Callable[..., Arrays], task: str, weigh: Callable[..., np.ndarray] | None
+) -> dict[str, float]:
     """Scores of two million samples."""
-    setting = Setting("", TRUTH_GROUPS, draw, task=task)
-    arrays, _ = setting.sample(np.random.default_rng(TRUTH_GROUPS), TRUTH_GROUPS)
-    return dict(evaluated(setting, arrays).scores)
+    setting, rng = (
+        Setting("", TRUTH_GROUPS, draw, task=task, weigh=weigh),
+        np.random.default_rng(TRUTH_GROUPS),
+    )
+    arrays, _ = setting.sample(rng, TRUTH_GROUPS)
+    return dict(evaluated(setting, arrays, weights=weighed(setting, rng, arrays)).scores)
+
+
+def weighed(setting: Setting, rng: np.random.Generator, arrays: Arrays) -> np.ndarray | None:
+    """The weights of the samples."""
+    return None if setting.weigh is None else setting.weigh(rng, arrays[2])
 
 
 def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float], dict[str, float]]:
     """Share of the intervals that hold the truth, and of the samples that have one, by key."""
     rng = np.random.default_rng(seed)
     metrics = [m for m in select(setting.task) if m.key in SHOWN[setting.task]]  # type: ignore[arg-type]
-    truth = truth_of(setting.draw, setting.task)
+    truth = truth_of(setting.draw, setting.task, setting.weigh)
     held: dict[str, list[bool]] = defaultdict(list)
     for _ in range(repeats):
         arrays, label = setting.sample(rng, setting.groups)
@@ -135,8 +185,9 @@ def coverage(setting: Setting, repeats: int, seed: int) -> tuple[dict[str, float
             report = evaluated(setting, arrays, label)
             tables = report.statistics.groups
         else:
-            report = evaluated(setting, arrays)
-            tables = build_groups(REGRESSION, uq.Predictions(*arrays, groups=label))
+            weights = weighed(setting, rng, arrays)
+            report = evaluated(setting, arrays, weights=weights)
+            tables = build_groups(REGRESSION, uq.Predictions(*arrays, weights=weights, groups=label))
         found = interval_table(tables, Settings(), metrics, LEVEL, scores=report.scores)
         for key, (low, high) in found.values.items():
             held[key].append(low <= truth[key] * (1 + 1e-9) and truth[key] <= high * (1 + 1e-9) + 1e-12)
@@ -160,40 +211,55 @@ def coverage_table(settings: list[Setting], repeats: int) -> Iterable[str]:
 def verdict_table(repeats: int) -> Iterable[str]:
     """A Markdown table of how often each word comes."""
     words = ("consistent with calibrated", "overconfident", "underconfident", "miscalibrated in shape")
-    yield "| samples | factor | groups | " + " | ".join(words) + " | `p` of ENCE, AUCE at most .05 |"
+    yield "| samples | factor | groups | " + " | ".join(words) + " | `p` of ENCE, AUCE (ECE) at most .05 |"
     yield "|---|---|---|" + "---|" * (len(words) + 1)
-    cases = [(n, f, None, None) for n, f in ((50, 1.0), (1500, 1.0), (1500, 1.05), (1500, 1.1), (1500, 1.3))]
-    cases += [(1500, 1 / 1.1, None, None), (1500, 1.0, None, 3.0)]
-    cases += [
-        (50 * g, f, g, None) for g, f in ((12, 1.0), (30, 1.0), (300, 1.0), (30, 1.1), (30, 1.3), (300, 1.05))
+    cases = [
+        (n, factor, None, regression(factor, 0.0))
+        for n, factor in ((50, 1.0), (1500, 1.0), (1500, 1.05), (1500, 1.1), (1500, 1.3), (1500, 1 / 1.1))
     ]
-    for number, (n, factor, groups, tails) in enumerate(cases):
+    cases += [(1500, "1, t(3) tails", None, regression(1.0, 0.0, 3.0))]
+    cases += [
+        (50 * groups, factor, groups, regression(factor))
+        for groups, factor in ((12, 1.0), (30, 1.0), (300, 1.0), (30, 1.1), (30, 1.3), (300, 1.05))
+    ]
+    cases += [
+        (n, f"classes, power {power:g}", groups, classification(power))
+        for power in (1.0, 1.05, 1.3)
+        for n, groups in ((1500, None), (1500, 30), (15000, 300))
+    ]
+    for number, (n, factor, groups, draw) in enumerate(cases):
         rng, small = np.random.default_rng(number), []
         found: Counter[str] = Counter()
-        draw = regression(factor, 0.0 if groups is None else 0.2, tails)
         for _ in range(repeats):
             label = np.arange(n) if groups is None else np.repeat(np.arange(groups), n // groups)
-            arrays = draw(rng, label)
-            report = judged(arrays, None if groups is None else label)
+            report = judged(draw(rng, label), None if groups is None else label)
             found[report.verdict.calibration] += 1
-            small.append([report.noise[key].p <= 0.05 for key in ("ence", "auce")])
-        shares = [f"{found[word] / repeats:.3f}".lstrip("0") for word in words]
-        name = f"{factor:.3g}" + ("" if tails is None else f", t({tails:g}) tails")
-        p = ", ".join(f"{share:.3f}".lstrip("0") for share in np.mean(small, axis=0))
+            small.append([floor.p <= 0.05 for floor in report.noise.values()])
+        name = factor if isinstance(factor, str) else f"{factor:.3g}"
+        shares = [three(found[word] / repeats) for word in words]
+        p = ", ".join(three(share) for share in np.mean(small, axis=0))
         yield f"| {n} | {name} | {groups or 'none'} | " + " | ".join(shares) + f" | {p} |"
 
 
-def equal_methods(rng: np.random.Generator, groups: int | None, unequal: bool) -> bool:
-    """Whether any of seven methods that are equally good is called worse than the best."""
-    setting = Setting("", groups or 200, CALIBRATED, unequal=unequal)
-    (errors, mean, std), label = setting.sample(rng, setting.groups)
-    left = []
-    for _ in range(7):
-        other = errors + 0.5 * std * rng.normal(size=len(errors))
-        tables = build_groups(REGRESSION, uq.Predictions(other, mean, std, groups=label))
-        left.append(leave_out(tables, Settings(), select("regression", ["crps"])))
-    losses = np.asarray([one.whole["crps"] for one in left])
-    return not tied_with_best(losses, np.stack([one.without["crps"] for one in left], axis=1)).all()
+def three(share: float) -> str:
+    """A share with three decimals."""
+    return f"{share:.3f}".removeprefix("0")
+
+
+def equal_methods(rng: np.random.Generator, groups: int, unequal: bool) -> tuple[bool, bool]:
+    """Whether any of seven equally good methods is called worse than the best, and the second than the first."""
+    (errors, _, std), label = Setting("", groups, CALIBRATED, unequal=unequal).sample(rng, groups)
+    sizes, place = np.bincount(label), sets_of(groups)
+    of_set = partial(np.bincount, place)
+    squares = of_set(np.square(sizes.astype(float)))
+    without, losses = [], []
+    for _ in range(7):  # mean absolute errors, linear in the groups' sums
+        size = np.bincount(label, np.abs(errors + 0.5 * std * rng.normal(size=len(errors))))
+        losses.append(size.sum() / sizes.sum())
+        without.append((size.sum() - of_set(size)) / (sizes.sum() - of_set(sizes)))
+    left = LeftOut({}, {}, groups, size_freedom(squares))
+    (low, high), _ = paired_limits(losses[1] - losses[0], without[1] - without[0], [left], LEVEL)
+    return not tied_with_best(np.asarray(losses), np.stack(without, axis=1)).all(), not low <= 0 <= high
 
 
 def useless(rng: np.random.Generator, label: np.ndarray) -> Arrays:
@@ -205,6 +271,8 @@ def useless(rng: np.random.Generator, label: np.ndarray) -> Arrays:
 
 def judged(arrays: Arrays, label: np.ndarray | None) -> uq.Report:
     """A report with its verdict, by groups where there are labels."""
+    if len(arrays) == 2:
+        return uq.evaluate_classification(*arrays, groups=label, metrics=["ece"])
     report = uq.evaluate(*arrays, metrics=["ence", "auce"])
     if label is None:
         return report
@@ -214,15 +282,15 @@ def judged(arrays: Arrays, label: np.ndarray | None) -> uq.Report:
 
 def tests_table(repeats: int) -> Iterable[str]:
     """A Markdown table of how often each test rejects what is true."""
-    yield "| data | calibration | scale | shape | ranking | bias | seven equal methods |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| data | calibration | scale | shape | ranking | bias | one of seven methods | one of two |"
+    yield "|---|---|---|---|---|---|---|---|"
     cases = [(None, False), (8, False), (12, False), (30, False), (300, False), (12, True), (30, True)]
     for number, (groups, unequal) in enumerate(cases):
         rng = np.random.default_rng(1000 + number)
         setting = Setting(
             "", groups or 1500, regression(1.0, 0.0 if groups is None else 0.2), unequal=unequal
         )
-        wrong = np.zeros(6)
+        wrong = np.zeros(7)
         for _ in range(repeats):
             arrays, label = setting.sample(rng, setting.groups)
             if groups is None:
@@ -236,12 +304,113 @@ def tests_table(repeats: int) -> Iterable[str]:
                 verdict.shape_p < 0.025,
                 ranking != "no better than constant",
                 not verdict.bias.low <= 0 <= verdict.bias.high,
-                groups is not None and equal_methods(rng, groups, unequal),
+                *((False, False) if groups is None else equal_methods(rng, groups, unequal)),
             ]
-        shares = [f"{share:.3f}".lstrip("0") for share in wrong / repeats]
-        shares[-1] = "" if groups is None else shares[-1]
+        shares = [three(share) for share in wrong / repeats]
+        shares[5:] = ["", ""] if groups is None else shares[5:]
         name = "1500 independent samples" if groups is None else f"{groups} groups of 50"
         yield f"| {name}{', unequal' if unequal else ''} | " + " | ".join(shares) + " |"
+
+
+def floors_table(repeats: int) -> Iterable[str]:
+    """A Markdown table of how often floors and verdict reject calibrated forecasts whose samples have weights."""
+    keys = ("ence", "uce", "auce", "pit_ks")
+    yield "| weights | " + " | ".join(f"`{key}`" for key in keys) + " | scale | bias | calibration |"
+    yield "|---|" + "---|" * (len(keys) + 3)
+    for name, weigh in WEIGHTS.items():
+        rng, wrong = np.random.default_rng(2000), np.zeros(len(keys) + 3)
+        for _ in range(repeats):
+            std = np.exp(0.5 * rng.normal(size=600))
+            arrays = std * rng.normal(size=600), np.zeros(600), std
+            report = uq.evaluate(*arrays, weights=weigh(rng, std), metrics=list(keys))
+            verdict = report.verdict
+            wrong += [
+                *(report.noise[key].p <= 0.05 for key in keys),
+                not verdict.scale.low <= 1 <= verdict.scale.high,
+                not verdict.bias.low <= 0 <= verdict.bias.high,
+                verdict.calibration != "consistent with calibrated",
+            ]
+        yield f"| {name} | " + " | ".join(three(share) for share in wrong / repeats) + " |"
+
+
+SERIES = [(times, phi) for times in (100, 300, 1000, 3000) for phi in (0.0, 0.5, 0.8, 0.9)]
+
+
+def autoregressive(rng: np.random.Generator, times: int, phi: float) -> np.ndarray:
+    """A series of variance 1 whose neighbours are correlated."""
+    return lfilter([np.sqrt(1 - phi**2)], [1, -phi], rng.normal(size=times + 200))[200:]
+
+
+def series_table(repeats: int) -> Iterable[str]:
+    """A Markdown table of how often 95 % intervals of a mean and a mean square miss it."""
+    ways = {
+        "blocks left out": left_out_blocks,
+        "blocks resampled, t": partial(resampled_blocks, percentile=False),
+        "blocks resampled, percentiles": partial(resampled_blocks, percentile=True),
+    }
+    yield "| times | correlation | " + " | ".join(f"mean, {w} | mean square, {w}" for w in ways) + " |"
+    yield "|---|---|" + "---|" * (2 * len(ways))
+    for times, phi in SERIES:
+        rng, missed = np.random.default_rng(3000), np.zeros((len(ways), 2))
+        for _ in range(repeats):
+            errors = autoregressive(rng, times, phi)
+            for row, limits in enumerate(ways.values()):
+                for column, (values, truth) in enumerate(((errors, 0.0), (errors**2, 1.0))):
+                    low, high = limits(values, rng)
+                    missed[row, column] += not low <= truth <= high
+        yield (
+            f"| {times} | {phi:g} | " + " | ".join(three(share) for share in missed.ravel() / repeats) + " |"
+        )
+
+
+def left_out_blocks(values: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
+    """The intervals of ``order=``: the jackknife over blocks."""
+    block = time_blocks(np.arange(len(values)))
+    size, total = np.bincount(block), np.bincount(block, values)
+    left = (total.sum() - total) / (size.sum() - size)
+    return Influence.left_out(left, size_freedom(np.square(size))).limits(float(values.mean()), LEVEL)
+
+
+def resampled_blocks(values: np.ndarray, rng: np.random.Generator, percentile: bool) -> tuple[float, float]:
+    """The circular block bootstrap (Politis and Romano 1992) with blocks of the same length."""
+    n, blocks = len(values), time_blocks(np.arange(len(values))).max() + 1
+    length = n // blocks
+    sums = np.concatenate([[0.0], np.cumsum(np.concatenate([values, values[:length]]))])
+    of_block = (sums[length : length + n] - sums[:n]) / length
+    means = of_block[rng.integers(0, n, (400, blocks))].mean(axis=1)
+    if percentile:
+        low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return float(low), float(high)
+    half = float(stdtrit(blocks - 1, (1 + LEVEL) / 2)) * float(means.std())
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+def losses_table(repeats: int) -> Iterable[str]:
+    """A Markdown table of how often tests at 5 % reject series of losses that are equal on average."""
+    ways = ("cosines", "Newey and West")
+    yield (
+        "| times | correlation | "
+        + " | ".join(f"{of}, {way}" for of in ("losses", "squares") for way in ways)
+        + " |"
+    )
+    yield "|---|---|---|---|---|---|"
+    for times, phi in SERIES:
+        rng, wrong = np.random.default_rng(4000), np.zeros((2, 2))
+        for _ in range(repeats):
+            series = [autoregressive(rng, times, phi) for _ in range(2)]
+            for row, losses in enumerate((series, [np.square(one) for one in series])):
+                wrong[row] += [diebold_mariano(*losses).p < 0.05, newey_west(losses[0] - losses[1])]
+        yield f"| {times} | {phi:g} | " + " | ".join(three(share) for share in wrong.ravel() / repeats) + " |"
+
+
+def newey_west(gap: np.ndarray) -> bool:
+    """Whether the t test with Bartlett's weights of 1.3 sqrt(n) autocovariances rejects a mean of 0."""
+    n, moved = len(gap), gap - gap.mean()
+    lags = int(np.ceil(1.3 * np.sqrt(n)))
+    spread = moved @ moved + 2 * sum(
+        (1 - k / (lags + 1)) * (moved[k:] @ moved[:-k]) for k in range(1, lags + 1)
+    )
+    return bool(abs(gap.mean()) > stdtrit(n - 1, 0.975) * np.sqrt(spread) / n)
 
 
 def cell(held: float | None, made: float) -> str:
@@ -271,7 +440,11 @@ def main() -> None:
     of = {task: [setting for setting in SETTINGS if setting.task == task] for task in SHOWN}
     parts: dict[str, tuple[str, Callable[[], Iterable[str]]]] = {
         "verdicts": ("verdicts", partial(verdict_table, repeats)),
-        "tests": ("tests", partial(tests_table, repeats)),
+        "tests": ("tests", partial(tests_table, 5 * repeats)),
+        "floors": ("floors of weights", partial(floors_table, 5 * repeats)),
+        "series": ("series", partial(series_table, 5 * repeats)),
+        "losses": ("losses", partial(losses_table, 5 * repeats)),
+        "weights": ("coverage with weights", partial(coverage_table, WEIGHTED, repeats)),
         "regression": ("coverage of regression", partial(coverage_table, of["regression"], repeats)),
         "uneven": ("coverage of uneven groups", partial(coverage_table, UNEVEN, repeats)),
         "classification": (

@@ -24,8 +24,9 @@ from uq_tracking import plugins
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import itertools
 
+from oracles import regression  # noqa: F401  (enters its scores into LITERAL)
 from oracles.classification import LITERAL as LITERAL_CLASSIFICATION
-from oracles.regression import LITERAL
+from oracles.literal import LITERAL
 
 Array = Any
 LEVELS = np.arange(1, 100) / 100

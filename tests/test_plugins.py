@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import types
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+import uq_tracking.curves
+import uq_tracking.metrics
 from uq_tracking import plugins
 from uq_tracking.curves import CurveSpec, build_curves, curve
 from uq_tracking.drawings import FigureSpec
@@ -20,13 +24,16 @@ from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import FAMILIES, Metric, Undefined, metric
 from uq_tracking.settings import Settings
 
+WORDS = {"family": "spread", "direction": None, "summary": "Largest std", "formula": "max s", "source": "-"}
+AXES = {"x": "x", "y": "x", "x_label": "x", "y_label": "x", "title": "X"}
 
-def metric_of(key, family="spread", **options):
-    def function(statistics, settings):
-        return statistics.moments["std"].high
 
-    words = {"summary": "Largest std", "formula": "max s", "source": "-"}
-    return metric(key, family=family, direction=None, **words, **options)(function)
+def largest(statistics, settings):
+    return statistics.moments["std"].high
+
+
+def metric_of(key, function=largest, **options):
+    return metric(key, **(WORDS | options))(lambda *given: function(*given))
 
 
 @pytest.fixture
@@ -51,7 +58,7 @@ def test_what_a_module_declares_needs_no_hook(register):
 
 
 def test_what_a_hook_returns_is_found_beside_what_is_declared(register):
-    made = Metric("two", lambda statistics, settings: 2.0, None, "", "Two", "2", "-")
+    made = Metric("two", **WORDS, function=lambda statistics, settings: 2.0)
     register("both", one=metric_of("one"), uq_metrics=hookimpl(lambda: [made]))
     assert {"one", "two"} <= plugins.metrics().keys()
 
@@ -70,6 +77,21 @@ def test_a_name_claimed_twice_is_refused_naming_both(register):
         plugins.metrics()
 
 
+def test_every_file_with_a_declaration_is_built_in():
+    for package in (uq_tracking.metrics, uq_tracking.curves):
+        for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            functions = vars(import_module(found.name)).values()
+            declares = any(
+                getattr(function, "__module__", "") == found.name
+                and {"uq_metrics", "uq_curves"} & vars(function).keys()
+                for function in functions
+                if isinstance(function, types.FunctionType)
+            )
+            assert not declares or found.name in plugins.BUILT_IN, (
+                f"add {found.name} to BUILT_IN in plugins.py"
+            )
+
+
 def test_the_same_name_may_stand_in_both_tasks(register):
     register("tasks", one=metric_of("twice"), other=metric_of("twice", task="classification"))
     assert plugins.metrics()["twice"] is not plugins.metrics("classification")["twice"]
@@ -86,12 +108,65 @@ def test_a_plugin_that_raises_is_skipped_by_name(register):
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_metrics_are_in_the_order_of_their_families(task, register):
-    register(
-        "late", early=metric_of("early", "accuracy", task=task), odd=metric_of("odd", "other", task=task)
-    )
+    register("late", early=metric_of("early", family="accuracy", task=task))
     families = [found.family for found in plugins.metrics(task).values()]
-    assert families == sorted(families, key=[*FAMILIES, "other"].index)
+    assert families == sorted(families, key=list(FAMILIES).index)
     assert "early" in list(plugins.metrics(task))[:7]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            {"family": "calibratoin"},
+            "family is 'calibratoin'; did you mean 'calibration'?; known are 'accuracy'",
+        ),
+        ({"task": "regresion"}, "task is 'regresion'; did you mean 'regression'?"),
+        ({"unit": "m"}, "unit is 'm'; known are 'target'"),
+        ({"needs": ("samples",)}, "needs is 'samples'; known are 'predictions'"),
+        ({"direction": "up"}, "direction is 'up'; give 'lower', 'higher', a target or None"),
+        ({"bounds": (1, 0)}, "bounds are (1, 0); give the least value first"),
+        ({"key": "a score/1"}, "it names files too; use letters, digits and underscores"),
+    ],
+)
+def test_a_metric_that_cannot_be_is_refused_where_it_is_declared(said, message):
+    said = {"key": "odd", **said}
+    with pytest.raises(PluginError, match=f"^metric {said['key']!r}: {re.escape(message)}"):
+        metric_of(**said)
+
+
+@pytest.mark.parametrize(
+    ("returned", "fault"),
+    [
+        (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda: None, r"TypeError: float\(\) argument must be"),
+        (lambda: np.ones(3), "TypeError: only "),
+    ],
+)
+def test_a_metric_whose_function_fails_costs_its_own_score_only(register, returned, fault):
+    register("odd", odd=metric_of("odd", lambda *_: returned()))
+    with pytest.warns(TrackingWarning, match=f"metric 'odd' of {__name__} failed: {fault}.*; it is left out"):
+        report = uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0])
+    assert re.match(f"metric 'odd' of {__name__} failed: {fault}", report.undefined["odd"])
+    assert report.scores["mae"] == 0.5
+
+
+def test_nan_is_not_called_an_overflow(register):
+    register("odd", odd=metric_of("odd", lambda *_: float("nan")), far=metric_of("far", lambda *_: -np.inf))
+    undefined = uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).undefined
+    assert undefined["odd"].startswith("the value is NaN")
+    assert undefined["far"].startswith("the value overflows")
+
+
+def test_a_whole_number_may_be_the_target(register):
+    register("target", odd=metric_of("odd", direction=1))
+    assert plugins.metrics()["odd"].better(0.9, 1.2)
+
+
+def test_a_metric_put_over_no_function_says_so(register):
+    register("bare", uq_metrics=hookimpl(lambda: [Metric("odd", **WORDS)]))
+    with pytest.warns(TrackingWarning, match=r"the metric has no function; put @metric\(\.\.\.\) over one"):
+        uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0])
 
 
 HEADLINE = {
@@ -146,7 +221,7 @@ def test_a_curve_may_need_the_predictions_or_be_built_when_asked_for(register):
 
 
 def test_a_curve_asked_for_says_why_it_is_not_there(register):
-    @curve("never", x="x", y="x", x_label="x", y_label="x", title="Never", default=False)
+    @curve("never", **AXES, default=False)
     def never(statistics, settings):
         raise Undefined("nothing to see")
 
@@ -155,8 +230,30 @@ def test_a_curve_asked_for_says_why_it_is_not_there(register):
     assert report.verdicts["never"] == "not made: nothing to see"
 
 
+@pytest.mark.parametrize(
+    ("columns", "fault"),
+    [
+        (lambda: 1 / 0, "of tests.* failed: ZeroDivisionError: division by zero"),
+        (lambda: {"y": np.ones(2)}, "returns no column 'x'"),
+        (lambda: {"x": np.ones(2), "y": np.ones(3)}, "shapes .*return one dimension, equally long"),
+        (lambda: {"x": np.ones((2, 2))}, "shapes .*return one dimension, equally long"),
+    ],
+)
+def test_a_curve_whose_function_fails_is_left_out_by_name(register, columns, fault):
+    register("odd", odd=curve("odd", **AXES)(lambda *_: columns()))
+    with pytest.warns(TrackingWarning, match=f"curve 'odd'.*{fault}.*; it is left out"):
+        curves = dict(uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0]).curves)
+    assert "odd" not in curves
+    assert "calibration" in curves
+
+
+def test_a_curve_of_unknown_settings_is_refused_where_it_is_declared():
+    with pytest.raises(PluginError, match=r"curve 'odd': settings is 'nbins'; did you mean 'n_bins'\?"):
+        curve("odd", **AXES, settings=("nbins",))(largest)
+
+
 def test_the_hook_returns_curves_too(register):
-    spec = CurveSpec("flat", lambda statistics, settings: {"x": np.zeros(2)}, "x", "x", "x", "x", "Flat")
+    spec = CurveSpec("flat", **AXES, function=lambda statistics, settings: {"x": np.zeros(2)})
     register("flat", uq_curves=hookimpl(lambda: [spec]))
     assert plugins.curves()["flat"] is spec
 
@@ -209,6 +306,16 @@ def test_a_pinned_plugin_that_is_not_installed_is_refused(pinned):
     pinned("mlflow,comet")
     with pytest.raises(PluginError, match=r"names comet, but the installed plugins are .*mlflow"):
         plugins.backends()
+
+
+def test_a_plugin_that_offers_nothing_is_named(pinned, monkeypatch):
+    empty = EntryPoint("empty", "math", plugins.GROUP)
+    monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [empty])
+    pinned("empty")
+    with pytest.warns(
+        TrackingWarning, match="plugin 'empty' offers nothing: math holds no function under @metric"
+    ):
+        assert "rmse" in plugins.metrics()
 
 
 def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeypatch):

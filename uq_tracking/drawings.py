@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
+from uq_tracking.metrics.registry import TASKS, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.inputs.base import Case
-
-Task: TypeAlias = str
-TASKS: tuple[Task, ...] = ("regression", "classification")
-
 
 OVERVIEW = "overview"
 """The figures that matter most, on one sheet."""

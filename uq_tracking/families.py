@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.settings import Settings
+from uq_tracking.typed import override
 
 FloatArray = npt.NDArray[np.float64]
 SQRT2, SQRT3, SQRT_PI = math.sqrt(2), math.sqrt(3), math.sqrt(math.pi)
@@ -75,22 +76,26 @@ class Gaussian(Standard):
     name = "gaussian"
     pdf_square_integral = 1 / (2 * SQRT_PI)
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         return _array(special.ndtr(z))
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         return _array(special.ndtri(p))
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
-        return np.exp(-0.5 * np.square(z)) / math.sqrt(2 * math.pi)
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
+        return np.exp(-0.5 * np.square(z)) * (1 / math.sqrt(2 * math.pi))
 
-    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def log_pdf(self, z: FloatArray) -> FloatArray:
         return -0.5 * np.square(z) - 0.5 * math.log(2 * math.pi)
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``z (2 Phi(z) - 1) + 2 phi(z) - 1 / sqrt(pi)``; ``2 Phi(z) - 1`` is erf, which keeps small z exact."""
         density = self.pdf(z) if density is None else density
-        return z * _array(special.erf(z / SQRT2)) + 2 * density - 1 / SQRT_PI
+        return z * _array(special.erf(z * (1 / SQRT2))) + 2 * density - 1 / SQRT_PI
 
 
 @dataclass(frozen=True)
@@ -100,19 +105,23 @@ class Laplace(Standard):
     name = "laplace"
     pdf_square_integral = SQRT2 / 4
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         tail = 0.5 * np.exp(-SQRT2 * np.abs(z))
         return np.where(z < 0, tail, 1 - tail)
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         p = np.asarray(p, dtype=float)
         with np.errstate(divide="ignore"):
             return np.where(p < 0.5, np.log(2 * p), -np.log(2 * (1 - p))) / SQRT2
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
         return np.exp(-SQRT2 * np.abs(z)) / SQRT2
 
-    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def log_pdf(self, z: FloatArray) -> FloatArray:
         return -SQRT2 * np.abs(z) - 0.5 * math.log(2)
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
@@ -127,19 +136,23 @@ class Uniform(Standard):
     name = "uniform"
     pdf_square_integral = 1 / (2 * SQRT3)
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         return np.clip((np.asarray(z) / SQRT3 + 1) / 2, 0, 1)
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         return SQRT3 * (2 * np.asarray(p, dtype=float) - 1)
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
-        return np.where(np.abs(z) <= SQRT3, 1 / (2 * SQRT3), 0.0)
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
+        return _array((np.abs(z) <= SQRT3) * (1 / (2 * SQRT3)))
 
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        """``z^2 / (2 w) + w / 6`` inside the support and ``|z| - w / 3`` outside, ``w = sqrt 3``."""
+        """``m^2 / (2 w) + w / 6 + |z| - m`` with ``m = min(|z|, w)`` and ``w = sqrt 3``."""
         a = np.abs(z)
-        return np.where(a <= SQRT3, np.square(np.minimum(a, SQRT3)) / (2 * SQRT3) + SQRT3 / 6, a - SQRT3 / 3)
+        m = np.minimum(a, SQRT3)
+        return _array(np.square(m) * (1 / (2 * SQRT3)) + SQRT3 / 6 + (a - m))
 
 
 @dataclass(frozen=True)
@@ -149,16 +162,20 @@ class Logistic(Standard):
     name = "logistic"
     pdf_square_integral = math.pi / (6 * SQRT3)
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         return _array(special.expit(np.asarray(z) / LOGISTIC_SCALE))
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         return LOGISTIC_SCALE * _array(special.logit(np.asarray(p, dtype=float)))
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
         return np.exp(self.log_pdf(z))
 
-    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def log_pdf(self, z: FloatArray) -> FloatArray:
         x = np.abs(z) / LOGISTIC_SCALE
         return _array(-x - 2 * np.log1p(np.exp(-x)) - math.log(LOGISTIC_SCALE))
 
@@ -185,11 +202,13 @@ class StudentT(Standard):
         return math.sqrt((self.dof - 2) / self.dof) if self.has_variance else 1.0
 
     @property
-    def has_variance(self) -> bool:  # noqa: D102
+    @override
+    def has_variance(self) -> bool:
         return self.dof > 2
 
     @property
-    def has_crps(self) -> bool:  # noqa: D102
+    @override
+    def has_crps(self) -> bool:
         return self.dof > 0.5
 
     @property
@@ -199,18 +218,22 @@ class StudentT(Standard):
         log_ratio = special.gammaln(v + 0.5) - special.gammaln(v + 1)
         return float(np.exp(2 * log_norm + 0.5 * math.log(math.pi * v) + log_ratio) / self._scale)
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         return _array(special.stdtr(self.dof, np.asarray(z) / self._scale))
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         p = np.asarray(p, dtype=float)
         inner = _array(special.stdtrit(self.dof, p)) * self._scale
         return np.where(p <= 0, -np.inf, np.where(p >= 1, np.inf, inner))
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
         return np.exp(self.log_pdf(z))
 
-    def log_pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def log_pdf(self, z: FloatArray) -> FloatArray:
         t, v = np.asarray(z) / self._scale, self.dof
         return _array(_log_norm_of_t(v) - (v + 1) / 2 * np.log1p(t * t / v) - math.log(self._scale))
 

@@ -62,6 +62,15 @@ def format_score(value: float) -> str:
     return format_number(value, SCORE_DIGITS, padded=True)
 
 
+def format_percent(share: float) -> str:
+    """Format a relative change, with its sign and two digits.
+
+    >>> format_percent(0.1234), format_percent(-0.00031), format_percent(2.5), format_percent(0.0)
+    ('+12 %', '-0.031 %', '+250 %', '0 %')
+    """
+    return f"{'+' if share > 0 else ''}{format_number(100 * share, 2)} %"
+
+
 def format_interval(interval: tuple[float, float]) -> str:
     """Format a confidence interval, to two digits of its width: more say nothing.
 

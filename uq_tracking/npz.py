@@ -27,6 +27,10 @@ WORTH_PACKING = 0.9
 RATIO = 100
 """How many times its own size a larger file may unpack to: what this package compresses stays far below."""
 
+VARIABLE = "UQ_TRACKING_READ_LIMIT"
+"""Of the environment: bytes that a stranger's file may unpack to, however small it is."""
+CURE = f"if they are yours, set {VARIABLE} to the bytes that may be read, or pass the arrays"
+
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -95,10 +99,7 @@ def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limit: int, small:
             f"it holds {len(members)} arrays of {size:,} bytes, more than the limit of {limit:,}"
         )
     if size > max(small, RATIO * packed):
-        raise FileFormatError(
-            f"{packed:,} bytes would unpack to {size:,}, as no measured numbers do; if they are yours, load them "
-            "yourself and pass the arrays"
-        )
+        raise FileFormatError(f"{packed:,} bytes would unpack to {size:,}, as no measured numbers do; {CURE}")
     if len({info.filename for info in members}) < len(members):
         raise FileFormatError("it holds two arrays of one name")
 

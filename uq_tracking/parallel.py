@@ -26,6 +26,9 @@ THREAD_BLOCK = 1 << 16
 TABLE_BLOCK = 1 << 18
 """Samples counted at a time where a large table of buckets is gone through once per block."""
 
+SIDE_BY_SIDE = 1 << 15
+"""Samples from which on two whole pieces of work, such as sorts, run side by side."""
+
 WORTH_THREADS = 1 << 22
 """Samples from which on pointwise work is shared between threads."""
 

@@ -47,7 +47,7 @@ BUILT_IN = (
 )
 """Plugins of this package; metrics of one family and curves are reported in the order in which they stand here."""
 
-T = TypeVar("T")
+HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("uq_"))
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -60,9 +60,18 @@ def manager() -> pluggy.PluginManager:
         found.register(import_module(name), name)
     for point in _entry_points():
         try:
-            found.register(point.load(), point.name)
+            module = point.load()
+            found.register(module, point.name)
         except Exception as error:  # another distribution's module may raise anything
             _warn_skipped(point.name, error)
+            continue
+        if not any(_declared(module, hook) or hasattr(module, hook) for hook in HOOKS):
+            warnings.warn(
+                f"plugin {point.name!r} offers nothing: {point.value} holds no function under @metric or @curve "
+                f"and no hook; import them there, or name the module that has them as the entry point",
+                TrackingWarning,
+                stacklevel=2,
+            )
     return found
 
 
@@ -118,16 +127,20 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
             name = name_of(item)
             if found.setdefault(name, item) is not item:
                 raise PluginError(
-                    f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}"
+                    f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}; rename it in one, "
+                    f"or leave the other out of the environment variable {PIN_VARIABLE}"
                 )
             owner.setdefault(name, plugin_name)
     return found
 
 
+def _declared(plugin: Any, hook: str) -> list[Any]:
+    functions = (value for value in vars(plugin).values() if isinstance(value, FunctionType))
+    return [item for function in functions for item in vars(function).get(hook, ())]
+
+
 def _offered(plugin: Any, hook: str) -> Iterator[Any]:
-    for value in vars(plugin).values():
-        if isinstance(value, FunctionType):
-            yield from vars(value).get(hook, ())
+    yield from _declared(plugin, hook)
     function = getattr(plugin, hook, None)
     if function is not None:
         yield from function()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from numbers import Real
@@ -21,6 +20,10 @@ def require_number(name: str, value: object) -> None:
     """Raise SettingsError for an option that is no real number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise SettingsError(f"{name} is {value!r}, which is no number")
+
+
+MOST_BINS = 10**6
+"""More would be emptier than any data set fills them, and would not fit into memory at some point."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class Settings:
             raise SettingsError(f"unit is {self.unit!r}; it is a text such as 'm', or None")
         if not 0 < self.alpha <= 1:
             raise SettingsError(f"alpha is {self.alpha}; it is a share of the samples, in (0, 1]")
-        if not 1 <= self.n_bins < math.inf or int(self.n_bins) != self.n_bins:
-            raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, at least 1")
+        if not 1 <= self.n_bins <= MOST_BINS or int(self.n_bins) != self.n_bins:
+            raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, 1 to {MOST_BINS:,}")
         object.__setattr__(self, "n_bins", int(self.n_bins))
         if self.family not in get_args(Family):
             raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")

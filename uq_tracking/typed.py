@@ -1,12 +1,22 @@
-"""Records read from files: a value of another type than its field says is refused where it is read."""
+"""Types: records read from files, whose values are of the types that their fields say, and ``override``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import override as override
+else:
+
+    def override(method: T) -> T:
+        """Mark a method that is documented where it is declared; ``typing.override`` from Python 3.12 on."""
+        return method
+
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What values of a damaged file raise where they are used first."""
@@ -33,10 +43,16 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
     TypeError: x of Point is '1'
     """
     made = kind(**values)
-    for name, wanted in get_type_hints(kind).items():
+    for name, wanted in _fields_of(cast("Any", kind)).items():
         if not is_a(found := getattr(made, name), wanted):
             raise TypeError(f"{name} of {kind.__name__} is {found!r}")
     return made
+
+
+@lru_cache(maxsize=64)
+def _fields_of(kind: type[Any]) -> Mapping[str, Any]:
+    """Types of a dataclass's fields; to evaluate them takes longer than all else."""
+    return get_type_hints(kind)
 
 
 def is_a(value: Any, wanted: Any) -> bool:

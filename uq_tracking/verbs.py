@@ -123,8 +123,8 @@ def evaluate(
         As for ``Predictions``.
         ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
     order : array of numbers or dates, optional
-        Time of each sample of a series, in the shapes of ``groups``: twenty blocks of consecutive samples become the
-        groups, so that intervals, verdict and comparisons hold although neighbours resemble each other.
+        Time of each sample of a series, in the shapes of ``groups``: at most twenty blocks of consecutive samples
+        become the groups, so that intervals, verdict and comparisons hold although neighbours resemble each other.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
     metrics : iterable of str, optional

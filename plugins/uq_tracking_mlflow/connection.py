@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.deadline import check_listens
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ROOM = 8 * 2**20
+"""Free bytes below which nothing is written into MLflow's file store."""
 _FRESH = 1.0
 """Seconds for which an answer counts as a sign of life; later, a dead server is found out before MLflow retries."""
 _UNREACHABLE = ("Max retries exceeded", "OperationalError")
@@ -57,6 +61,26 @@ class Connection:
             ) from error
         except Exception as error:
             raise _translated(what, error) from error
+
+
+def check_room(tracking_uri: str) -> None:
+    """TrackerUnreachableError when the disk of MLflow's file store is nearly full.
+
+    A write that fails there leaves an empty file behind, and MLflow cannot read a run that holds one.
+    """
+    if urlsplit(tracking_uri).scheme not in ("", "file"):
+        return
+    from mlflow.utils import file_utils
+
+    path_of: Callable[[str], str] = file_utils.local_file_uri_to_path
+    try:
+        free = shutil.disk_usage(path_of(tracking_uri)).free
+    except OSError:  # MLflow says what is wrong with the folder
+        return
+    if free < ROOM:
+        raise TrackerUnreachableError(
+            f"the disk of {redact(tracking_uri)} is nearly full ({free / 2**20:.1f} MB free); free some space"
+        )
 
 
 def place_of(client: MlflowClient | None) -> str:

@@ -23,7 +23,7 @@ from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
-from uq_tracking_mlflow.connection import Connection, place_of
+from uq_tracking_mlflow.connection import Connection, check_room, place_of
 from uq_tracking_mlflow.links import run_link, view_command
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
 
@@ -270,6 +270,7 @@ class MLflowRun(Run):
         return self._open.batch
 
     def _call(self, what: str, function: Any) -> Any:
+        check_room(self.connection.uri)
         return self.connection.call(f"{what} in run {self.run_id}", function)
 
     def _read(self) -> StoredEntity:

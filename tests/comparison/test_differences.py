@@ -9,7 +9,7 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
-from uq_tracking.comparison.differences import mover, welch
+from uq_tracking.comparison.differences import cohens_d, mover, welch
 from uq_tracking.errors import SettingsError
 
 
@@ -21,6 +21,14 @@ class TestOverRuns:
         expected = stats.ttest_ind(one, other, equal_var=False).confidence_interval(level)
         assert_allclose(welch(one.tolist(), other.tolist(), level), tuple(expected), rtol=1e-12)
 
+    def test_the_effect_is_cohens_d(self):
+        one, other = [1.0, 4.0, 2.0], [3.0, 3.5, 8.0, 1.0]
+        expected = (np.mean(one) - np.mean(other)) / np.sqrt(
+            (np.var(one, ddof=1) + np.var(other, ddof=1)) / 2
+        )
+        assert_allclose(cohens_d(one, other), expected, rtol=1e-12)
+        assert cohens_d([1.0, 1.0], [2.0, 2.0]) is None
+
     def test_runs_that_do_not_vary_differ_by_exactly_their_difference(self):
         assert welch([1.0, 1.0], [3.0, 3.0], 0.95) == (-2.0, -2.0)
 
@@ -29,6 +37,10 @@ class TestOverRuns:
         assert found.difference("as good", "crps").verdict == "indistinguishable"
         assert found.difference("bad", "crps").verdict == "worse"
         assert {d.how for d in found.differences} == {"over runs"}
+        mine, theirs = ([report.scores["crps"] for report in seeds[name]] for name in ("bad", "good"))
+        assert_allclose(found.difference("bad", "crps").effect, cohens_d(mine, theirs), rtol=1e-12)
+        relative = np.mean(mine) / np.mean(theirs) - 1
+        assert_allclose(found.difference("bad", "crps").relative, relative, rtol=1e-9)
 
     def test_what_is_not_distinguishable_from_the_best_is_marked(self, seeds):
         found = uq.compare(seeds, metrics=["crps"])
@@ -77,12 +89,18 @@ class TestFromIntervals:
 
     def test_values_keep_their_sign_when_higher_is_better(self):
         made = {"a": report_of({"r2": 0.9}), "b": report_of({"r2": 0.7})}
-        assert_allclose(uq.compare(made, baseline="b").difference("a", "r2").value, 0.2, rtol=1e-12)
+        found = uq.compare(made, baseline="b").difference("a", "r2")
+        assert_allclose(found.value, 0.2, rtol=1e-12)
+        assert found.relative is None  # r2 may be negative
+        made = {"a": report_of({"spherical_score": 0.9}), "b": report_of({"spherical_score": 0.6})}
+        assert_allclose(
+            uq.compare(made, baseline="b").difference("a", "spherical_score").relative, 0.5, rtol=1e-12
+        )
 
     def test_for_a_target_it_is_the_difference_of_distances(self):
         made = {"a": report_of({"coverage_95": 0.93}), "b": report_of({"coverage_95": 1.0})}
         found = uq.compare(made, baseline="b").difference("a", "coverage_95")
-        assert_allclose(found.value, -0.03, rtol=1e-9)
+        assert_allclose((found.value, found.relative), (-0.03, -0.6), rtol=1e-9)
 
 
 def test_single_runs_without_intervals_are_not_judged(reports):

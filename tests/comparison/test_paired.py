@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scoringrules
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
@@ -45,6 +46,25 @@ def test_intervals_are_those_of_paired_differences(made, level):
         assert difference.how == "paired groups"
         assert_allclose(difference.value, expected[key].value, rtol=1e-12, atol=1e-15)
         assert_allclose(difference.interval, expected[key].interval, rtol=1e-9, atol=1e-12)
+
+
+def test_effects_are_cohens_d_of_pairs_and_relative_changes(made):
+    """Of equal groups and a mean over samples: the mean difference over the standard deviation of the groups'."""
+    found = uq.compare(made, baseline="one")
+    truth, error, hard, _ = data()
+    scores = {}
+    for name, factor, seed in (("one", 1.0, 1), ("worse", 1.1, 2)):
+        shift = factor * error + 0.02 * np.random.default_rng(seed).normal(size=len(truth))
+        scores[name] = scoringrules.crps_normal(truth, truth + shift, hard).reshape(GROUPS, SIZE).mean(axis=1)
+    pairs = scores["worse"] - scores["one"]
+    crps = found.difference("worse", "crps")
+    assert_allclose(crps.effect, pairs.mean() / pairs.std(ddof=1), rtol=2e-3)  # groups are coarse
+    assert_allclose(crps.relative, pairs.mean() / scores["one"].mean(), rtol=1e-9)
+    assert found.difference("worse", "spearman").relative is None
+    assert found.difference("worse", "spearman").effect < 0
+    assert f"{crps.value:+.4f} (+10 %, d {crps.effect:.2g})" in str(found)
+    direct = paired_differences(made["worse"], made["one"], metrics=find(["crps"]))["crps"]
+    assert_allclose((direct.effect, direct.relative), (crps.effect, crps.relative), rtol=1e-9)
 
 
 def test_pairing_tells_apart_what_single_intervals_cannot(made):

@@ -29,7 +29,7 @@ def test_every_metric_stands_in_the_table_of_agreement_and_agrees():
         r"^\| `(\w+)` \| ([\w -]+) \| (\S+) \|$", (DOCS / "agreement.md").read_text(), re.MULTILINE
     )
     ours = {m.key for m in every_metric() if not m.needs and m.function.__module__.startswith("uq_tracking.")}
-    assert ours <= {key for key, _, _ in rows}
+    assert ours <= {key for key, _, _ in rows}, "run `make pages`"
     assert all(float(value) < (1e-6 if peer == "torchmetrics" else 1e-9) for _, peer, value in rows)
 
 

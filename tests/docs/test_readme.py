@@ -77,12 +77,3 @@ def test_the_shell_blocks_name_targets_and_extras_that_exist():
 def test_every_picture_and_page_exists():
     for target in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
         assert (ROOT / target).exists(), target
-
-
-def test_the_number_of_scores_is_true():
-    from uq_tracking.metrics.registry import select
-
-    ours = [
-        m for m in select("regression") if m.when is None and m.function.__module__.startswith("uq_tracking.")
-    ]
-    assert f"{len(ours)} scores" in README

@@ -85,18 +85,19 @@ def deleted_run(store: Store, folder: Path) -> Fault:
     """Somebody deletes the run on the server while the job runs."""
     import mlflow
 
-    uri, experiment = store.arguments["tracking_uri"], store.arguments["experiment"]
+    uri = store.arguments["tracking_uri"]
 
     def delete() -> None:
         client = mlflow.MlflowClient(uri)
-        newest = client.search_runs([experiment], order_by=["attributes.start_time DESC"], max_results=1)[0]
+        experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+        newest = client.search_runs(experiments, order_by=["attributes.start_time DESC"], max_results=1)[0]
         client.delete_run(newest.info.run_id)
 
     return Fault(
         "the run is deleted",
         delete,
         until="exit",
-        instead=lambda run: substitute_of(uri, experiment, run),
+        instead=lambda run: substitute_of(uri, run),
         compare=lambda content: since(2, {**content, "tags": without_origin(content["tags"])}),
         loses="equal from the deletion on, in a run that names it",
     )
@@ -109,10 +110,11 @@ def without_origin(tags: dict[str, str]) -> dict[str, str]:
 def on_mlflow_server_with_full_disk(folder: Path) -> Rows:
     with small_disk(folder / "disk", "8m") as disk, MLflowHttp(folder, disk / "artifacts") as http:
         store = http.store()
+        store.name += ", artifacts on a disk"
         yield (
             store,
             Fault(
-                "its artifact disk is full until the job has ended",
+                "disk full until the job has ended",
                 lambda: fill(disk),
                 lambda: free(disk),
                 "exit",
@@ -153,10 +155,11 @@ def on_mlflow_files(folder: Path) -> Rows:
     store = mlflow_store("MLflow, files", (folder / "mlruns").as_uri())
     yield store, Fault("file system away for a while", *moved(folder / "mlruns"))
     yield store, Fault("away until the job has ended", *moved(folder / "mlruns"), until="exit")
-    with small_disk(folder / "disk", "8m") as disk:
+    with small_disk(folder / "disk", "64m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
         full.calm = store.calm
-        yield full, Fault("disk full", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full for a while", lambda: fill(disk), lambda: free(disk))
+        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_tensorboard(folder: Path) -> Rows:

@@ -19,6 +19,8 @@ from uq_tracking_mlflow.quiet import no_progress_bar
 
 Content = dict[str, Any]
 WANDB_DEADLINE = 6.0
+SHOWN = ("mlflow.note.content", "mlflow.loggedImages")
+"""MLflow's own tags that a call sets: the description, and that there are images."""
 
 
 @dataclass
@@ -94,10 +96,13 @@ def mlflow_store(name: str, uri: str, artifacts: str | None = None) -> Store:
         import mlflow
         import mlflow.store.tracking.sqlalchemy_store
 
-    experiment = mlflow.MlflowClient(uri).create_experiment(f"faults-{uuid.uuid4().hex}", artifacts)
-    arguments = {"sdk": "mlflow", "tracking_uri": uri, "experiment": experiment}
+    def experiment() -> dict[str, Any]:
+        made = mlflow.MlflowClient(uri).create_experiment(f"faults-{uuid.uuid4().hex}", artifacts)
+        return {"experiment": made}
+
+    arguments = {"sdk": "mlflow", "tracking_uri": uri}
     variables = {"MLFLOW_TRACKING_URI": uri, "MLFLOW_ALLOW_FILE_STORE": "true"}
-    return Store(name, arguments, lambda run: mlflow_content(uri, run), variables)
+    return Store(name, arguments, lambda run: mlflow_content(uri, run), variables, experiment)
 
 
 def sqlite_store(folder: Path, artifacts: Path | None = None) -> Store:
@@ -107,7 +112,10 @@ def sqlite_store(folder: Path, artifacts: Path | None = None) -> Store:
 
 
 def mlflow_content(uri: str, run_id: str) -> Content:
-    """Every value of every metric by step, how many rows hold them, our tags, and every artifact's bytes."""
+    """All that a run shows: metrics, tags, description, data sets, artifacts, and the view of its experiment.
+
+    Metrics are every value by step, and how many rows hold them.
+    """
     import mlflow
     from mlflow.artifacts import download_artifacts
 
@@ -122,18 +130,42 @@ def mlflow_content(uri: str, run_id: str) -> Content:
         },
         "rows": {key: len(found) for key, found in rows.items()},
         "last": dict(run.data.metrics),
-        "tags": {name: value for name, value in run.data.tags.items() if name.startswith("uq.")},
+        "tags": {
+            name: value.replace(run_id, "RUN")
+            for name, value in run.data.tags.items()
+            if name in SHOWN or name.startswith("uq.")
+        },
+        "data": {
+            item.dataset.name: (
+                item.dataset.digest,
+                item.dataset.source,
+                item.dataset.profile,
+                [vars(tag) for tag in item.tags],
+            )
+            for item in run.inputs.dataset_inputs
+        },
+        "view": {
+            name: value
+            for name, value in client.get_experiment(run.info.experiment_id).tags.items()
+            if "sharedViewState" in name
+        },
+        "run": {
+            "status": run.info.status,
+            "name": bool(run.info.run_name),
+            "stage": run.info.lifecycle_stage,
+        },
         "files": files_in(folder),
     }
 
 
-def substitute_of(uri: str, experiment: str, run_id: str) -> str:
-    """The run in an MLflow experiment that stands for another one."""
+def substitute_of(uri: str, run_id: str) -> str:
+    """The run in the experiment of an MLflow run that stands for it."""
     import mlflow
 
+    client = mlflow.MlflowClient(uri)
     (found,) = [
         run.info.run_id
-        for run in mlflow.MlflowClient(uri).search_runs([experiment])
+        for run in client.search_runs([client.get_run(run_id).info.experiment_id])
         if run.data.tags.get("uq.origin", "").endswith(run_id)
     ]
     return str(found)
@@ -223,7 +255,10 @@ def new_id() -> dict[str, Any]:
 
 
 def wandb_content(server: Any, run_id: str) -> Content:
-    """Every score by step, the summary, our tags, and the files of the artifact's last version."""
+    """Every score by step, the summary, our tags, the notes, and the files of the artifact's last version.
+
+    Of charts and images the summary holds the digests of their files.
+    """
     run = server.run("faults", run_id)
     series: dict[str, list[tuple[int, float]]] = {}
     for row in run.rows():
@@ -233,12 +268,15 @@ def wandb_content(server: Any, run_id: str) -> Content:
     versions = server.state.versions(server.entity, "faults", f"uq-{run_id}")
     files = {name: server.state.blobs[key] for name, key in versions[-1].files.items()} if versions else {}
     summary = {
-        key: value for key, value in run.summary.items() if isinstance(value, int | float) and key[0] != "_"
+        key: value.get("sha256") if isinstance(value, dict) else value
+        for key, value in run.summary.items()
+        if key[0] != "_"
     }
     return {
         "series": {key: sorted(set(points)) for key, points in series.items()},
         "last": summary,
         "tags": run.config_value("uq") or {},
+        "notes": {"notes": run.details.get("notes")},
         "files": files,
     }
 
@@ -265,7 +303,7 @@ with tempfile.TemporaryDirectory() as place:
         if not name.startswith("media"):
             files[name] = base64.b64encode(store.fetch(run_id, name, Path(place)).read_bytes()).decode()
 print(json.dumps({"series": {k: sorted(map(list, v)) for k, v in series.items()}, "last": dict(run.scalars),
-                  "tags": dict(run.tags), "files": files}))
+                  "tags": dict(run.tags), "notes": {"notes": content.identity.notes}, "files": files}))
 """
 
     def content(run_id: str) -> Content:

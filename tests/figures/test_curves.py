@@ -6,21 +6,18 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import StepPatch
 
 import uq_tracking as uq
-from uq_tracking import figures
+from uq_tracking import figures, plugins
 from uq_tracking.figures import style
 from uq_tracking.figures.text import readable
 
 from . import made, seen
 
 FIGURES = {
-    "reliability": "reliability",
-    "calibration": "calibration",
-    "coverage": "coverage",
-    "pit_histogram": "pit_histogram",
-    "sparsification": "sparsification_rmse",
-    "n_merci_by_alpha": "n_merci_by_alpha",
-    "error_vs_std": "error_vs_std",
+    spec.draw: spec.name
+    for spec in plugins.curves().values()
+    if spec.default and spec.draw and spec.draw.startswith("uq_tracking.")
 }
+"""The curve behind each drawing of a report."""
 KINDS = ["calibrated", "overconfident", "underconfident", "biased", "heavy", "tied", "constant", "zeros"]
 
 
@@ -212,7 +209,7 @@ def test_undefined_score_is_said_to_be_undefined(calibrated):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_missing_curve_gives_the_reason(name):
-    text = seen.texts(getattr(figures, name)(made.report({})))
+    text = seen.texts(plugins.named(name)(made.report({})))
     assert "undefined:" in text
     assert FIGURES[name] in text.replace("\n", " ")
 
@@ -220,7 +217,7 @@ def test_missing_curve_gives_the_reason(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_empty_curve_gives_the_reason(calibrated, name):
     empty = {key: [] for key in calibrated.curves[FIGURES[name]].columns}
-    text = seen.texts(getattr(figures, name)(made.report({FIGURES[name]: empty})))
+    text = seen.texts(plugins.named(name)(made.report({FIGURES[name]: empty})))
     assert "no finite point" in text.replace("\n", " ")
 
 
@@ -248,9 +245,9 @@ def test_one_point_is_visible(name):
         for key, values in full.curves[FIGURES[name]].columns.items()
     }
     blank = {key: values + 1e-300 for key, values in one.items()}
-    figure = getattr(figures, name)(made.report({FIGURES[name]: blank}))
+    figure = plugins.named(name)(made.report({FIGURES[name]: blank}))
     artists = [*figure.axes[0].lines, *figure.axes[0].patches, *figure.axes[0].collections]
-    assert any(getattr(artist, "get_marker", lambda: "")() == "o" for artist in artists) or name in (
+    assert any(getattr(artist, "get_marker", lambda: "")() == "o" for artist in artists) or FIGURES[name] in (
         "pit_histogram",
         "error_vs_std",
     )
@@ -261,7 +258,7 @@ def test_one_point_is_visible(name):
 def test_every_kind_of_model_is_drawn_without_a_warning_and_legibly(kind):
     report = made.scored(kind, n=1000, unit="m", method="mc-dropout")
     for name in FIGURES:
-        figure = getattr(figures, name)(report)
+        figure = plugins.named(name)(report)
         assert seen.thumbnail(figure).std() > 5, name
         assert min(seen.text_heights(figure)) > 8, name
         assert "mc-dropout" in seen.texts(figure)
@@ -272,8 +269,8 @@ def test_any_unit_of_the_target_is_drawn(factor):
     e, s = made.samples("calibrated", 500)
     report = made.report(made.all_curves(e * factor, s * factor))
     for name in FIGURES:
-        assert seen.thumbnail(getattr(figures, name)(report)).std() > 5, name
+        assert seen.thumbnail(plugins.named(name)(report)).std() > 5, name
 
 
 def test_all_figures_of_a_run_have_one_size(calibrated):
-    assert {figures.to_rgb(getattr(figures, name)(calibrated)).shape for name in FIGURES} == {(800, 800, 3)}
+    assert {figures.to_rgb(plugins.named(name)(calibrated)).shape for name in FIGURES} == {(800, 800, 3)}

@@ -22,12 +22,17 @@ SMALL = 60
 ALL = "all"
 LONG = "W" * 80
 CASES = {
+    "twenty": (ALL, SMALL),
     "a hundred": (("reliability", "calibration", "error_vs_std", "sparsification"), SMALL),
     "ten thousand": (ALL, SMALL),
     "ten million": (
-        ("reliability", "calibration", "sparsification", "error_vs_std", "n_merci_by_alpha"),
-        None,
+        ("reliability", "calibration", "sparsification", "error_vs_std", "n_merci_by_alpha", "coverage"),
+        SMALL,
     ),
+    "lead times": (("by_group",), SMALL),
+    "vectors": (("joint_coverage",), SMALL),
+    "classes": (ALL, SMALL),
+    "twenty classes": (ALL, None),
     "ties": (("reliability", "pit_histogram", "error_vs_std", "coverage"), SMALL),
     "constant std": (
         ("reliability", "sparsification", "sparsification_mae", "error_vs_std", "recalibration"),
@@ -42,7 +47,7 @@ CASES = {
 @lru_cache
 def report(case: str) -> Report:
     rng = np.random.default_rng(0)
-    n = {"a hundred": 100, "ten thousand": 10_000}.get(case, 2000)
+    n = {"twenty": 20, "a hundred": 100, "ten thousand": 10_000}.get(case, 2000)
     y, std = rng.uniform(0, 30, n), np.exp(rng.normal(0, 0.6, n))
     error = 1.5 * std * rng.normal(size=n)
     if case == "ties":
@@ -53,14 +58,32 @@ def report(case: str) -> Report:
         error[:3] *= 1e5
     if case == "ten million":
         return ten_million(y, error, std)
+    if case.endswith("classes"):
+        return classes(20 if case.startswith("twenty") else 2000, rng)
+    if case == "lead times":
+        by = np.asarray([6.0, 12.0, 24.0, 48.0])[np.arange(n) % 4]
+        return uq.evaluate(uq.Predictions(y, y + error, std, by=by), unit="m")
+    if case == "vectors":
+        truth, size = rng.normal(size=(n, 2)), np.broadcast_to(np.eye(2), (n, 2, 2))
+        return uq.evaluate(uq.Predictions.from_covariance(truth, 0 * truth, size))
     names = [LONG, LONG[:-1] + "b", "c" * 40] if case == "long names" else ["kitchen", "hall", "cellar"]
     label = np.asarray(names[:1] if case == "one group" else names)
     data = uq.Predictions(y, y + error, std, by=label[np.arange(n) % len(label)], groups=np.arange(n) % 25)
+    if case == "twenty":
+        return uq.evaluate(data, unit="m")
     made = uq.evaluate(
         data, unit="kg m^-2 s^-1 a^-1 K" if case == "long names" else "m", by_target=3.0, calibration=True,
         curves=["scale_sweep", "stability"], curve_metrics=["rmse", "n_merci", "coverage_95", "spherical_score"],
     )  # fmt: skip
     return made.labelled(method=LONG if case == "long names" else "mc-dropout", split="test")
+
+
+def classes(n: int, rng: np.random.Generator) -> Report:
+    p = rng.dirichlet(np.ones(4), n)
+    return uq.evaluate_classification(
+        (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)).sum(axis=1), p, calibration=n > 100, by=np.arange(n) % 2,
+        curves=["stability"] if n > 100 else [],
+    ).labelled(method="mc-dropout", split="test")  # fmt: skip
 
 
 def ten_million(y: np.ndarray, error: np.ndarray, std: np.ndarray) -> Report:
@@ -110,8 +133,8 @@ def problems(figure: Figure) -> list[str]:
 
 def drawn(case: str) -> list[tuple[str, int | None]]:
     names, dpi = CASES[case]
-    known = plugins.figures()
     made = report(case)
+    known = plugins.figures(made.task)
     chosen = [name for name, spec in known.items() if spec.has_curves(made.curves)] if names == ALL else names
     return [(name, dpi) for name in chosen]
 
@@ -120,8 +143,15 @@ def drawn(case: str) -> list[tuple[str, int | None]]:
 def test_every_figure_can_be_read(case: str) -> None:
     found = {}
     for name, dpi in drawn(case):
-        figure = plugins.figures()[name].draw(report(case))
+        figure = plugins.figures(report(case).task)[name].draw(report(case))
         if dpi is not None:
             figure.set_dpi(dpi)
         found[name] = problems(figure)
     assert {name: list_ for name, list_ in found.items() if list_} == {}
+
+
+@pytest.mark.parametrize("name", ["reliability", "error_vs_std"])
+def test_axes_in_the_unit_of_the_target_say_so(name: str) -> None:
+    ax = plugins.figures()[name].draw(report("ten thousand")).axes[0]
+    assert ax.get_xlabel().endswith("[m]")
+    assert ax.get_ylabel().endswith("[m]")

@@ -6,13 +6,15 @@ import json
 import struct
 
 import numpy as np
+import pandas as pd
 import pytest
+import zarr
 from tensorboard.summary.writer.record_writer import masked_crc32c
 from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
 from tests.fuzz.test_readers import packed, sound
-from uq_tracking.errors import FileFormatError, SettingsError, TrackingWarning
+from uq_tracking.errors import FileFormatError, InputError, SettingsError, TrackingWarning
 from uq_tracking.files.reading import read_predictions
 from uq_tracking_tensorboard.store import TensorBoardStore
 
@@ -66,7 +68,7 @@ def test_facts_in_archives(sound, tmp_path, name, entry, path, value):
         read(tmp_path / name)
 
 
-@pytest.mark.parametrize("n_bins", [float("inf"), float("nan")])
+@pytest.mark.parametrize("n_bins", [float("inf"), float("nan"), 1e308, 10**30])
 def test_numbers_of_bins(n_bins):
     with pytest.raises(SettingsError, match="n_bins is"):
         uq.evaluate([1.0], [1.0], [1.0], n_bins=n_bins)
@@ -78,11 +80,47 @@ def test_labels_to_ignore(label):
         uq.evaluate_classification([0, 1], [0.2, 0.9], ignore_label=label)
 
 
-def test_a_bomb_of_a_stranger_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("uq_tracking.files.formats.ROOM", 2**20)
-    np.savez_compressed(tmp_path / "x.npz", **dict.fromkeys(("target", "mean", "std"), np.zeros(2**18)))
+def as_npz(folder, columns):
+    np.savez_compressed(folder / "x.npz", **columns)
+    return folder / "x.npz"
+
+
+def as_csv(folder, columns):
+    pd.DataFrame(columns).to_csv(folder / "x.csv.gz", index=False)
+    return folder / "x.csv.gz"
+
+
+def as_parquet(folder, columns):
+    pd.DataFrame(columns).to_parquet(folder / "x.parquet")
+    return folder / "x.parquet"
+
+
+def as_zarr(folder, columns):
+    group = zarr.open_group(folder / "x.zarr", mode="w")
+    for name, values in columns.items():  # no chunk is written: all is the fill value
+        group.create_array(name, shape=values.shape, chunks=(1000,), dtype="f8", fill_value=0.0)
+    return folder / "x.zarr"
+
+
+@pytest.mark.parametrize("write", [as_npz, as_csv, as_parquet, as_zarr])
+def test_a_bomb_of_a_stranger_is_not_unpacked(tmp_path, monkeypatch, write):
+    path = write(tmp_path, dict.fromkeys(("target", "mean", "std"), np.zeros(2**17)))
+    monkeypatch.setenv("UQ_TRACKING_READ_LIMIT", str(2**18))
+    with pytest.raises(FileFormatError, match=r"unpacks? to .* UQ_TRACKING_READ_LIMIT"):
+        read_predictions(path)
+    monkeypatch.setenv("UQ_TRACKING_READ_LIMIT", str(2**30))
+    assert read_predictions(path, on_invalid="drop").shape == (2**17,)
+    monkeypatch.setenv("UQ_TRACKING_READ_LIMIT", "1 GB")
+    with pytest.raises(SettingsError, match="whole number of bytes"):
+        read_predictions(path)
+
+
+def test_a_chunk_that_is_larger_than_its_array_is_not_unpacked(tmp_path):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w")
+    for name in ("target", "mean", "std"):
+        group.create_array(name, shape=(4,), chunks=(2**40,), dtype="f8")
     with pytest.raises(FileFormatError, match="would unpack to"):
-        read_predictions(tmp_path / "x.npz")
+        read_predictions(tmp_path / "x.zarr")
 
 
 def test_a_damaged_event_file_hides_no_other_run(tmp_path):
@@ -97,3 +135,25 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
     )
     with pytest.warns(TrackingWarning, match="run left out"):
         assert [run.run_id for run in TensorBoardStore(tmp_path).runs()] == ["sound"]
+
+
+@pytest.mark.parametrize("logits", [float("inf"), "x", 1])
+def test_logits_that_are_neither_true_nor_false(logits):
+    with pytest.raises(SettingsError, match="logits="):
+        uq.evaluate_classification([0, 1], [0.2, 0.9], logits=logits)
+
+
+@pytest.mark.parametrize("images", [[[0.5], 0.5], "x", [["a", "b"], ["c", "d"]]])
+def test_images_that_are_none(images):
+    with pytest.raises(InputError, match="images"):
+        uq.log([1.0], [1.0], [1.0], images=images, maps=False, run="dir:never")
+
+
+def test_labels_too_large_for_a_machine():
+    with pytest.raises(InputError, match="do not fit into 64 bits"):
+        uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], groups=[10**30, 1])
+
+
+@pytest.mark.parametrize("deadline", [1e308, float("inf")])
+def test_a_deadline_longer_than_a_thread_can_wait(tmp_path, deadline):
+    uq.log([1.0], [1.0], [1.0], figures=False, run=f"dir:{tmp_path}", deadline=deadline, strict=True)

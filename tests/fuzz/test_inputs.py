@@ -15,10 +15,11 @@ from uq_tracking.report import Report
 
 FLOATS = st.floats(width=32) | st.sampled_from([0.0, 1.0, np.inf, np.nan, -1.0, 1e-300, 1e300])
 ROWS = st.lists(st.tuples(FLOATS, FLOATS, FLOATS), max_size=8)
-DTYPES = st.sampled_from(["f8", "f4", "f2", "i8", "u1", "?", "O", "U8", "c16", "M8[s]"])
+DTYPE_NAMES = ("f8", "f4", "f2", "i8", "u1", "?", "O", "U8", "c16", "M8[s]")
+DTYPES = st.sampled_from(DTYPE_NAMES)
 SHAPES = st.sampled_from([(-1,), (-1, 1), (1, -1), (1, 1, -1)])
-OPTIONS = st.sampled_from(
-    [
+OPTION_NAMES = (
+    *(
         "alpha",
         "n_bins",
         "std_floor",
@@ -30,15 +31,12 @@ OPTIONS = st.sampled_from(
         "by",
         "level",
         "seed",
-        "statistics",
-        "calibration",
-        "recalibration",
-        "group_fold",
-    ]
+    ),
+    *("statistics", "calibration", "recalibration", "group_fold"),
 )
-ABOUT = st.sampled_from(
-    ["method", "split", "step", "tags", "figures", "maps", "predictions", "deadline", "images"]
-)
+OPTIONS = st.sampled_from(OPTION_NAMES)
+ABOUT_NAMES = ("method", "split", "step", "tags", "figures", "maps", "predictions", "deadline", "images")
+ABOUT = st.sampled_from(ABOUT_NAMES)
 
 
 def scored(call):

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import uq_tracking as uq
+from tests.fuzz.seeds import Archive, JsonText
 from tests.fuzz.sound import ARCHIVES, NAMES, sound_files
 from uq_tracking.errors import FileFormatError, TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
@@ -134,34 +135,14 @@ JSON = st.recursive(
 )
 
 
-def paths_in(value, path=()):
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield from paths_in(inner, (*path, key))
-
-
 PLACES = st.integers(0, 10**6)
-
-
-def changed(values, place, new):
-    """The values with another one somewhere, shallow places as often as deep ones."""
-    paths = list(paths_in(values))[1:]
-    depth = 1 + place % max(len(path) for path in paths)
-    paths = [path for path in paths if len(path) == depth]
-    path = paths[place // 8 % len(paths)]
-    inner = values
-    for key in path[:-1]:
-        inner = inner[key]
-    inner[path[-1]] = new
-    return values
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".json")])
 @QUICK
 @given(place=PLACES, new=JSON)
 def test_json_with_other_values(sound, tmp_path, name, place, new):
-    content = json.dumps(changed(json.loads(sound[name][0]), place, new)).encode()
+    content = JsonText(sound[name][0].decode()).changed(place, new).encode()
     found = reads_or_refuses(sound, name, content, tmp_path)
     if isinstance(found, Report | uq.Comparison):
         assert type(found).from_json(found.to_json()).to_json() == found.to_json()
@@ -193,16 +174,14 @@ ARRAYS = [
 @QUICK
 @given(changes=st.lists(st.tuples(PLACES, st.integers(0, len(ARRAYS) - 1)), min_size=1, max_size=3))
 def test_archives_with_other_arrays(sound, tmp_path, name, changes):
-    with np.load(io.BytesIO(sound[name][0])) as archive:
-        arrays = {key: archive[key] for key in archive.files if key != "binding"}
-    for place, new in changes:
-        arrays[sorted(arrays)[place % len(arrays)]] = ARRAYS[new]
-    reads_or_refuses(sound, name, packed(arrays), tmp_path)
+    archive = Archive(sound[name][0])
+    new = {archive.names[place % len(archive.names)]: ARRAYS[kind] for place, kind in changes}
+    reads_or_refuses(sound, name, archive.changed(new), tmp_path)
 
 
 def packed(arrays):
     buffer = io.BytesIO()
-    np.savez(buffer, **{key: array for key, array in arrays.items() if array is not None})
+    np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 
@@ -210,12 +189,10 @@ def packed(arrays):
 @QUICK
 @given(place=PLACES, new=JSON, which=PLACES)
 def test_archives_with_other_facts(sound, tmp_path, name, place, new, which):
-    with np.load(io.BytesIO(sound[name][0])) as archive:
-        arrays = {key: archive[key] for key in archive.files if key != "binding"}
-    texts = [key for key in sorted(arrays) if arrays[key].dtype.kind == "U" and "{" in str(arrays[key])]
-    key = texts[which % len(texts)]
-    arrays[key] = np.asarray(json.dumps(changed(json.loads(str(arrays[key])), place, new)))
-    reads_or_refuses(sound, name, packed(arrays), tmp_path)
+    archive = Archive(sound[name][0])
+    key = sorted(archive.texts)[which % len(archive.texts)]
+    facts = np.asarray(archive.texts[key].changed(place, new))
+    reads_or_refuses(sound, name, archive.changed({key: facts}), tmp_path)
 
 
 @QUICK
@@ -225,7 +202,7 @@ def test_entries_with_other_content_and_a_fitting_digest(sound, tmp_path, place,
 
     with zipfile.ZipFile(io.BytesIO(sound["entry.zip"][0])) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    about = changed(json.loads(members["entry.json"]), place, new)
+    about = json.loads(JsonText(members["entry.json"].decode()).changed(place, new))
     content = {key: about.get(key) for key in ("groups", "members")}
     about["digest"] = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     members["entry.json"] = json.dumps(about).encode()

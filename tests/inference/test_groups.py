@@ -161,7 +161,9 @@ class TestIntervals:
                 raise Undefined("never")
             return 1.0
 
-        metric = Metric("odd", odd, None, "", "x", "x", "x")
+        metric = Metric(
+            "odd", family="spread", direction=None, summary="x", formula="x", source="x", function=odd
+        )
         made = interval_table(tables_of(*images(groups=9, size=10)), SETTINGS, [metric])
         assert made.values == {}
         assert "undefined without some of the groups" in made.undefined["odd"]

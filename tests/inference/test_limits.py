@@ -16,6 +16,15 @@ def test_symmetric_contributions_get_students_limits():
     assert (low, high) == pytest.approx((3 - half, 3 + half), rel=1e-12)
 
 
+def test_cautious_limits_hold_those_without_a_correction_for_skewness():
+    one = Influence.of(np.random.default_rng(3).gamma(1.0, size=40) / 40)
+    half = stats.t.ppf(0.975, one.freedom) * one.standard_error
+    low, high = one.limits(0.0, 0.95)
+    assert -half < low  # skewed to the right
+    assert high > half
+    assert one.limits(0.0, 0.95, cautious=True) == pytest.approx((-half, high), rel=1e-12)
+
+
 def test_heavy_contributions_get_fewer_degrees_of_freedom():
     values = np.asarray([-3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0])
     low, high = Influence.of(values / 10).limits(0.0, 0.95)

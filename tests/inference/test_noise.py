@@ -7,8 +7,9 @@ import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, StudentT
 from uq_tracking.inference.gaps import SCORES
-from uq_tracking.inference.noise import NoiseFloor, kurtosis_of
+from uq_tracking.inference.noise import NoiseFloor, kurtosis_of, variance_freedom
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
 
 REGRESSION, CLASSIFICATION = list(SCORES["regression"]), list(SCORES["classification"])
 
@@ -85,6 +86,32 @@ def test_fourth_moments():
         assert kurtosis_of(family) == pytest.approx(np.mean(family.quantile(u) ** 4), rel=0.03), family.name
     with pytest.raises(Undefined, match="no variance"):
         kurtosis_of(StudentT(4.0))
+
+
+def test_weights_that_grow_with_the_variance():
+    """Few samples carry the bins of large standard deviations; an effective number for all would not know it."""
+    rng = np.random.default_rng(10)
+    std = np.exp(0.5 * rng.normal(size=500))
+    weights = std**2
+
+    def scored(errors):
+        return uq.evaluate(errors, np.zeros(500), std, weights=weights, metrics=["uce", "ence"])
+
+    reports = [scored(std * rng.normal(size=500)) for _ in range(60)]
+    for key in ("uce", "ence"):
+        seen = np.asarray([one.scores[key] for one in reports])
+        assert reports[0].noise[key].mean == pytest.approx(seen.mean(), abs=4 * seen.std() / np.sqrt(60)), key
+    freedom, shares = variance_freedom(reports[0].statistics, Settings(n_bins=4))
+    expected, edges = np.zeros(4), np.linspace(0, weights.sum(), 5)
+    place = np.argsort(std)
+    start = np.cumsum(weights[place]) - weights[place]
+    for k in range(4):  # the part of each sample that lies in the bin
+        inside = np.minimum(start + weights[place], edges[k + 1]) - np.maximum(start, edges[k])
+        inside, variance = np.maximum(inside, 0), std[place] ** 2
+        among = inside * weights[place] * variance**2
+        expected[k] = (inside @ variance) ** 2 / among.sum()
+        assert shares[k] == pytest.approx((inside @ variance) / weights.sum(), rel=1e-9)
+    assert freedom == pytest.approx(expected, rel=1e-9)
 
 
 def test_floors_are_stored_with_the_report():

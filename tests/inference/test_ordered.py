@@ -33,7 +33,11 @@ def test_samples_of_one_time_stay_together():
     time = np.repeat(np.arange(100), 7)
     blocks = time_blocks(time).reshape(100, 7)
     assert np.all(blocks == blocks[:, :1])
-    assert len(np.unique(blocks)) == 20
+
+
+@pytest.mark.parametrize(("times", "blocks"), [(5, 5), (100, 8), (400, 11), (1000, 20), (9000, 20)])
+def test_a_short_series_has_fewer_blocks(times, blocks):
+    assert len(np.unique(time_blocks(np.repeat(np.arange(times), 3)))) == blocks  # n^(2/3) / 5, 8 to 20
 
 
 def test_order_makes_the_blocks_the_groups():
@@ -45,7 +49,7 @@ def test_order_makes_the_blocks_the_groups():
     assert ordered.intervals == grouped.intervals
     assert ordered.verdict == grouped.verdict
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
-    assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 20
+    assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 17
     with pytest.raises(SettingsError, match="leave groups= out"):
         uq.evaluate(error, zero, one, order=time, groups=time)
     with pytest.raises(InvalidValueError, match="missing values"):
@@ -82,26 +86,24 @@ def test_the_bias_of_dependent_errors_is_tested_at_its_level():
     assert rejected["none"] > 20
 
 
-def literally(one, other, horizon, lags):
+def literally(one, other, terms):
     d = [a - b for a, b in zip(one, other, strict=True)]
-    n = len(d)
-    mean = sum(d) / n
-
-    def gamma(k):
-        return sum((d[t] - mean) * (d[t - k] - mean) for t in range(k, n)) / n
-
-    variance = gamma(0) + 2 * sum((1 - k / (lags + 1)) * gamma(k) for k in range(1, lags + 1))
-    statistic = mean / math.sqrt(variance / n)
-    statistic *= math.sqrt((n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n)
-    return statistic, 2 * stats.t.sf(abs(statistic), n - 1)
+    n, mean = len(d), sum(d) / len(d)
+    squares = 0.0
+    for j in range(1, terms + 1):
+        wave = sum(d[t - 1] * math.cos(math.pi * j * (t - 0.5) / n) for t in range(1, n + 1))
+        squares += 2 / n * wave**2
+    statistic = mean / math.sqrt(squares / terms / n)
+    return statistic, 2 * stats.t.sf(abs(statistic), terms)
 
 
-@pytest.mark.parametrize(("horizon", "lags"), [(1, 0), (1, 5), (4, 3)])
-def test_diebold_mariano_literally(horizon, lags):
+@pytest.mark.parametrize("terms", [None, 1, 12])
+def test_diebold_mariano_literally(terms):
     rng = np.random.default_rng(4)
     one, other = series(rng, 150, 0.5) ** 2, 1.3 * series(rng, 150, 0.5) ** 2
-    found = diebold_mariano(one, other, horizon=horizon, lags=lags)
-    assert (found.statistic, found.p) == pytest.approx(literally(one, other, horizon, lags), rel=1e-10)
+    found = diebold_mariano(one, other, terms=terms)
+    assert found.terms == (terms or 6)  # 150^(2/3) / 5 = 5.6
+    assert (found.statistic, found.p) == pytest.approx(literally(one, other, found.terms), rel=1e-10)
     assert found.difference == pytest.approx(np.mean(one - other), rel=1e-12)
     assert (found.interval[0] <= 0 <= found.interval[1]) == (found.p >= 0.05)
     assert found.effect == pytest.approx(np.mean(one - other) / np.std(one - other), rel=1e-12)
@@ -112,8 +114,8 @@ def test_its_level_holds_where_plain_t_tests_fail():
     rejected = np.zeros(2)
     for _ in range(400):
         one, other = series(rng, 600, 0.8), series(rng, 600, 0.8)
-        rejected += [diebold_mariano(one, other).p < 0.05, diebold_mariano(one, other, lags=0).p < 0.05]
-    assert rejected[0] / 400 <= 0.14
+        rejected += [diebold_mariano(one, other).p < 0.05, diebold_mariano(one, other, terms=599).p < 0.05]
+    assert rejected[0] / 400 <= 0.09  # Binomial(400, .058): .99
     assert rejected[1] / 400 > 0.3
 
 
@@ -122,5 +124,10 @@ def test_its_refusals():
         diebold_mariano(np.zeros(9), np.zeros(8))
     with pytest.raises(Undefined, match="too few"):
         diebold_mariano(np.zeros(5), np.ones(5))
-    with pytest.raises(Undefined, match="differ by a constant"):
-        diebold_mariano(np.zeros(50), np.ones(50))
+    for same in (np.ones(50), np.full(50, 0.1)):
+        with pytest.raises(Undefined, match="differ by a constant"):
+            diebold_mariano(np.zeros(50), same)
+    with pytest.raises(SettingsError, match="terms is 50"):
+        diebold_mariano(np.zeros(50), np.arange(50), terms=50)
+    with pytest.raises(SettingsError, match="level is 95"):
+        diebold_mariano(np.zeros(50), np.arange(50), level=95)

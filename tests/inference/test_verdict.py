@@ -5,6 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
+from uq_tracking.inference.limits import Influence
 
 FEW = ["rmse"]
 
@@ -92,6 +93,22 @@ def test_bias_is_named_with_its_unit():
     assert verdict.bias.low < 0.3 < verdict.bias.high
     assert " m too high on average" in verdict.text
     assert "on average" not in uq.evaluate(truth, mean, std).verdict.text
+
+
+def test_weights_that_grow_with_the_errors_make_the_bias_less_known():
+    truth, mean, std, _ = forecasts(np.random.default_rng(19), 2000)
+    weights = std**2
+    bias = uq.evaluate(truth, mean, std, weights=weights, metrics=FEW).verdict.bias
+    own = weights * (mean - truth - np.average(mean - truth, weights=weights)) / weights.sum()
+    expected = Influence.of(own).limits(bias.value, 0.95, cautious=True)
+    assert (bias.low, bias.high) == pytest.approx(expected, rel=1e-9)
+    classes_, probs = classes(np.random.default_rng(20), 2000)
+    doubt = 1 - probs.max(axis=1)
+    gap = uq.evaluate_classification(classes_, probs, weights=doubt, metrics=["ece"]).verdict.bias
+    over = probs.max(axis=1) - (probs.argmax(axis=1) == classes_)
+    assert gap.value == pytest.approx(np.average(over, weights=doubt), rel=1e-9)
+    own = doubt * (over - gap.value) / doubt.sum()
+    assert (gap.high - gap.low) / 2 == pytest.approx(1.96 * np.sqrt(np.square(own).sum()), rel=0.02)
 
 
 def test_unit_and_order_change_nothing():

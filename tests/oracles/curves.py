@@ -13,17 +13,20 @@ from .literal import (
     errors,
     in_expected_order,
     kept,
+    literal_curve,
     mean,
     order_statistic,
     quantile,
 )
 from .literal import standardised as z_of
-from .regression import binned, merci, n_merci, rmse_of_kept, share_below, share_inside
+from .regression.calibration import binned, share_below, share_inside
+from .regression.ranking import merci, n_merci, rmse_of_kept
 
 Columns = dict[str, list[float]]
 FRACTIONS = [i / 100 for i in range(100)]
 
 
+@literal_curve
 def sparsification_rmse(y: Floats, mu: Floats, s: Floats) -> Columns:
     squares = [e * e for e in errors(y, mu)]
     return {
@@ -39,6 +42,7 @@ def mae_of_kept(ordered: Floats) -> list[float]:
     return [divided(mean(ordered[: kept(n, i)]), full, "the MAE") for i in range(100)]
 
 
+@literal_curve
 def sparsification_mae(y: Floats, mu: Floats, s: Floats) -> Columns:
     a = [abs(e) for e in errors(y, mu)]
     return {
@@ -53,6 +57,22 @@ def error_of(curve: Columns) -> Columns:
     """Model minus oracle of a sparsification curve."""
     gaps = [m - o for m, o in zip(curve["model"], curve["oracle"], strict=True)]
     return {"fraction": curve["fraction"], "error": gaps}
+
+
+@literal_curve
+def sparsification_error_rmse(y: Floats, mu: Floats, s: Floats) -> Columns:
+    return error_of(sparsification_rmse(y, mu, s))
+
+
+@literal_curve
+def sparsification_error_mae(y: Floats, mu: Floats, s: Floats) -> Columns:
+    return error_of(sparsification_mae(y, mu, s))
+
+
+@literal_curve
+def coverage_error(y: Floats, mu: Floats, s: Floats) -> Columns:
+    observed = coverage(y, mu, s)["observed"]
+    return {"nominal": LEVELS, "error": [share - p for share, p in zip(observed, LEVELS, strict=True)]}
 
 
 def wilson(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -73,16 +93,19 @@ def with_band(levels: Floats, shares: Floats, n: int, x: str) -> Columns:
     }
 
 
+@literal_curve
 def calibration(y: Floats, mu: Floats, s: Floats) -> Columns:
     z = z_of(y, mu, s)
     return with_band(LEVELS, [share_below(z, p) for p in LEVELS], len(z), "expected")
 
 
+@literal_curve
 def coverage(y: Floats, mu: Floats, s: Floats) -> Columns:
     z = z_of(y, mu, s)
     return with_band(LEVELS, [share_inside(z, p) for p in LEVELS], len(z), "nominal")
 
 
+@literal_curve
 def reliability(y: Floats, mu: Floats, s: Floats, n_bins: int = 10) -> Columns:
     rows = binned(y, mu, s, n_bins)
     return {
@@ -94,6 +117,7 @@ def reliability(y: Floats, mu: Floats, s: Floats, n_bins: int = 10) -> Columns:
     }
 
 
+@literal_curve
 def pit_histogram(y: Floats, mu: Floats, s: Floats, n_bins: int = 20) -> Columns:
     """Bins are closed on the left; the last one is closed on both sides."""
     counts = [0.0] * n_bins
@@ -107,6 +131,7 @@ def pit_histogram(y: Floats, mu: Floats, s: Floats, n_bins: int = 20) -> Columns
     }
 
 
+@literal_curve
 def n_merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
     """n-MeRCI for alpha = .50, .51 ... 1, the levels without a value left out."""
     alphas, values = [], []
@@ -121,6 +146,7 @@ def n_merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
     return {"alpha": alphas, "n_merci": values}
 
 
+@literal_curve
 def merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
     """MeRCI for alpha = .50, .51 ... 1 where a scale reaches so many errors, with those of oracle and constant."""
     columns: Columns = {"alpha": [], "merci": [], "oracle": [], "constant": []}
@@ -136,17 +162,3 @@ def merci_by_alpha(y: Floats, mu: Floats, s: Floats) -> Columns:
     if not columns["alpha"]:
         raise UndefinedScoreError("no scale reaches half of the errors")
     return columns
-
-
-LITERAL_CURVES = {
-    "sparsification_rmse": sparsification_rmse,
-    "sparsification_mae": sparsification_mae,
-    "sparsification_error_rmse": lambda y, mu, s: error_of(sparsification_rmse(y, mu, s)),
-    "sparsification_error_mae": lambda y, mu, s: error_of(sparsification_mae(y, mu, s)),
-    "calibration": calibration,
-    "coverage": coverage,
-    "reliability": reliability,
-    "pit_histogram": pit_histogram,
-    "n_merci_by_alpha": n_merci_by_alpha,
-    "merci_by_alpha": merci_by_alpha,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from statistics import NormalDist
@@ -12,6 +12,24 @@ Floats = Sequence[float]
 
 LEVELS = [i / 100 for i in range(1, 100)]
 """The 99 levels .01, .02 ... .99."""
+
+
+LITERAL: dict[str, Callable[..., float]] = {}
+"""Scores of the regression suite as functions of (y, mu, s), by key."""
+LITERAL_CURVES: dict[str, Callable[..., dict[str, list[float]]]] = {}
+"""Its curves, by name: columns of numbers."""
+
+
+def literal(function: Callable[..., float]) -> Callable[..., float]:
+    """Enter the function into the table of scores, under its own name."""
+    LITERAL[function.__name__] = function
+    return function
+
+
+def literal_curve(function: Callable[..., dict[str, list[float]]]) -> Callable[..., dict[str, list[float]]]:
+    """Enter the function into the table of curves, under its own name."""
+    LITERAL_CURVES[function.__name__] = function
+    return function
 
 
 class UndefinedScoreError(ValueError):

@@ -11,17 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.metrics.registry import select
 
-from . import curves as literal_curves
-from . import datasets, regression
-from .literal import UndefinedScoreError
+from . import curves, datasets  # noqa: F401
+from .literal import LITERAL, LITERAL_CURVES, UndefinedScoreError
 from .test_known_figures import CLOSED_FORMS, PRINTED, homoscedastic_ause_mae
-
-IN_UNITS_OF_THE_TARGET = {
-    "mae", "rmse", "medae", "bias", "crps", "crps_laplace", "crps_uniform", "interval_score", "pinball",
-    "interval_width_95", "sharpness", "mean_std", "merci", "trimmed_mae",
-}  # fmt: skip
 
 
 def score_or_none(score, d, **options):
@@ -33,7 +28,7 @@ def score_or_none(score, d, **options):
 
 def zero_below(key, d):
     """What counts as 0: rounding of a difference of numbers of order one, in the score's unit."""
-    scale = np.mean(np.abs(d.y - d.mu)) + np.mean(d.s) if key in IN_UNITS_OF_THE_TARGET else 1.0
+    scale = np.mean(np.abs(d.y - d.mu)) + np.mean(d.s) if plugins.metrics()[key].unit == "target" else 1.0
     return 1e-12 * scale
 
 
@@ -67,7 +62,7 @@ def discrepancies(report, expected, d, relative):
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_scores_agree_with_the_literal_formulas(name):
     d, report = datasets.REGRESSION[name](), report_of(name)
-    expected = {key: score_or_none(score, d) for key, score in regression.LITERAL.items()}
+    expected = {key: score_or_none(score, d) for key, score in LITERAL.items()}
     assert discrepancies(report, expected, d, 1e-9) == []
     assert not set(report.scores) & set(report.undefined)
     assert all(math.isfinite(v) and isinstance(v, float) for v in report.scores.values())
@@ -76,18 +71,35 @@ def test_scores_agree_with_the_literal_formulas(name):
 
 def test_every_score_of_the_package_has_a_literal_transcription():
     """Those of other families and forms of forecasts have their oracles beside these: tests/forms, tests/metrics."""
-    own = (m for m in select("regression") if m.function.__module__.startswith("uq_tracking."))
-    assert {m.key for m in own if m.when is None} == set(regression.LITERAL)
+    own = {m.key for m in select("regression") if m.when is None and of_the_package(m)}
+    assert own - set(LITERAL) == set(), "write the formula out in tests/oracles/regression, under @literal"
+    assert set(LITERAL) - own == set()
+
+
+CHECKED_ELSEWHERE = {
+    "error_vs_std": "tests/oracles/test_curves_peers.py",
+    "reliability_isotonic": "tests/oracles/test_curves_peers.py",
+    "joint_coverage": "tests/forms/test_vectors.py",
+}
+
+
+def test_every_curve_of_the_package_has_a_literal_transcription():
+    own = {c.name for c in plugins.curves().values() if of_the_package(c)}
+    assert own - set(LITERAL_CURVES) - set(CHECKED_ELSEWHERE) == set(), "write it out under @literal_curve"
+
+
+def of_the_package(declared):
+    return declared.function.__module__.startswith("uq_tracking.")
 
 
 def options_of_the_scores(d, alpha, n_bins):
     """The scores that depend on an option."""
     return {
-        "merci": score_or_none(regression.merci, d, alpha=alpha),
-        "n_merci": score_or_none(regression.n_merci, d, alpha=alpha),
-        "trimmed_mae": score_or_none(regression.trimmed_mae, d, alpha=alpha),
-        "ence": score_or_none(regression.ence, d, n_bins=n_bins),
-        "uce": score_or_none(regression.uce, d, n_bins=n_bins),
+        "merci": score_or_none(LITERAL["merci"], d, alpha=alpha),
+        "n_merci": score_or_none(LITERAL["n_merci"], d, alpha=alpha),
+        "trimmed_mae": score_or_none(LITERAL["trimmed_mae"], d, alpha=alpha),
+        "ence": score_or_none(LITERAL["ence"], d, n_bins=n_bins),
+        "uce": score_or_none(LITERAL["uce"], d, n_bins=n_bins),
     }
 
 
@@ -99,11 +111,11 @@ def test_options_agree_with_the_literal_formulas(name, alpha, n_bins):
     assert discrepancies(report, options_of_the_scores(d, alpha, n_bins), d, 1e-9) == []
 
 
-@pytest.mark.parametrize("curve", literal_curves.LITERAL_CURVES)
+@pytest.mark.parametrize("curve", LITERAL_CURVES)
 @pytest.mark.parametrize("name", datasets.REGRESSION)
 def test_curves_agree_with_the_literal_formulas(name, curve):
     d, report = datasets.REGRESSION[name](), report_of(name)
-    expected = score_or_none(literal_curves.LITERAL_CURVES[curve], d)
+    expected = score_or_none(LITERAL_CURVES[curve], d)
     if expected is None:
         assert curve not in report.curves
         return
@@ -136,7 +148,7 @@ def test_float32_input_agrees_with_the_literal_formulas(name):
     d = datasets.REGRESSION[name]()
     small = [v.astype(np.float32) for v in (d.y, d.mu, d.s)]
     copy = datasets.Regression(*[v.astype(np.float64) for v in small])
-    expected = {key: score_or_none(score, copy) for key, score in regression.LITERAL.items()}
+    expected = {key: score_or_none(score, copy) for key, score in LITERAL.items()}
     assert discrepancies(uq.evaluate(*small), expected, copy, 1e-6) == []
 
 
@@ -181,7 +193,7 @@ OPTIONS = st.fixed_dictionaries(
 def test_any_small_input_agrees_with_the_literal_formulas(rows, options):
     d = datasets.Regression(*np.array(rows, dtype=float).T)
     report = evaluated(d, **options)
-    expected = {key: score_or_none(score, d) for key, score in regression.LITERAL.items()}
+    expected = {key: score_or_none(score, d) for key, score in LITERAL.items()}
     expected |= options_of_the_scores(d, **options)
     assert discrepancies(report, expected, d, 1e-9) == []
 

@@ -1,4 +1,4 @@
-"""The literal curves against numpy and scipy, and against the scores that summarise them."""
+"""Curves against numpy and scipy: the literal ones, those that no literal function writes out, and their scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from . import curves, datasets, regression
+import uq_tracking as uq
+
+from . import curves, datasets
+from .literal import LITERAL
+from .regression import ranking
 
 NAMES = ["calibrated", "overconfident", "integers", "few_std", "continuous_137"]
 
@@ -33,7 +37,7 @@ def test_pit_histogram(name):
 def test_curves_and_the_scores_that_summarise_them(name):
     d = datasets.REGRESSION[name]()
     arguments = d.y, d.mu, d.s
-    score = {key: f(*arguments) for key, f in regression.LITERAL.items() if key != "nll_uniform"}
+    score = {key: f(*arguments) for key, f in LITERAL.items() if key != "nll_uniform"}
     calibration = curves.calibration(*arguments)
     gap = np.subtract(calibration["observed"], calibration["expected"])
     assert_allclose(np.mean(gap**2), score["calibration_error"], rtol=1e-12)
@@ -55,4 +59,40 @@ def test_sparsification_of_the_mae_at_every_percent_is_close_to_its_exact_sum():
     d = datasets.REGRESSION["calibrated"]()
     error = curves.error_of(curves.sparsification_mae(d.y, d.mu, d.s))
     area = np.trapezoid([*error["error"], 0.0], dx=0.01)
-    assert_allclose(area, regression.ause_mae(d.y, d.mu, d.s), atol=0.01)
+    assert_allclose(area, ranking.ause_mae(d.y, d.mu, d.s), atol=0.01)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cells_of_error_against_std_hold_the_samples_inside_them(name):
+    d = datasets.REGRESSION[name]()
+    error = np.abs(np.subtract(d.y, d.mu))
+    columns = uq.evaluate(d.y, d.mu, d.s).curves["error_vs_std"].columns
+    cells = zip(*(columns[key] for key in ("std_low", "std_high", "error_low", "error_high")), strict=True)
+    inside = [np.sum(within(d.s, a, b) & within(error, c, e)) for a, b, c, e in cells]
+    assert_allclose(columns["count"], inside, rtol=0, atol=0)
+    assert columns["count"].sum() == len(error)
+
+
+def within(values, low, high):
+    """Whether values lie in a cell, which holds its lower edge; zeros have a cell without width."""
+    return (values == low) | (values >= low) & (values < high)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_isotonic_reliability_is_the_largest_of_the_smallest_means(name):
+    d = datasets.REGRESSION[name]()
+    columns = (
+        uq.evaluate(d.y, d.mu, d.s, curves="reliability_isotonic").curves["reliability_isotonic"].columns
+    )
+    std, group = np.unique(d.s, return_inverse=True)
+    squares = np.append(0, np.cumsum(np.bincount(group, np.square(np.subtract(d.y, d.mu)))))
+    count = np.append(0, np.cumsum(np.bincount(group)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.subtract.outer(squares, squares) / np.subtract.outer(
+            count, count
+        )  # of groups from column to row
+    fit = [means[i + 1 :, : i + 1].min(axis=0).max() for i in range(len(std))]
+    places = [np.abs(std - predicted).argmin() for predicted in columns["predicted"]]
+    assert_allclose(columns["predicted"], std[places], rtol=1e-12)
+    assert_allclose(columns["observed"], np.sqrt(fit)[places], rtol=1e-9)
+    assert_allclose(np.unique(columns["observed"]), np.unique(np.sqrt(fit)), rtol=1e-9)

@@ -9,8 +9,9 @@ import pytest
 from scipy import integrate, stats
 
 from . import datasets
-from .literal import UndefinedScoreError
-from .regression import LITERAL, coverage, n_merci
+from .literal import LITERAL, UndefinedScoreError
+from .regression.calibration import coverage
+from .regression.ranking import n_merci
 
 PRINTED = {
     "mace": (0.37333, 5),

@@ -7,8 +7,9 @@ import math
 
 import pytest
 
-from . import classification, regression
+from . import classification
 from .literal import in_expected_order, kept, mean, order_statistic, trapezoid
+from .regression import calibration, ranking
 
 TIED = [
     ([1.0, -2.0, 0.5, 3.0], [1.0, 1.0, 1.0, 1.0]),
@@ -42,7 +43,7 @@ def test_ause_mae_is_the_mean_over_every_order_of_its_untied_formula(e, s):
         return mean(gaps) / mean(a)
 
     expected = mean([of(order) for order in every_order(s)])
-    assert regression.ause_mae(e, [0.0] * len(e), s) == pytest.approx(expected, rel=1e-12)
+    assert ranking.ause_mae(e, [0.0] * len(e), s) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("e", "s"), TIED)
@@ -57,7 +58,7 @@ def test_ause_rmse_is_the_root_of_the_expected_mean_square_not_the_expected_root
         return trapezoid([m - o for m, o in zip(model, best, strict=True)], 0.01)
 
     over_orders = mean([of(order) for order in every_order(s)])
-    assert over_orders < regression.ause_rmse(e, [0.0] * len(e), s)
+    assert over_orders < ranking.ause_rmse(e, [0.0] * len(e), s)
 
 
 @pytest.mark.parametrize(("e", "s"), TIED)
@@ -66,7 +67,7 @@ def test_bins_of_tied_samples_hold_the_expected_sums(e, s):
     squares = [v * v for v in e]
     orders = every_order(s)
     for n_bins in (2, 3):
-        rows = regression.binned(e, [0.0] * len(e), s, n_bins)
+        rows = calibration.binned(e, [0.0] * len(e), s, n_bins)
         start = 0
         for _, squared, count, _, _ in rows:
             means = [mean([squares[i] for i in order[start : start + count]]) for order in orders]

@@ -14,9 +14,9 @@ from scipy import stats
 from sklearn import metrics as sk
 
 from . import datasets
-from .literal import LEVELS, central, kept, quantile
+from .literal import LEVELS, LITERAL, central, kept, quantile
 from .literal import Phi as literal_Phi
-from .regression import LITERAL, average_ranks
+from .regression.ranking import average_ranks
 
 CONTINUOUS = [
     "calibrated",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from . import datasets, regression
-from .literal import LEVELS, central, quantile
+from . import datasets
+from .literal import LEVELS, LITERAL, central, quantile
+from .regression import scoring
 
 SQRT3 = math.sqrt(3.0)
 CASES = [(e, s) for s in (0.3, 1.0, 2.5) for e in (-4.0, -1.2, -0.1, 0.0, 0.45, 1.7, 6.0)]
@@ -20,9 +21,9 @@ DISTRIBUTIONS = {
     "_uniform": lambda s: stats.uniform(-s * SQRT3, 2.0 * s * SQRT3),
 }
 CRPS = {
-    "": regression.crps_gaussian_at,
-    "_laplace": regression.crps_laplace_at,
-    "_uniform": regression.crps_uniform_at,
+    "": scoring.crps_gaussian_at,
+    "_laplace": scoring.crps_laplace_at,
+    "_uniform": scoring.crps_uniform_at,
 }
 
 
@@ -45,7 +46,7 @@ def test_crps_is_the_integrated_squared_difference_of_distribution_functions(pri
 @pytest.mark.parametrize("s", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("prior", DISTRIBUTIONS)
 def test_integral_of_the_squared_density(prior, s):
-    density, energy = regression.DENSITIES[prior]
+    density, energy = scoring.DENSITIES[prior]
     assert energy(s) == pytest.approx(integral(lambda x: density(x, s) ** 2, s), rel=1e-8)
 
 
@@ -55,18 +56,18 @@ def test_quadratic_and_spherical_scores(prior, e, s):
     p = DISTRIBUTIONS[prior](s)
     energy = integral(lambda x: p.pdf(x) ** 2, s)
     one = [e], [0.0], [s]
-    assert regression.quadratic_score(*one, prior) == pytest.approx(2.0 * p.pdf(e) - energy, rel=1e-8)
-    assert regression.spherical_score(*one, prior) == pytest.approx(p.pdf(e) / math.sqrt(energy), rel=1e-8)
+    assert scoring.quadratic_score(*one, prior) == pytest.approx(2.0 * p.pdf(e) - energy, rel=1e-8)
+    assert scoring.spherical_score(*one, prior) == pytest.approx(p.pdf(e) / math.sqrt(energy), rel=1e-8)
 
 
 @pytest.mark.parametrize("prior", DISTRIBUTIONS)
 def test_scores_of_a_data_set_are_means_over_its_samples(prior):
     d = datasets.REGRESSION["few_std"]()
     density = np.array([DISTRIBUTIONS[prior](s).pdf(e) for e, s in zip(d.y - d.mu, d.s, strict=True)])
-    energy = np.array([regression.DENSITIES[prior][1](s) for s in d.s])
-    quadratic = regression.LITERAL["quadratic_score" + prior](d.y, d.mu, d.s)
+    energy = np.array([scoring.DENSITIES[prior][1](s) for s in d.s])
+    quadratic = LITERAL["quadratic_score" + prior](d.y, d.mu, d.s)
     assert quadratic == pytest.approx(np.mean(2 * density - energy), rel=1e-11)
-    spherical = regression.LITERAL["spherical_score" + prior](d.y, d.mu, d.s)
+    spherical = LITERAL["spherical_score" + prior](d.y, d.mu, d.s)
     assert spherical == pytest.approx(np.mean(density / np.sqrt(energy)), rel=1e-11)
 
 
@@ -74,10 +75,8 @@ def test_scores_of_a_data_set_are_means_over_its_samples(prior):
 def test_pinball_and_interval_scores_approach_the_crps(e, s):
     """Twice the pinball loss averaged over all levels is the CRPS; 99 levels leave out the two tails."""
     losses = [2.0 * max(q * (e - quantile(q) * s), (q - 1.0) * (e - quantile(q) * s)) for q in LEVELS]
-    assert 2.0 * regression.pinball([e], [0.0], [s]) == pytest.approx(np.mean(losses), rel=1e-12)
-    assert 2.0 * regression.pinball([e], [0.0], [s]) == pytest.approx(
-        regression.crps_gaussian_at(e, s), rel=0.03
-    )
+    assert 2.0 * scoring.pinball([e], [0.0], [s]) == pytest.approx(np.mean(losses), rel=1e-12)
+    assert 2.0 * scoring.pinball([e], [0.0], [s]) == pytest.approx(scoring.crps_gaussian_at(e, s), rel=0.03)
 
 
 @pytest.mark.parametrize(("e", "s"), CASES)
@@ -89,15 +88,15 @@ def test_interval_score_at_one_level_is_two_pinball_losses(e, s):
         low, high = e + k, e - k
         loss = max(tail * low, (tail - 1.0) * low) + max((1.0 - tail) * high, -tail * high)
         total.append(loss * 2.0 / (1.0 - p))
-    assert regression.interval_score([e], [0.0], [s]) == pytest.approx(np.mean(total), rel=1e-12)
+    assert scoring.interval_score([e], [0.0], [s]) == pytest.approx(np.mean(total), rel=1e-12)
 
 
 @pytest.mark.parametrize("prior", DISTRIBUTIONS)
 def test_a_point_mass_is_the_limit_of_small_standard_deviations(prior):
     assert CRPS[prior](0.7, 0.0) == pytest.approx(CRPS[prior](0.7, 1e-9), rel=1e-8)
-    assert regression.pinball([0.7], [0.0], [0.0]) == pytest.approx(
-        regression.pinball([0.7], [0.0], [1e-12]), rel=1e-9
+    assert scoring.pinball([0.7], [0.0], [0.0]) == pytest.approx(
+        scoring.pinball([0.7], [0.0], [1e-12]), rel=1e-9
     )
-    assert regression.interval_score([0.7], [0.0], [0.0]) == pytest.approx(
-        regression.interval_score([0.7], [0.0], [1e-12]), rel=1e-9
+    assert scoring.interval_score([0.7], [0.0], [0.0]) == pytest.approx(
+        scoring.interval_score([0.7], [0.0], [1e-12]), rel=1e-9
     )

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.streams.made import predictions
 from uq_tracking import parallel
-from uq_tracking.statistics import exact, regression, sorting
+from uq_tracking.statistics import regression, sorting
 from uq_tracking.testing.statistics import exact_statistics
 
 
@@ -22,13 +22,11 @@ def test_minus_zero_is_zero(method):
     assert one.provenance["digest"] == other.provenance["digest"]
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_float32_is_left_where_z_would_leave_its_range(packed, monkeypatch):
+def test_float32_is_left_where_z_would_leave_its_range(monkeypatch):
     data = [column.astype(np.float32) for column in predictions("gamma", 2000)]
     data[2][:3] = np.float32(5e-42)
     expected = uq.evaluate(*data, statistics="exact")
     monkeypatch.setattr(regression, "LARGE", 100)
-    monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
     assert uq.evaluate(*data, statistics="exact").scores == expected.scores
 
 
@@ -60,7 +58,7 @@ def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
     data = long_runs(40_000)
     whole = uq.evaluate(*data, statistics="exact").scores
     monkeypatch.setattr(parallel, "BLOCK", 512)
-    monkeypatch.setattr(exact, "BLOCK", 512)
+    monkeypatch.setattr(sorting, "BLOCK", 512)
     rows = exact_statistics(*data).orders["std"]
     sizes = {end - start for start, end in rows.spans()}
     assert 20_000 in sizes

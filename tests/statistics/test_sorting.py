@@ -10,7 +10,13 @@ from scipy import stats
 import uq_tracking as uq
 from tests.streams.made import LAWS, predictions
 from uq_tracking.statistics import regression, sorting
-from uq_tracking.statistics.sorting import centred_ranks, gathered, other_orders, radix_order, sort_by_std
+from uq_tracking.statistics.sorting import (
+    centred_ranks,
+    sort_by_abs_error,
+    sort_by_std,
+    sort_by_z,
+    stable_order,
+)
 
 TYPES = [np.float32, np.float64]
 
@@ -32,9 +38,16 @@ def columns(dtype, n=5000, law="gamma"):
         [1.0, 1.0 + 2**-20, 1.0 - 2**-20, 2.0, 65536.0, 65537.0],
     ],
 )
-def test_radix_order_is_a_stable_argsort(dtype, values):
-    values = np.asarray(values, dtype=dtype)
-    np.testing.assert_array_equal(radix_order(values), np.argsort(values, kind="stable"))
+def test_stable_order_is_a_stable_argsort(dtype, values):
+    check_order(np.asarray(values, dtype=dtype))
+
+
+def check_order(values):
+    order, ordered = stable_order(values)
+    expected = np.argsort(values, kind="stable")
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(ordered, values[expected])
+    assert ordered.dtype == values.dtype
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -45,54 +58,57 @@ def test_radix_order_is_a_stable_argsort(dtype, values):
         )
     )
 )
-def test_radix_order_of_anything(values):
-    np.testing.assert_array_equal(radix_order(values), np.argsort(values, kind="stable"))
+def test_stable_order_of_anything(values):
+    check_order(values)
 
 
 @pytest.mark.parametrize("n", [16_383, 16_384, 16_385, 70_000])
-def test_radix_order_across_blocks(n):
-    values = np.random.default_rng(n).normal(size=n)
-    order = radix_order(values)
-    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
-    np.testing.assert_array_equal(gathered(values, order), np.sort(values))
+def test_stable_order_across_blocks(n):
+    check_order(np.random.default_rng(n).normal(size=n))
+
+
+@pytest.mark.parametrize("n", [300, 40_000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_that_differ_only_where_the_index_is(n, sign):
+    steps = np.random.default_rng(n).integers(0, n // 3, n)
+    check_order(sign * (1 + steps * 2.0**-52))
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 12])
 def test_centred_ranks_are_scipys(digits):
     values = np.sort(np.round(np.random.default_rng(0).normal(size=40_000), digits))
-    np.testing.assert_array_equal(centred_ranks(values), 2 * stats.rankdata(values) - (len(values) + 1))
+    ranks, spread = centred_ranks(values)
+    np.testing.assert_array_equal(ranks, 2 * stats.rankdata(values) - (len(values) + 1))
+    assert spread == 3 * sum(rank**2 for rank in ranks.tolist())
 
 
-@pytest.mark.parametrize("way", [sorting._Plain, sorting._Packed])
+@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("law", ["gamma", "ties", "constant", "cauchy"])
-def test_every_way_sorts_the_same_samples(way, law, monkeypatch):
+def test_every_way_sorts_the_same_samples(packed, law, monkeypatch):
     std, error = columns(np.float32, law=law)
-    monkeypatch.setattr(sorting, "PACK_ABOVE", 1 if way is sorting._Packed else len(std) + 1)
+    monkeypatch.setattr(sorting, "_packable", lambda *columns: packed)
     by_std = sort_by_std(std, error)
-    orders = other_orders(by_std)
+    (by_abs_error, correlation), by_z = sort_by_abs_error(by_std), sort_by_z(by_std)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std.values, np.sort(std))
-    np.testing.assert_array_equal(orders.by_abs_error.values, np.sort(np.abs(error)))
-    np.testing.assert_array_equal(orders.by_z.values, np.sort(z))
+    np.testing.assert_array_equal(by_abs_error.values, np.sort(np.abs(error)))
+    np.testing.assert_array_equal(by_z.values, np.sort(z))
     assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
-    assert _rows(orders.by_z.columns["z"], orders.by_z.columns["std"]) == _rows(z, std)
+    assert _rows(by_z.columns["z"], by_z.columns["std"]) == _rows(z, std)
     if law == "constant":
-        assert orders.rank_correlation is None
+        assert correlation is None
     else:
-        assert orders.rank_correlation == pytest.approx(
-            stats.spearmanr(std, np.abs(error)).statistic, rel=1e-12
-        )
+        assert correlation == pytest.approx(stats.spearmanr(std, np.abs(error)).statistic, rel=1e-12)
 
 
 def _rows(*arrays):
     return sorted(zip(*(array.tolist() for array in arrays), strict=True))
 
 
-def test_zero_stds_are_not_packed(monkeypatch):
-    monkeypatch.setattr(sorting, "PACK_ABOVE", 1)
+def test_zero_stds_are_not_packed():
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
-    by_z = other_orders(sort_by_std(std, error)).by_z
+    by_z = sort_by_z(sort_by_std(std, error))
     assert np.count_nonzero(np.isinf(by_z.values)) == 5
     assert "error" in by_z.columns
 
@@ -103,7 +119,8 @@ def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatc
     data = [column.astype(np.float32) for column in predictions(law, 4000)]
     expected = uq.evaluate(*(column.astype(float) for column in data), statistics="exact").scores
     monkeypatch.setattr(regression, "LARGE", 100)
-    monkeypatch.setattr(sorting, "PACK_ABOVE", 100 if packed else 10_000)
+    if not packed:
+        monkeypatch.setattr(sorting, "_packable", lambda *columns: False)
     scores = uq.evaluate(*data, statistics="exact").scores
     assert set(scores) == set(expected)
     for key, value in scores.items():

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import threading
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+import time_machine
 
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError
@@ -18,7 +20,7 @@ from uq_tracking.testing import sample_curve, sample_figure
 from uq_tracking.tracking.directory import DirectoryStore
 from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.replay import replay
-from uq_tracking.tracking.spool import ENTRY, Origin, entries, keep, read_entry
+from uq_tracking.tracking.spool import ENTRY, Origin, _process, entries, keep, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 
@@ -69,6 +71,25 @@ def test_entries_stand_in_the_order_of_the_calls(in_folder):
     assert list(entries()) == list(entries(in_folder / "uq_runs")) == paths
     assert [read_entry(path).origin.step for path in paths] == [5, 1, 3]
     assert not list((in_folder / "uq_runs" / "spool").glob("*.part"))
+
+
+def test_a_clock_that_is_set_back_changes_no_order(in_folder, tmp_path):
+    """Neither between two calls nor between two jobs, nor when another place serves meanwhile."""
+    paths = []
+    for day, job in ((20, 1), (19, 1), (18, 2), (17, 2)):
+        if day == 18:
+            _process.cache_clear()  # as another process
+        (in_folder / "uq_runs").mkdir(exist_ok=True)
+        if job == 1 and paths:
+            (in_folder / "uq_runs").rename(tmp_path / "away")
+            (in_folder / "uq_runs").write_text("in the way")
+        with time_machine.travel(datetime(2026, 1, day, tzinfo=timezone.utc)):
+            paths.append(keep(origin(step=len(paths)), []))
+        if (tmp_path / "away").exists():
+            (in_folder / "uq_runs").unlink()
+            (tmp_path / "away").rename(in_folder / "uq_runs")
+    assert [path.is_relative_to(in_folder) for path in paths] == [True, False, True, True]
+    assert [read_entry(path).origin.step for path in entries()] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "swapped", "link", "too new"])

@@ -18,9 +18,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import variance
 from typing import Any, Literal
 
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.inference.paired import relative_change
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.typed import record
 
@@ -44,6 +46,11 @@ class Difference:
         Where the interval comes from.
     verdict : {"better", "worse", "indistinguishable", "unknown"}
         What the interval says of the method; "unknown" without one.
+    effect : float or None
+        Cohen's d: ``value`` over the standard deviation of the groups' differences, or over the root of the mean
+        variance of the two methods' runs; None where neither is known, or is 0.
+    relative : float or None
+        ``value`` as a part of the reference's mean; None where the metric has no natural zero.
     """
 
     method: str
@@ -53,6 +60,8 @@ class Difference:
     interval: Range | None
     how: How
     verdict: Verdict
+    effect: float | None = None
+    relative: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -71,7 +80,7 @@ def difference(
     other: Sequence[ScoredRun],
     metric: Metric,
     level: float,
-    paired: Range | None = None,
+    paired: tuple[Range, float | None] | None = None,
 ) -> Difference | None:
     """The difference of two methods in one metric; None where one of them has no value.
 
@@ -83,18 +92,25 @@ def difference(
         A metric that judges.
     level : float
         Confidence level of the interval.
-    paired : (float, float), optional
-        Interval of the difference of losses over groups.
+    paired : tuple of interval and effect size, optional
+        Of the difference of losses over groups.
     """
     mine, theirs = _losses(one, metric), _losses(other, metric)
     if not mine or not theirs:
         return None
-    loss = math.fsum(mine) / len(mine) - math.fsum(theirs) / len(theirs)
-    interval, how = _interval(one, other, metric, level, paired)
+    means = [math.fsum(losses) / len(losses) for losses in (mine, theirs)]
+    value = means[0] - means[1]
+    interval, how = _interval(one, other, metric, level, None if paired is None else paired[0])
     verdict = _verdict(interval)
+    effect = cohens_d(mine, theirs) if how == "over runs" else None
+    if how == "paired groups" and paired is not None:
+        effect = paired[1]
     if metric.direction == "higher":
-        loss, interval = -loss, None if interval is None else (-interval[1], -interval[0])
-    return Difference(one[0].method, other[0].method, metric.key, loss, interval, how, verdict)
+        value, interval = -value, None if interval is None else (-interval[1], -interval[0])
+        effect = None if effect is None else -effect
+    relative = relative_change(metric, *means)
+    names = one[0].method, other[0].method
+    return Difference(*names, metric.key, value, interval, how, verdict, effect, relative)
 
 
 def _losses(runs: Sequence[ScoredRun], metric: Metric) -> list[float]:
@@ -145,9 +161,17 @@ def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
     return gap - half, gap + half
 
 
-def _squared_error_of_mean(values: Sequence[float]) -> float:
-    from statistics import variance
+def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Difference of means over the root of the mean variance; None where nothing varies.
 
+    >>> cohens_d([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
+    -1.0
+    """
+    spread = math.sqrt((variance(one) + variance(other)) / 2)
+    return (math.fsum(one) / len(one) - math.fsum(other) / len(other)) / spread if spread > 0 else None
+
+
+def _squared_error_of_mean(values: Sequence[float]) -> float:
     return variance(values) / len(values)
 
 

@@ -90,7 +90,16 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
 def _not_installed_here(key: str, task: str) -> Metric:
     """A metric of a plugin that is not installed here: shown, not judged."""
     summary = "From a plugin that is not installed here, so nothing is known about it"
-    return Metric(key, _not_installed, None, "", summary, "", "", task, "")  # type: ignore[arg-type]
+    return Metric(
+        key,
+        family="",  # type: ignore[arg-type]
+        direction=None,
+        summary=summary,
+        formula="",
+        source="",
+        task=task,
+        function=_not_installed,
+    )
 
 
 def _not_installed(statistics: Any, settings: Any) -> float:

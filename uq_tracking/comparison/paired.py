@@ -13,7 +13,8 @@ from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.inference.best import tied_with_best
 from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, leave_out
-from uq_tracking.inference.limits import Influence, Range
+from uq_tracking.inference.limits import Range
+from uq_tracking.inference.paired import paired_limits
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
@@ -35,17 +36,15 @@ class PairedGroups:
     seed: int = 0
     """Of the resamples that tell how large the largest of many differences is by chance."""
 
-    def interval(
+    def limits(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float
-    ) -> Range | None:
-        """Interval of the difference of mean losses, or None where a run's groups are not known."""
+    ) -> tuple[Range, float | None] | None:
+        """Interval and effect size of the difference of mean losses, or None where a run's groups are not known."""
         first, second = self._losses(one, metric), self._losses(other, metric)
         if first is None or second is None:
             return None
         value = _mean_loss(one, metric) - _mean_loss(other, metric)
-        freedom = min(self.left[run.label].freedom for run in (*one, *other))
-        low, high = Influence.left_out(first - second, freedom).limits(value, level)
-        return min(low, value), max(high, value)
+        return paired_limits(value, first - second, [self.left[run.label] for run in (*one, *other)], level)
 
     def tied(
         self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric, level: float

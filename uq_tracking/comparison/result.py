@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -280,11 +281,11 @@ class Comparison:
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
         """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
-        from uq_tracking.comparison.files import comparison_fields
+        from uq_tracking.comparison.files import comparison_dict, comparison_fields
 
         found = cls(**comparison_fields(source))
         try:
-            found.to_json()
+            json.dumps(comparison_dict(found), allow_nan=False)
         except Exception as error:  # whatever cannot be shown does not belong together
             raise FileFormatError(f"this is a damaged comparison ({error!r})") from error
         return found

@@ -80,15 +80,28 @@ def difference_table(comparison: Comparison) -> Table:
         ),
         rows=rows,
         title=f"difference to {comparison.baseline}",
-        notes=(f"at {comparison.level:.0%}: + better, - worse, = not distinguishable; ? no interval",),
+        notes=tuple(_difference_legend(comparison)),
     )
+
+
+def _difference_legend(comparison: Comparison) -> Iterator[str]:
+    yield f"at {comparison.level:.0%}: + better, - worse, = not distinguishable; ? no interval"
+    if any(found.effect is not None for found in comparison.differences):
+        yield "d: the difference over the standard deviation of differences of groups, or of runs"
 
 
 def _difference(comparison: Comparison, method: str, key: str) -> Cell:
     found = comparison.difference(method, key)
     if found is None:
         return Cell()
-    return Cell(found.value, words=found.how, interval=found.interval, mark=found.verdict)
+    return Cell(
+        found.value,
+        words=found.how,
+        interval=found.interval,
+        mark=found.verdict,
+        relative=found.relative,
+        effect=found.effect,
+    )
 
 
 def _bound_rows(comparison: Comparison) -> Iterator[Row]:

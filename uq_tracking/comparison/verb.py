@@ -180,9 +180,7 @@ class Pairs:
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric
     ) -> Difference | None:
         """The difference in one metric, with the best interval that the runs allow."""
-        return difference(
-            one, other, metric, self.level, self.paired.interval(one, other, metric, self.level)
-        )
+        return difference(one, other, metric, self.level, self.paired.limits(one, other, metric, self.level))
 
     def ties(self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> list[Difference]:
         """Differences of all methods to the best one, with verdicts that hold for all pairs together.

@@ -18,7 +18,7 @@ from uq_tracking.statistics.statistics import Statistics
 COVERAGES = np.arange(1, 101) / 100
 """Share of the samples that are decided, the most confident first."""
 
-REMOVED = "Fraction of samples of highest entropy removed"
+REMOVED = "Fraction of highest entropy removed"
 
 
 def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
@@ -118,7 +118,7 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
     task="classification",
     x="coverage",
     y="risk",
-    x_label="Coverage: share of samples decided, most confident first",
+    x_label="Coverage: most confident share decided",
     y_label="Risk: error rate of the decided",
     title="Risk and coverage",
     score="aurc",

@@ -400,6 +400,7 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     score="joint_ks",
     steps=percent("nominal"),
     reference="diagonal",
+    draw="uq_tracking.figures.curves.joint_coverage",
 )
 def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -11,8 +12,17 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray, finite
+from uq_tracking.errors import PluginError, TrackingWarning
 from uq_tracking.formatting import axis_label
-from uq_tracking.metrics.registry import MetricInputs, Task, Undefined, input_for
+from uq_tracking.metrics.registry import (
+    MetricInputs,
+    Task,
+    Undefined,
+    called,
+    input_for,
+    require_declarable,
+    require_known,
+)
 from uq_tracking.settings import Settings
 
 Columns = Mapping[str, FloatArray]
@@ -33,17 +43,22 @@ def row_number(columns: Columns) -> npt.NDArray[Any]:
     return np.arange(len(next(iter(columns.values()))))
 
 
+F = TypeVar("F", bound=Callable[..., Columns])
+
+
+def not_declared(statistics: Any, settings: Settings) -> Columns:
+    """Stand in for the function of a curve that was put over none."""
+    raise PluginError("the curve has no function; put @curve(...) over one")
+
+
 @dataclass(frozen=True)
 class CurveSpec:
-    """Everything about a curve except its numbers.
+    """Everything about a curve except its numbers, declared by being put over the function that makes these.
 
     Attributes
     ----------
     name : str
-        Name in reports and trackers, unique within the task.
-    function : callable
-        ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` where there is
-        no curve. The score of the curve says why.
+        Name in reports and trackers, unique within the task; an identifier.
     x, y : str
         Columns of the axes; ``y`` is what runs are overlaid by.
     x_label, y_label, title : str
@@ -79,10 +94,13 @@ class CurveSpec:
         Dotted name of the function that draws it, ``draw(report) -> Figure``.
     figure : str or None
         Name of the figure that is logged with every report; None for one that is drawn when asked for.
+    function : callable
+        ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` where there is
+        no curve. The score of the curve says why.
     """
 
     name: str
-    function: Callable[[Any, Settings], Columns]
+    _: KW_ONLY
     x: str
     y: str
     x_label: str
@@ -103,6 +121,21 @@ class CurveSpec:
     limits: Limits | None = None
     draw: str | None = None
     figure: str | None = None
+    function: Callable[..., Columns] = not_declared
+
+    def __call__(self, function: F) -> F:
+        """Declare that the function builds the columns of the curve; the function itself is unchanged.
+
+        Raises
+        ------
+        PluginError
+            The declaration says what cannot be.
+        """
+        what = f"curve {self.name!r}"
+        require_declarable(what, self.name, self.task, self.needs)
+        for name in self.settings:
+            require_known(what, "settings", name, [field.name for field in fields(Settings)])
+        return plugins.declare("uq_curves", replace(self, function=function), function)
 
     def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:
         """Build the curve of statistics, or of more where it needs more; its points are finite.
@@ -111,8 +144,11 @@ class CurveSpec:
         ------
         Undefined
             There is no such curve.
+        PluginError
+            The function fails, or returns other columns than the declaration says.
         """
-        columns = self.function(input_for(self.needs, statistics, inputs), settings)
+        given = input_for(self.needs, statistics, inputs)
+        columns = called(f"curve {self.name!r}", self.function, given, settings, result=self._checked)
         numbers = None if self.steps is None else np.asarray(self.steps(columns))
         steps = None if numbers is None else np.where(np.isfinite(numbers), numbers, 0).astype(np.int64)
         x_label = axis_label(self.x_label, self.units[0], settings.unit)
@@ -123,47 +159,20 @@ class CurveSpec:
             raise Undefined(f"the curve {self.name} has no finite point")
         return curve
 
+    def _checked(self, columns: Columns) -> Columns:
+        shapes = {name: np.shape(column) for name, column in columns.items()}
+        lacking = [name for name in (self.x, self.y) if name not in shapes]
+        if lacking:
+            raise PluginError(f"curve {self.name!r}: its function returns no column {lacking[0]!r}")
+        if len(set(shapes.values())) > 1 or len(shapes[self.x]) != 1:
+            raise PluginError(
+                f"curve {self.name!r}: its columns have the shapes {shapes}; return one dimension, equally long"
+            )
+        return columns
 
-F = TypeVar("F", bound=Callable[..., Columns])
 
-
-def curve(
-    name: str,
-    *,
-    x: str,
-    y: str,
-    x_label: str,
-    y_label: str,
-    title: str,
-    score: str | None = None,
-    task: Task = "regression",
-    needs: tuple[str, ...] = (),
-    default: bool = True,
-    steps: Steps | None = None,
-    reference: Literal["diagonal"] | tuple[float, ...] = (),
-    ceiling: float | None = None,
-    recalibrated: bool = False,
-    settings: tuple[str, ...] = (),
-    gaps: str | None = None,
-    overlaid: bool = True,
-    units: tuple[str, str] = ("", ""),
-    limits: Limits | None = None,
-    draw: str | None = None,
-    figure: str | None = None,
-) -> Callable[[F], F]:
-    """Declare that the function below builds the columns of a curve; the function itself is unchanged.
-
-    Parameters are those of `CurveSpec`.
-    """
-
-    def declare(function: F) -> F:
-        declared = CurveSpec(
-            name, function, x, y, x_label, y_label, title, score, task, needs, default, steps, reference, ceiling,
-            recalibrated, settings, gaps, overlaid, units, limits, draw, figure,
-        )  # fmt: skip
-        return plugins.declare("uq_curves", declared, function)
-
-    return declare
+curve = CurveSpec
+"""The name under which a curve is declared: ``@curve("name", ...)`` over its function."""
 
 
 def build_curves(
@@ -173,7 +182,10 @@ def build_curves(
     *,
     inputs: MetricInputs | None = None,
 ) -> dict[str, Curve]:
-    """The curves of a task that are built by default, as far as they are defined."""
+    """The curves of a task that are built by default, as far as they are defined.
+
+    One whose function fails is left out with a `TrackingWarning`.
+    """
     built: dict[str, Curve] = {}
     for spec in plugins.curves(task).values():
         if not spec.default:
@@ -182,6 +194,8 @@ def build_curves(
             built[spec.name] = spec.build(statistics, settings, inputs)
         except Undefined:
             continue  # the score that summarises the curve is undefined too and carries the reason
+        except PluginError as fault:
+            warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
     return built
 
 

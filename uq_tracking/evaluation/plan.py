@@ -15,7 +15,7 @@ from uq_tracking.inference.consistency import with_chance
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
-from uq_tracking.parallel import begin
+from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, build_groups, build_statistics
@@ -105,7 +105,7 @@ class Plan:
             )
         inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
         chosen = select(task.name, self.metrics, given=inputs.given)
-        digest = begin(data.digest)
+        digest = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
         statistics = build_statistics(task.layout_of(data), data, self.statistics)
         report = score(
             statistics,

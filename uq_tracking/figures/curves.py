@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,7 +178,7 @@ def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
         on, report, [{"rmv": table["predicted"], "rmse": table["observed"]}], "reliability_isotonic"
     )
     chance_band(on, table, "predicted")
-    line(on, table["predicted"], table["observed"])
+    points(on, table["predicted"], table["observed"])
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
     return finish(on, ax, report, "Reliability without bins", scores, "calibration")
 
@@ -281,19 +282,51 @@ def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
     .. [1] Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
        2020, section 3.
     """
-    curve = columns(report, "coverage", ("nominal", "observed"), score="auce")
-    on = start(ax)
-    curve_axes(on, curve_of(report, "coverage"))
+    areas = [score_text(report, key, "area") for key in ("auce_over", "auce_under")]
+    on = _coverage(report, "coverage", "auce", start(ax), areas)
+    scores = [coverage_text(report), score_text(report, "auce", "AUCE"), floor_text(report, "auce")]
+    return finish(on, ax, report, "Coverage", scores, "calibration")
+
+
+def _coverage(report: Report, name: str, score: str, on: Axes, areas: Sequence[str]) -> Axes:
+    """A curve of coverage on the unit square, with both sides named."""
+    curve = columns(report, name, ("nominal", "observed"), score=score)
+    curve_axes(on, curve_of(report, name))
     _unit_square(on)
     _deviation(on, curve["nominal"], curve["observed"], split=0.0)
     chance_band(on, curve, "nominal")
     _band(on, curve, "nominal")
     points(on, curve["nominal"], curve["observed"])
-    over, under = score_text(report, "auce_over", "area"), score_text(report, "auce_under", "area")
+    over, under = areas
     _side(on, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
     _side(on, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
-    scores = [coverage_text(report), score_text(report, "auce", "AUCE"), floor_text(report, "auce")]
-    return finish(on, ax, report, "Coverage", scores, "calibration")
+    return on
+
+
+@report_figure("Coverage of ellipsoids")
+def joint_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
+    """Draw the share of vectors inside the ellipsoids against the probability these promise.
+
+    Parameters
+    ----------
+    report : Report
+        With the curve ``joint_coverage``: columns ``nominal``, ``observed``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    on = _coverage(report, "joint_coverage", "joint_ks", start(ax), ("", ""))
+    return finish(
+        on,
+        ax,
+        report,
+        "Coverage of ellipsoids",
+        [score_text(report, "joint_ks", "KS distance")],
+        "calibration",
+    )
 
 
 @report_figure("PIT histogram")

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # edges that two cells share may differ in the last digits
+FEW, THIN = 150, 0.02
+"""So few cells, each of less than this share of the axis, are drawn as dots: they could not be seen."""
 HIDDEN = 0.005
 """Largest share of (the smallest) errors that the axis may leave below its end; the figure states it."""
 
@@ -123,15 +125,18 @@ def _mark_zero(ax: Axes, x: _Side, y: _Side) -> None:
         place(edge, color="#999999", linewidth=0.8, linestyle=":")
 
 
-def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PolyCollection:
-    """Draw rectangles coloured by the logarithm of their count; those below the axis are left out."""
+def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollection | PolyCollection:
+    """Draw rectangles coloured by the logarithm of their count, a few as dots; those below the axis are left out."""
     shown = (count > 0) & ~_hidden(y)
+    norm = LogNorm(1.0, max(float(count.max()), 2.0))
+    width = np.log(x.high / x.low)[shown].max(initial=0.0) / np.log(x.limits[1] / x.limits[0])
+    if shown.sum() <= FEW and width < THIN:
+        across, up = (np.sqrt(side.low * side.high)[shown] for side in (x, y))
+        return ax.scatter(across, up, c=count[shown], cmap=_blues(), norm=norm, s=26, linewidths=0, zorder=2)
     ring = ((x.low, y.low), (x.high, y.low), (x.high, y.high), (x.low, y.high))
     corners = np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1)
     cells = PolyCollection(
-        list(corners[shown]), cmap=_blues(), norm=LogNorm(1.0, max(float(count.max()), 2.0)),
-        antialiaseds=False,
-        linewidths=0, edgecolors="none", zorder=2,
+        list(corners[shown]), cmap=_blues(), norm=norm, antialiaseds=False, linewidths=0, edgecolors="none", zorder=2,
     )  # fmt: skip
     cells.set_array(count[shown])
     ax.add_collection(cells, autolim=False)
@@ -172,7 +177,7 @@ def _hidden_text(y: _Side, count: FloatArray) -> str:
     return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
 
 
-def _colour_bar(ax: Axes, cells: PolyCollection, top: float) -> None:
+def _colour_bar(ax: Axes, cells: PathCollection | PolyCollection, top: float) -> None:
     """Add a colour bar with plain numbers at whole powers of ten."""
     bar = ax.figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
     ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]

@@ -8,8 +8,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.errors import SettingsError, closest
-from uq_tracking.figures.style import TEXT, legend, new_figure, plain_texts, points, reference, style_axes
-from uq_tracking.formatting import shorten
+from uq_tracking.figures.style import (
+    SMALL,
+    TEXT,
+    legend,
+    new_figure,
+    plain_texts,
+    points,
+    reference,
+    style_axes,
+)
+from uq_tracking.figures.text import text_width
+from uq_tracking.formatting import one_line, shortened
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.overlays import Overlay
@@ -26,6 +36,8 @@ SHOWN = (
 )  # fmt: skip
 """Curves of the overview, the first four there are."""
 PANEL = 4.6
+LETTERS = 26
+"""Of the name of a method, at most, where they stay distinct."""
 MOST_NAMED = 12
 """Methods that a legend names; in a crowd the table does."""
 
@@ -34,22 +46,39 @@ def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
     """Draw one curve of every run, or with ``overview`` the four that matter."""
     if name != "overview":
         curves = _known(comparison, name)
-        axes = new_figure((6.2, 5.0)).add_subplot() if ax is None else ax
-        overlay(comparison, curves, axes, named=True)
+        axes = new_figure((6.2, 5.6), "constrained").add_subplot() if ax is None else ax
+        overlay(comparison, curves, axes)
         figure = axes.get_figure(root=True)
         if figure is None:
             raise SettingsError("ax belongs to no figure")
-        return plain_texts(figure, axes)
+        if ax is None:
+            _name_methods(figure, axes)
+            return plain_texts(figure)
+        legend(ax)
+        return plain_texts(figure, ax)
     if ax is not None:
         raise SettingsError("the overview has several axes; name one curve for ax=")
     names = [shown for shown in SHOWN if shown in comparison.curves][:4] or list(comparison.curves)[:4]
     wide = min(2, max(len(names), 1))
     high = max(-(-len(names) // wide), 1)
-    figure = new_figure((PANEL * wide, PANEL * high))
+    figure = new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
     for place, shown in enumerate(names, start=1):
-        axes = figure.add_subplot(high, wide, place)
-        overlay(comparison, comparison.curves[shown], axes, named=place == 1)
+        overlay(comparison, comparison.curves[shown], figure.add_subplot(high, wide, place))
+    if names:
+        _name_methods(figure, figure.axes[0])
     return plain_texts(figure)
+
+
+def _name_methods(figure: Figure, ax: Axes) -> None:
+    """One legend below all panels, in which no curve runs."""
+    handles, labels = ax.get_legend_handles_labels()
+    columns = max(
+        1, int(72 * figure.get_figwidth() // (max(text_width(text, SMALL) for text in labels) + 60))
+    )
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), fontsize=SMALL, frameon=False,
+        labelcolor="black", handlelength=2.0, labelspacing=0.35, columnspacing=1.4,
+    )  # fmt: skip
 
 
 def _known(comparison: Comparison, name: str) -> Overlay:
@@ -61,17 +90,18 @@ def _known(comparison: Comparison, name: str) -> Overlay:
     return comparison.curves[name]
 
 
-def overlay(comparison: Comparison, curves: Overlay, ax: Axes, *, named: bool) -> None:
+def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
     """Lay the curves of all runs over each other, runs of a method in one colour."""
     style_axes(ax, curves.x_label, curves.y_label)
     place = {method: k for k, method in enumerate(comparison.methods)}
+    names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))
     seen: set[str] = set()
     for one in curves.lines:
         if one.chance is not None:
             ax.fill_between(one.x, *one.chance, color=CHANCE, linewidth=0, zorder=0.4)
     for one in curves.lines:
         k = place.get(one.method, len(place))
-        label = None if one.method in seen or len(seen) >= MOST_NAMED else shorten(one.method, 32)
+        label = None if one.method in seen or len(seen) >= MOST_NAMED else names.get(one.method)
         seen.add(one.method)
         color, dash = COLORS[k % len(COLORS)], DASHES[(k // len(COLORS)) % len(DASHES)]
         points(ax, one.x, one.y, color=color, linestyle=dash, linewidth=1.8, label=label)
@@ -81,8 +111,6 @@ def overlay(comparison: Comparison, curves: Overlay, ax: Axes, *, named: bool) -
         ax.set_ylim(*curves.y_limits)
     _references(ax, curves)
     ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)
-    if named:
-        legend(ax)
 
 
 def _references(ax: Axes, curves: Overlay) -> None:

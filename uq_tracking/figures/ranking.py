@@ -99,7 +99,10 @@ def sparsified(
     points(on, x, curve["model"], label=label)
     points(on, x, curve["oracle"], color=style.ORACLE, linestyle="--", label="oracle")
     on.set(xlim=(0, 1), ylim=(0, 1.1 * top), xticks=[0, 0.25, 0.5, 0.75, 1])
-    legend(on, loc="lower left")
+    if curve["model"].mean() > 0.5 * top:
+        legend(on, loc="lower left")
+    else:  # below the line of a random order
+        legend(on, loc="upper right", bbox_to_anchor=(1.0, 0.89))
     return finish(on, ax, report, curve_of(report, name).title, scores, "ranking")
 
 

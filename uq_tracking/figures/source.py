@@ -26,6 +26,10 @@ FloatArray = npt.NDArray[np.float64]
 Columns = dict[str, FloatArray]
 
 
+ROUNDING = 1e-12
+"""Scores below it are 0 but for rounding."""
+
+
 class NothingToDrawError(Exception):
     """A curve that is missing or has no finite row; its text becomes the figure's."""
 
@@ -125,7 +129,8 @@ def score_text(report: Report, key: str, label: str) -> str:
         return f"{label} undefined"
     if key not in report.scores:
         return ""
-    text = f"{label} {readable(report.scores[key], padded=True)}"
+    value = report.scores[key]
+    text = f"{label} {readable(0.0 if abs(value) < ROUNDING else value, padded=True)}"
     if key in report.intervals:
         low, high = report.intervals[key]
         text += f" ({readable(low, padded=True)} to {readable(high, padded=True)})"

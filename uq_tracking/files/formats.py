@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import FileFormatError, MissingPackageError, UQTrackingError
+from uq_tracking.files.room import Unpacked, check_unpacked, room, size_of
 from uq_tracking.npz import check_room
 
+LONGEST_HEAD = 2**20
+"""Characters of the first line from which a table's separator is told."""
 EXTRA = 'pip install "uq-tracking[files]"'
-
-
-ROOM = 2**30
-"""Bytes that any npz file may unpack to, however small it is."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _need(module: str, path: Path, cure: str = EXTRA) -> Any:
 
 
 def _open_npz(path: Path) -> ColumnFile:
-    check_room(path, ROOM)
+    check_room(path, room())
     with (
         path.open("rb") as file,
         np.load(file, allow_pickle=False) as archive,
@@ -125,12 +126,14 @@ def _matrix(path: Path, array: Any) -> ColumnFile:
 def _open_csv(path: Path) -> ColumnFile:
     pandas = _need("pandas", path)
     with _text(path) as file:
-        separator = max(",;\t|", key=file.readline().count)
-    names = [str(name) for name in pandas.read_csv(path, sep=separator, nrows=0).columns]
+        separator = max(",;\t|", key=file.readline(LONGEST_HEAD).count)
+    with _text(path) as file:
+        names = [str(name) for name in pandas.read_csv(file, sep=separator, nrows=0).columns]
     exact: dict[str, Any] = {"float_precision": "round_trip"} if _loses_digits(pandas) else {}
 
     def load(wanted: Sequence[str]) -> dict[str, Any]:
-        table = pandas.read_csv(path, sep=separator, usecols=list(wanted), **exact)
+        with _text(path) as file:
+            table = pandas.read_csv(file, sep=separator, usecols=list(wanted), **exact)
         return {name: table[name].to_numpy() for name in wanted}
 
     return ColumnFile(path, names, load)
@@ -143,19 +146,32 @@ def _loses_digits(pandas: Any) -> bool:
 
 
 def _text(path: Path) -> Any:
-    import gzip
-
-    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+    if path.suffix != ".gz":
+        return path.open(encoding="utf-8")
+    return io.TextIOWrapper(io.BufferedReader(Unpacked(path)), encoding="utf-8")
 
 
 def _open_parquet(path: Path) -> ColumnFile:
     dataset = _need("pyarrow.dataset", path).dataset(path, format="parquet")
 
     def load(wanted: Sequence[str]) -> dict[str, Any]:
+        check_unpacked(path, _parquet_bytes(dataset, wanted), size_of(path))
         table = dataset.to_table(columns=list(wanted))
         return {name: _arrow_column(table.column(name)) for name in wanted}
 
     return ColumnFile(path, list(dataset.schema.names), load)
+
+
+def _parquet_bytes(dataset: Any, wanted: Sequence[str]) -> int:
+    """Bytes of some columns in memory, as the file's index says: eight a value, or those of the longer texts."""
+    total = 0
+    for fragment in dataset.get_fragments():
+        about = fragment.metadata
+        for group in map(about.row_group, range(about.num_row_groups)):
+            for column in map(group.column, range(group.num_columns)):
+                if column.path_in_schema.split(".")[0] in wanted:
+                    total += max(8 * column.num_values, column.total_uncompressed_size)
+    return total
 
 
 def _arrow_column(column: Any) -> Any:
@@ -199,9 +215,11 @@ def _open_zarr(path: Path) -> ColumnFile:
     _refuse_pickle_codec(path)
     node = zarr.open(str(path), mode="r")
     if not hasattr(node, "array_keys"):
+        _check_zarr(path, [node])
         return _matrix(path, node[...])
 
     def load(wanted: Sequence[str]) -> dict[str, Any]:
+        _check_zarr(path, [node[name] for name in wanted])
         if any(_by_xarray(node[name]) for name in wanted):
             return _load_by_xarray(path, wanted)
         return {name: node[name][...] for name in wanted}
@@ -210,6 +228,12 @@ def _open_zarr(path: Path) -> ColumnFile:
     if any(_by_xarray(node[name]) for name in names):
         return ColumnFile(path, names, load)
     return ColumnFile(path, names, load, lazy=lambda wanted: {name: node[name] for name in wanted})
+
+
+def _check_zarr(path: Path, arrays: Sequence[Any]) -> None:
+    """Refuse arrays, or single chunks, that are declared far larger than all that the store holds."""
+    sizes = [max(math.prod(array.shape), math.prod(array.chunks)) * array.dtype.itemsize for array in arrays]
+    check_unpacked(path, sum(sizes), size_of(path))
 
 
 def _by_xarray(array: Any) -> bool:

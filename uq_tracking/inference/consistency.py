@@ -44,6 +44,8 @@ CELLS = 300
 """Equal-count cells that outcomes of isotonic fits are simulated in, at most."""
 BINS = 30
 """Bins of cells whose means are drawn by the groups' covariance, at most."""
+TIE = 1e-9
+"""Relative difference of forecasts that are the same."""
 PER_CELL = 3
 """Samples of a cell, at least."""
 
@@ -164,13 +166,22 @@ def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> 
     if cells < 2:
         raise Undefined("too few samples to simulate an isotonic fit")
     simulate = _errors if task == "regression" else _hits
-    count, forecast, outcomes = simulate(statistics, settings, cells)
+    count, forecast, outcomes = _tied(*simulate(statistics, settings, cells))
     fits = np.asarray([rising_fit(outcome, count) for outcome in outcomes])
     low, high = np.quantile(fits, TAILS, axis=0)
     if task == "regression":
         forecast, low, high = np.sqrt(forecast), np.sqrt(low), np.sqrt(high)
         return x * np.interp(x, forecast, low / forecast), x * np.interp(x, forecast, high / forecast)
     return np.interp(x, forecast, low), np.interp(x, forecast, high)
+
+
+def _tied(
+    count: FloatArray, forecast: FloatArray, outcomes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Cells of one forecast joined, as the fit joins samples of one forecast."""
+    starts = np.flatnonzero(np.diff(forecast, prepend=-np.inf) > TIE * forecast)
+    joined = np.add.reduceat(count, starts)
+    return joined, forecast[starts], np.add.reduceat(outcomes * count, starts, axis=1) / joined
 
 
 def _errors(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:

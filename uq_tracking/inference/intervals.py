@@ -175,7 +175,7 @@ class _Together:
     @cached_property
     def heavy(self) -> bool:
         """Whether squared errors have too heavy a tail."""
-        return heavy_tails(self.statistics)
+        return heavy_tails(self.statistics, cautious=True)
 
     @cached_property
     def freedom(self) -> float:

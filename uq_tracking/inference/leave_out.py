@@ -80,7 +80,7 @@ def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]
         rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
     without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
     squares = (1 - weights[1:]) @ np.square(tables.sizes_by_weight.astype(float))
-    return LeftOut(rows[0], without, len(tables), size_freedom(squares))
+    return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares))
 
 
 def check_level(level: float) -> None:

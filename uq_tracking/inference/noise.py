@@ -30,6 +30,7 @@ from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.weights import equal_edges
 
 DRAWS = 2000
@@ -187,20 +188,34 @@ def uniform_gaps(n: int, kind: Kind) -> FloatArray:
 def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """Degrees of freedom of each bin's mean squared error under the family, and its weight in UCE.
 
-    ``(sum s^2)^2 / sum s^4`` for Gaussian errors, from the standard deviations at 64 ranks of each bin; other
-    families multiply the variance of e^2 by (kurtosis - 1) / 2.
+    ``(sum w s^2)^2 / sum w^2 s^4`` for Gaussian errors, without weights from the standard deviations at 64 ranks of
+    each bin; other families multiply the variance of e^2 by (kurtosis - 1) / 2. Of a sketch the weights are taken to
+    have nothing to do with the standard deviations.
     """
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined("a bin's standard deviations are all 0")
-    starts = equal_edges(statistics.n, len(bins.count))[:-1, None]
-    places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
-    std = statistics.orders["std"].value((starts + np.ceil(places)).ravel()).reshape(-1, RANKS)
-    square = np.square(std / std.max(axis=1, keepdims=True))
-    spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
+    edges = equal_edges(statistics.n, len(bins.count))
+    known = read.weighted_rows(statistics)
+    if known is None:
+        places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
+        std = statistics.orders["std"].value((edges[:-1, None] + np.ceil(places)).ravel()).reshape(-1, RANKS)
+        square = np.square(std / std.max(axis=1, keepdims=True))
+        spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
+        units = bins.count * read.effective(statistics)[1] / spread
+    else:
+        units = np.square(bins.count * bins.mean_variance) / _sums_of_squares(*known, edges)
     kurtosis = kurtosis_of(read.family(settings))
-    freedom = bins.count * read.effective(statistics)[1] / spread * 2 / (kurtosis - 1)
-    return freedom, bins.count * bins.mean_variance / statistics.n
+    return units * 2 / (kurtosis - 1), bins.count * bins.mean_variance / statistics.n
+
+
+def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> FloatArray:
+    """Sum of ``(w s^2)^2`` of each bin; a sample that lies across an edge counts in proportion."""
+    std = rows["std"].astype(np.float64)
+    order = np.argsort(std, kind="stable")
+    ends = np.concatenate([[0.0], np.cumsum(weight[order])])
+    squares = np.concatenate([[0.0], np.cumsum(np.square(weight * np.square(std))[order])])
+    return np.asarray(np.diff(np.interp(edges, ends, squares)))
 
 
 def kurtosis_of(family: Standard) -> float:

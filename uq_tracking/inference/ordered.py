@@ -8,9 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy import special
+from scipy.fft import dct
 
-from uq_tracking.errors import ShapeError
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Undefined
+
+TERMS_RATE = 0.2
+"""Of ``n^(2/3)``, how many cosines there are: half as many as cost least at autocorrelations of .7, so that the level
+holds at .8 too."""
+FEWEST_TERMS = 4
+FEWEST_LOSSES = 8
 
 
 @dataclass(frozen=True)
@@ -27,8 +35,8 @@ class DieboldMariano:
         Student's t.
     p : float
         Two-sided.
-    lags : int
-        Autocovariances in the variance.
+    terms : int
+        Cosines in the variance, which are the degrees of freedom of t.
     effect : float
         The difference over the standard deviation of the differences.
     """
@@ -37,37 +45,31 @@ class DieboldMariano:
     interval: tuple[float, float]
     statistic: float
     p: float
-    lags: int
+    terms: int
     effect: float
 
 
 def diebold_mariano(
-    one: npt.ArrayLike,
-    other: npt.ArrayLike,
-    *,
-    horizon: int = 1,
-    lags: int | None = None,
-    level: float = 0.95,
+    one: npt.ArrayLike, other: npt.ArrayLike, *, terms: int | None = None, level: float = 0.95
 ) -> DieboldMariano:
     r"""Test whether two forecasts of the same series have the same expected loss.
 
-    For differences :math:`d_t` with autocovariances :math:`\gamma_k` the variance of their mean is
+    The variance of the mean of the differences :math:`d_t` is that of their slow movements (equal-weighted cosines;
+    Lazarus, Lewis, Stock and Watson 2018, Journal of Business and Economic Statistics 36, 541):
 
-    .. math:: \frac1n \Bigl[\gamma_0 + 2 \sum_{k \le L} \bigl(1 - \tfrac{k}{L + 1}\bigr) \gamma_k\Bigr]
+    .. math:: \frac{1}{nB} \sum_{j \le B} \Lambda_j^2, \quad
+              \Lambda_j = \sqrt{\tfrac2n} \sum_{t=1}^n d_t \cos\frac{\pi j (t - 1/2)}{n}
 
-    with Bartlett's weights (Newey and West 1987), which keep it positive. The statistic is multiplied by the
-    correction of Harvey, Leybourne and Newbold (1997) for forecasts h steps ahead,
-    :math:`\sqrt{(n + 1 - 2h + h (h - 1) / n) / n}`, and compared with Student's t on n - 1 degrees of freedom.
+    The mean over its root is Student's t on B degrees of freedom, whatever the dependence of neighbours is (forecasts
+    several steps ahead, whose errors overlap, too) as long as it does not reach over n / B of them. Newey and West's
+    variance with normal or t quantiles rejects too often.
 
     Parameters
     ----------
     one, other : arrays of one shape (n,)
         Losses in the order of time, such as the CRPS or the squared error of each sample.
-    horizon : int
-        Steps between a forecast and its target; errors of h steps ahead overlap for h - 1 steps.
-    lags : int, optional
-        Autocovariances L; by default the larger of h - 1 and :math:`\lceil 1.3 \sqrt n \rceil` (Lazarus, Lewis, Stock
-        and Watson 2018), which holds its level where losses are persistent.
+    terms : int, optional
+        Cosines B; by default :math:`n^{2/3} / 5`, at least four.
     level : float
         Of the interval.
 
@@ -75,37 +77,41 @@ def diebold_mariano(
     ------
     ShapeError
         The losses are not two series of equal length.
+    SettingsError
+        ``terms`` is less than 1 or not less than n, or ``level`` is no level.
     Undefined
         There are fewer than eight, or the differences do not vary.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> found = diebold_mariano(rng.normal(size=400) ** 2, 1.2 * rng.normal(size=400) ** 2)
-    >>> found.lags, found.p < 0.2
-    (26, True)
+    >>> found = diebold_mariano(rng.normal(size=400) ** 2, 1.5 * rng.normal(size=400) ** 2)
+    >>> found.terms, found.p < 0.05
+    (11, True)
     """
+    check_level(level)
+    gap = _differences(one, other)
+    n = len(gap)
+    used = max(FEWEST_TERMS, round(TERMS_RATE * n ** (2 / 3))) if terms is None else terms
+    if not 1 <= used < n:
+        raise SettingsError(f"terms is {used}; it takes at least 1, and fewer than the {n} losses")
+    mean, spread = float(gap.mean()), float(gap.std())
+    slow = dct(gap - mean, norm="ortho")[1 : used + 1]
+    error = math.sqrt(float(np.square(slow).mean()) / n)
+    if error <= 1e-12 * abs(mean) or spread <= 0:
+        raise Undefined("the two losses differ by a constant")
+    statistic = mean / error
+    reach = float(special.stdtrit(used, (1 + level) / 2)) * error
+    p = 2 * float(special.stdtr(used, -abs(statistic)))
+    return DieboldMariano(mean, (mean - reach, mean + reach), statistic, p, used, mean / spread)
+
+
+def _differences(one: npt.ArrayLike, other: npt.ArrayLike) -> npt.NDArray[np.float64]:
     first, second = (np.asarray(part, dtype=np.float64) for part in (one, other))
     if first.ndim != 1 or first.shape != second.shape:
         raise ShapeError(
             f"losses have shapes {first.shape} and {second.shape}; pass two series of one length"
         )
-    n = len(first)
-    if n < 8:
-        raise Undefined(f"{n} losses are too few for a test; it takes 8")
-    gap = first - second
-    used = min(max(horizon - 1, math.ceil(1.3 * math.sqrt(n))) if lags is None else lags, n - 1)
-    moved = gap - gap.mean()
-    variance = float(moved @ moved) / n
-    spread = variance
-    for k in range(1, used + 1):
-        spread += 2 * (1 - k / (used + 1)) * float(moved[k:] @ moved[:-k]) / n
-    if spread <= 0:
-        raise Undefined("the two losses differ by a constant")
-    correction = math.sqrt((n + 1 - 2 * horizon + horizon * (horizon - 1) / n) / n)
-    error = math.sqrt(spread / n) / correction
-    mean = float(gap.mean())
-    statistic = mean / error
-    p = 2 * float(special.stdtr(n - 1, -abs(statistic)))
-    reach = float(special.stdtrit(n - 1, (1 + level) / 2)) * error
-    return DieboldMariano(mean, (mean - reach, mean + reach), statistic, p, used, mean / math.sqrt(variance))
+    if len(first) < FEWEST_LOSSES:
+        raise Undefined(f"{len(first)} losses are too few for a test; it takes {FEWEST_LOSSES}")
+    return first - second

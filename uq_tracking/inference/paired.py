@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.grouped import FloatArray
 from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -34,12 +36,19 @@ class PairedDifference:
         The same, turned so that below 0 the first method is better.
     distinguishable : bool
         Whether the interval leaves out 0; if not, this test set does not distinguish the two.
+    effect : float or None
+        ``value`` over the standard deviation of the groups' differences (Cohen's d of pairs); None where they do not
+        vary.
+    relative : float or None
+        ``value`` as a part of the other method's score; None where that has no natural zero (see `relative_change`).
     """
 
     value: float
     interval: Range
     loss_interval: Range
     distinguishable: bool
+    effect: float | None = None
+    relative: float | None = None
 
 
 def paired_differences(
@@ -149,15 +158,44 @@ def _paired(
     metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
 ) -> PairedDifference:
     """The difference of losses; turned back into scores for a metric that is better when higher."""
-    value = metric.loss(mine) - metric.loss(theirs)
+    losses = metric.loss(mine), metric.loss(theirs)
+    value = losses[0] - losses[1]
     first, second = (
         [metric.loss(score) for score in part.estimates(metric.key, exact).tolist()]
         for part, exact in zip(left, (mine, theirs), strict=True)
     )
-    freedom = min(part.freedom for part in left)
-    low, high = Influence.left_out(np.subtract(first, second), freedom).limits(value, level)
-    losses = (min(low, value), max(high, value))
-    apart = not losses[0] <= 0 <= losses[1]
-    if metric.direction == "higher":
-        return PairedDifference(-value, (-losses[1], -losses[0]), losses, apart)
-    return PairedDifference(value, losses, losses, apart)
+    (low, high), effect = paired_limits(value, np.subtract(first, second), left, level)
+    sign = -1 if metric.direction == "higher" else 1
+    return PairedDifference(
+        sign * value,
+        (low, high) if sign > 0 else (-high, -low),
+        (low, high),
+        not low <= 0 <= high,
+        None if effect is None else sign * effect,
+        relative_change(metric, *losses),
+    )
+
+
+def paired_limits(
+    value: float, differences: FloatArray, left: Sequence[LeftOut], level: float
+) -> tuple[Range, float | None]:
+    """Interval of a difference of losses and its effect size, from the differences without each set of groups."""
+    influence = Influence.left_out(differences, min(part.freedom for part in left))
+    low, high = influence.limits(value, level, cautious=True)
+    spread = influence.standard_error * math.sqrt(min(part.n_groups for part in left))
+    return (min(low, value), max(high, value)), value / spread if spread > 0 else None
+
+
+def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
+    """The difference of two losses, turned back into one of scores, as a part of the second.
+
+    None where the second is 0 or the metric has no natural zero: log scores, and what may be negative.
+
+    >>> from uq_tracking.metrics.registry import find
+    >>> relative_change(*find(["crps"]), 1.5, 1.0), relative_change(*find(["nll"]), 1.5, 1.0)
+    (0.5, None)
+    """
+    if not isinstance(metric.direction, float) and (metric.bounds[0] != 0 or metric.unit == "nats"):
+        return None
+    sign = -1 if metric.direction == "higher" else 1
+    return sign * (mine - theirs) / abs(theirs) if theirs else None

@@ -22,8 +22,9 @@ from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import joint_counts
-from uq_tracking.statistics.weights import WEIGHT, equal_edges
+from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
 
 ZERO_GAP = 1e-300
@@ -61,6 +62,14 @@ def effective(statistics: Any) -> tuple[float, float]:
     """Effective number of samples, and its share of what they all count; n and 1 where they have no weights."""
     n: float = statistics.n_effective
     return n, n / statistics.n
+
+
+def weighted_rows(statistics: Any) -> tuple[Rows, FloatArray] | None:
+    """Columns of samples with weights, and these in units of the lightest; None where either is not known."""
+    if statistics.kind != "exact" or not statistics.parts.weighted:
+        return None
+    rows = statistics.rows()
+    return rows, in_units(rows[WEIGHT], statistics.parts.unit)
 
 
 def group_sizes(statistics: Any) -> FloatArray:
@@ -161,9 +170,7 @@ def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
 def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Squared errors and variances of samples, and how many have them: of a sketch those of the cells of a grid."""
     if statistics.kind == "exact":
-        rows = statistics.rows()
-        weight = rows.get(WEIGHT)
-        count = None if weight is None else weight / statistics.parts.unit
+        rows, count = weighted_rows(statistics) or (statistics.rows(), None)
         return np.square(rows["error"].astype(np.float64)), np.square(rows["std"].astype(np.float64)), count
     joint = joint_counts(statistics)
     std_low, std_high, error_low, error_high = joint.edges()
@@ -211,7 +218,7 @@ def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], Floa
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(function(block.sums["z"] / block.count) @ block.count)
 
-    parts = statistics.orders[name].map_blocks(one, ("z",), ties=False)
+    parts = statistics.orders[name].map_blocks(one, ("z",), "free")
     return np.asarray(np.sum(parts, axis=0))
 
 

@@ -136,11 +136,14 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
         count, mean, _ = read.group_moments(statistics, "error")
         left = ((count * mean).sum() - count * mean) / (count.sum() - count)
         influence = Influence.left_out(-left, read.group_freedom(statistics))
+    elif (known := read.weighted_rows(statistics)) is not None:  # errors may be larger where weights are
+        rows, weight = known
+        influence = Influence.of(weight * (moments.mean - rows["error"]) / weight.sum())
     else:
         n, share = read.effective(statistics)
         spread = moments.m2 * share
         influence = Influence(n, spread / n**2, 0.0, 3 * spread**2 / n**5)
-    low, high = influence.limits(-moments.mean, level)
+    low, high = influence.limits(-moments.mean, level, cautious=True)
     return Estimated(-moments.mean, low, high, influence.dominance)
 
 
@@ -175,7 +178,7 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
         return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
 
     parts = statistics.orders["one_minus_confidence"].map_blocks(
-        powers, ("one_minus_confidence", "correct"), ties=False
+        powers, ("one_minus_confidence", "correct"), "free"
     )
     n, share = read.effective(statistics)
     return Influence(n, *(np.sum(parts, axis=0) * share).tolist())
@@ -191,6 +194,10 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         own = count - doubt - correct
         left = (own.sum() - own) / (count.sum() - count)
         influence = Influence.left_out(left, read.group_freedom(statistics))
+    elif (known := read.weighted_rows(statistics)) is not None:
+        rows, weight = known
+        wrong = 1 - rows["correct"] - rows["one_minus_confidence"]
+        influence = Influence.of(weight * (wrong - gap) / weight.sum())
     else:
 
         def powers(block: Block) -> FloatArray:
@@ -200,7 +207,7 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
                 [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
             )
 
-        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), ties=False)
+        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
         influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
-    low, high = influence.limits(gap, level)
+    low, high = influence.limits(gap, level, cautious=True)
     return Estimated(gap, low, high, influence.dominance)

@@ -11,6 +11,7 @@ f = .04; a normal one 6.5, five degrees of freedom 4.1, three 2.7.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ HEAVY = 3.5
 """Tail index below which squares are taken to have no variance."""
 
 
-def tail_index(z: Groups) -> float | None:
-    """Hill's estimate for absolute values; None where the samples are too few to tell, or their tail has no width.
+def tail_index(z: Groups) -> tuple[float, int] | None:
+    """Hill's estimate for absolute values, and from how many; None where they are too few, or have no width.
 
     Parameters
     ----------
@@ -44,21 +45,20 @@ def tail_index(z: Groups) -> float | None:
     size = round(SHARE * n)
     if size < FEWEST:
         return None
-    folded = z.folded()
     ranks = n - size + (np.arange(min(size, PLACES)) + 0.5) * (size / min(size, PLACES)) + 0.5
-    start, values = folded.value([n - size])[0], folded.value(ranks)
+    start, values = z.absolute_value([n - size])[0], z.absolute_value(ranks)
     if not (start > 0 and np.isfinite(values).all()):
         return None
     with np.errstate(over="ignore"):
         spread = float(np.log(values / start).mean())
-    return 1 / spread if spread > 0 else None
+    return (1 / spread, size) if spread > 0 else None
 
 
-def heavy_tails(statistics: Any) -> bool:
+def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
 
-    ``statistics`` may be those of groups alone. Of draws nothing is said: few of them make a noisy std, and so a
-    heavy-tailed z.
+    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be
+    those of groups alone. Of draws nothing is said: few of them make a noisy std, and so a heavy-tailed z.
     """
     groups = statistics.groups
     if groups is not None:
@@ -70,7 +70,10 @@ def heavy_tails(statistics: Any) -> bool:
             return False
         order = statistics.orders["z"]
     found = tail_index(order)
-    return found is not None and found < HEAVY
+    if found is None:
+        return False
+    index, size = found
+    return index * (1 - cautious / math.sqrt(size)) < HEAVY
 
 
 def averages_squares(key: str, statistics: Any, settings: Settings) -> bool:

@@ -319,7 +319,7 @@ class _Tests:
             caveats.append(f"The ranking is not tested: it takes {FEWEST_RANKED} independent samples.")
             return "not enough data", recovered
         influence = gain_influence(self.statistics, self.task, model, mean)
-        low, high = influence.limits(gain, LEVEL)
+        low, high = influence.limits(gain, LEVEL, cautious=True)
         if not low <= high:  # a single sample carries every error
             return "not enough data", recovered
         return (

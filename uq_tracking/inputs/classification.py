@@ -24,6 +24,7 @@ from uq_tracking.inputs.probabilities import ClassScores, Place, Rows, Transform
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.inputs.weights import check_weights, read_weights
 from uq_tracking.parallel import map_threads, worker_count
+from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -139,9 +140,11 @@ class ClassPredictions(PredictionsBase):
             raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
+        if not isinstance(logits, bool | np.bool_):
+            raise SettingsError(f"logits={logits!r}; pass True or False")
         truth = _read_labels(labels)
         given = read_floats(probs, "probs")
-        scores, found = _arranged(truth, given, class_axis, members_axis, logits)
+        scores, found = _arranged(truth, given, class_axis, members_axis, bool(logits))
         _refuse_one_hot(truth.values, scores, class_axis)
         masks = [] if mask is None else [read_mask(mask, "mask")]
         for source in masks:
@@ -183,11 +186,13 @@ class ClassPredictions(PredictionsBase):
         return self.labels.shape
 
     @property
-    def facts(self) -> dict[str, Any]:  # noqa: D102
+    @override
+    def facts(self) -> dict[str, Any]:
         return {"n_classes": self.n_classes, **({} if self.weights is None else {"weighted": True})}
 
     @property
-    def about(self) -> dict[str, Any]:  # noqa: D102
+    @override
+    def about(self) -> dict[str, Any]:
         return {
             **self.facts,
             "n_members": self.n_members,
@@ -221,7 +226,8 @@ class ClassPredictions(PredictionsBase):
         """Indices of pieces of a size to work on, in C order."""
         return self.scores.places()
 
-    def rows(self) -> Columns:  # noqa: D102
+    @override
+    def rows(self) -> Columns:
         places = list(self.places())
         workers = max(min(worker_count(), len(places)), 1)
         parts = map_threads(lambda share: list(self.row_blocks(share, workers)), range(workers))
@@ -233,9 +239,8 @@ class ClassPredictions(PredictionsBase):
             for name in blocks[0]
         }
 
-    def row_blocks(  # noqa: D102
-        self, share: int = 0, of: int = 1, codes: AnyArray | None = None
-    ) -> Iterator[Columns]:
+    @override
+    def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Columns]:
         places = list(self.places())
         for place in places[len(places) * share // of : len(places) * (share + 1) // of]:
             columns = sample_columns(self.probabilities(place))
@@ -248,7 +253,8 @@ class ClassPredictions(PredictionsBase):
         keep = None if self.valid is None else self.valid[place].reshape(-1)
         return self.scores.rows(self.pick(self.labels, place).astype(np.int64), place, keep)
 
-    def fingerprint(self) -> Fingerprint:  # noqa: D102
+    @override
+    def fingerprint(self) -> Fingerprint:
         found = Fingerprint()
         for place in self.places():
             labels = self.pick(self.labels, place)
@@ -259,7 +265,8 @@ class ClassPredictions(PredictionsBase):
             found += Fingerprint.of_classes(labels, members)
         return found
 
-    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:  # noqa: D102
+    @override
+    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:
         labels = self.labels[place].astype(np.int64)
         if self.valid is not None:
             labels[~self.valid[place]] = NO_LABEL
@@ -277,7 +284,8 @@ class ClassPredictions(PredictionsBase):
         values = array[place].reshape(-1)
         return values if self.valid is None else values[self.valid[place].reshape(-1)]
 
-    def part(self, keep: BoolArray) -> ClassPredictions:  # noqa: D102
+    @override
+    def part(self, keep: BoolArray) -> ClassPredictions:
         valid = keep if self.valid is None else keep & self.valid
         fresh = object.__new__(ClassPredictions)
         counts = {**self.counts, "n": int(np.count_nonzero(valid))}

@@ -89,7 +89,12 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
     if labels.dtype.kind == "T" or all(isinstance(label, str) for label in labels.flat):
         return labels.astype(np.str_)
     if labels.dtype.kind == "O" and all(isinstance(label, int | np.integer) for label in labels.flat):
-        return labels.astype(np.int64)
+        try:
+            return labels.astype(np.int64)
+        except OverflowError:
+            raise InputTypeError(
+                f"{name} holds whole numbers that do not fit into 64 bits; convert them to text"
+            ) from None
     raise InputTypeError(
         f"{name} holds labels of dtype {labels.dtype} that are neither all text nor all numbers; "
         "convert them with numpy.asarray(labels).astype(str), and give missing ones a name"

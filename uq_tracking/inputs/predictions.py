@@ -18,6 +18,7 @@ from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_flo
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import BLOCK, Wording, blocks
+from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -152,17 +153,20 @@ class Predictions(Constructors, PredictionsBase):
         return self.target.shape
 
     @property
-    def facts(self) -> dict[str, Any]:  # noqa: D102
+    @override
+    def facts(self) -> dict[str, Any]:
         weighted = {} if self.weights is None else {"weighted": True}
         scored = {} if self.scored is None else self.scored.settings
         return {"std_floor": self.std_floor, **weighted, **scored}
 
     @property
-    def about(self) -> dict[str, Any]:  # noqa: D102
+    @override
+    def about(self) -> dict[str, Any]:
         return self.facts
 
     @property
-    def nbytes(self) -> int:  # noqa: D102
+    @override
+    def nbytes(self) -> int:
         columns = {} if self.scored is None else self.scored.columns
         values = (*vars(self).values(), *columns.values())
         return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
@@ -170,7 +174,8 @@ class Predictions(Constructors, PredictionsBase):
     def __repr__(self) -> str:
         return f"Predictions(n={self.n}, shape={self.shape}, dtype={self.std.dtype}{self._left_out()})"
 
-    def rows(self) -> Rows:  # noqa: D102
+    @override
+    def rows(self) -> Rows:
         rows = dict(zip(("target", "mean", "std"), self.flat(), strict=True))
         if self.weights is not None:
             rows["weight"] = self.select(self.weights).astype(np.float64)
@@ -182,18 +187,21 @@ class Predictions(Constructors, PredictionsBase):
             }
         return rows
 
-    def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:  # noqa: D102
+    @override
+    def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:
         rows = dict(self.rows())
         if codes is not None:
             rows["codes"] = self.select(codes)
         part = slice(self.n * share // of, self.n * (share + 1) // of)
         yield {name: column[part] for name, column in rows.items()}
 
-    def fingerprint(self) -> Fingerprint:  # noqa: D102
+    @override
+    def fingerprint(self) -> Fingerprint:
         columns = self.flat()
         return Fingerprint.of(*columns if self.weights is None else (*columns, self.select(self.weights)))
 
-    def part(self, keep: BoolArray) -> Predictions:  # noqa: D102
+    @override
+    def part(self, keep: BoolArray) -> Predictions:
         valid = keep if self.valid is None else keep & self.valid
         counts = {
             **self.counts,
@@ -202,7 +210,8 @@ class Predictions(Constructors, PredictionsBase):
         }
         return self._new({**vars(self), "valid": read_only(valid), "counts": counts})
 
-    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:  # noqa: D102
+    @override
+    def case(self, place: tuple[Any, ...], image: Any = None) -> Case:
         target = self.target[place]
         if self.valid is not None:
             target = np.where(self.valid[place], target, np.nan)

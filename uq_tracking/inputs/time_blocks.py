@@ -10,22 +10,24 @@ import numpy.typing as npt
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import read
 
-BLOCKS = 20
-"""Blocks of a series: few and long, so that what reaches from one into the next is little. The t statistic of their
-means holds its level whatever the dependence within them is (Ibragimov and Mueller 2010, Journal of Business and
-Economic Statistics 28, 453)."""
+MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
+"""Blocks of a series are few and long, so that what reaches from one into the next is little. The t statistic of
+their means holds its level whatever the dependence within them is (Ibragimov and Mueller 2010, Journal of Business
+and Economic Statistics 28, 453)."""
+BLOCKS_RATE = 0.2
+"""Of ``n^(2/3)`` times, how many blocks there are: a shorter series has fewer."""
 
 
-def time_blocks(order: Any, blocks: int = BLOCKS) -> npt.NDArray[np.int64]:
+def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
     """Number of the block of consecutive samples that each sample falls into.
 
     Parameters
     ----------
     order : array of numbers or dates, of any shape
         Time of each sample, or its place in the order. Samples of one time stay together.
-    blocks : int
-        Blocks of nearly equal numbers of samples; they depend on the order alone, so two methods scored on the same
-        series have the same ones.
+    blocks : int, optional
+        Blocks of nearly equal numbers of samples; by default 20 of 1000 times and more, fewer of a shorter series,
+        at least 8. They depend on the order alone, so two methods scored on the same series have the same ones.
 
     Returns
     -------
@@ -50,6 +52,8 @@ def time_blocks(order: Any, blocks: int = BLOCKS) -> npt.NDArray[np.int64]:
     if values.dtype.kind in "fmM" and not np.isfinite(values.astype(np.float64)).all():
         raise InvalidValueError("order has missing values; pass the time of every sample")
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    if blocks is None:
+        blocks = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
     ends = np.cumsum(count)
     middle = ends - (count + 1) / 2  # of the samples of each time
     block = np.minimum(middle * blocks // ends[-1], blocks - 1).astype(np.int64)

@@ -15,15 +15,18 @@ from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import expected_below, is_distribution
-from uq_tracking.statistics.grouped import Block
+from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
 
 PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
 
-PIT_STRIDE = 32
-"""Groups between two at which ``pit_ks`` looks first."""
+PIT_STEPS = 1 << 12
+"""Stretches of groups that ``pit_ks`` looks at together."""
+
+PIT_PARTS = 16
+"""Parts that it cuts a stretch into."""
 
 
 def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
@@ -96,6 +99,7 @@ def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
+@intermediate
 def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     """Coverage minus level for the levels .01 ... .99."""
     return coverage_at(statistics, settings, LEVELS) - LEVELS
@@ -190,6 +194,7 @@ def calibration_error(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
 
 
+@intermediate
 def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 
@@ -286,31 +291,31 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """
     if is_distribution(statistics):
         return largest_pit_gap(statistics)
-    cdf, n = family_of(settings).cdf, statistics.n
-    return max(
-        statistics.orders["z"].map_blocks(lambda block: _largest_pit_gap(block, cdf, n), (), ties=False)
-    )
+    return _largest_pit_gap(statistics.orders["z"], family_of(settings).cdf)
 
 
-def _largest_pit_gap(block: Block, cdf: Callable[[FloatArray], FloatArray], n: float) -> float:
-    """Largest distance of F from the empirical distribution's steps, over the groups of a block.
+def _largest_pit_gap(groups: Groups, cdf: Callable[[FloatArray], FloatArray]) -> float:
+    """Largest distance of F from the steps of the empirical distribution.
 
-    Both rise, so between two groups the distance is bounded by F at one and the step at the other: F is asked for
-    only where that bound exceeds what is found at every ``PIT_STRIDE``-th group.
+    Both rise, so within a stretch of groups the distance is bounded by F at one end and the step at the other: only
+    where that bound exceeds what is found elsewhere is a stretch looked at in parts.
     """
-    first = np.arange(0, len(block.low), PIT_STRIDE)
-    last = np.minimum(first + PIT_STRIDE, len(block.low)) - 1
-    below, upto = (block.ends - block.count) / n, block.ends / n
-    at_first, at_last = cdf(block.low[first]), cdf(block.high[last])
-    found = max((at_first - below[first]).max(), (upto[last] - at_last).max())
-    bound = np.maximum(at_last - below[first], upto[last] - at_first)
-    rest = (first[bound > found][:, None] + np.arange(PIT_STRIDE)).ravel()
-    rest = rest[rest < len(block.low)]
-    if len(rest):
-        low = cdf(block.low[rest])
-        high = low if block.high is block.low else cdf(block.high[rest])
-        found = max(found, (low - below[rest]).max(), (upto[rest] - high).max())
-    return float(found)
+    n, size, found = groups.total, groups.size, 0.0
+    stride = -(-size // PIT_STEPS)
+    waiting = [(np.arange(0, size, stride), stride)]
+    while waiting:
+        first, stride = waiting.pop()
+        one, other = groups.steps(first), groups.steps(np.minimum(first + stride, size) - 1)
+        at_first, at_last = cdf(one.low), cdf(other.high)
+        below, upto = (one.ends - one.count) / n, other.ends / n
+        found = max(found, float((at_first - below).max()), float((upto - at_last).max()))
+        first = first[np.maximum(at_last - below, upto - at_first) > found]
+        if stride > 1 and len(first):
+            finer = -(-stride // PIT_PARTS)
+            parts = (first[:, None] + np.arange(0, stride, finer)).ravel()
+            parts = parts[parts < size]
+            waiting += [(parts[at : at + PIT_STEPS], finer) for at in range(0, len(parts), PIT_STEPS)]
+    return found
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 SEARCHED = "pinball", "interval_score", "interval_width_95"
 TAKES = {
@@ -129,16 +130,20 @@ class Undetermined(Standard):
     def _refuse(self) -> NoReturn:
         raise Undefined(self.why)
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         self._refuse()
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         self._refuse()
 
-    def pdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def pdf(self, z: FloatArray) -> FloatArray:
         self._refuse()
 
-    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:  # noqa: D102
+    @override
+    def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         self._refuse()
 
 

@@ -26,7 +26,7 @@ FRACTIONS = np.arange(100) / 100
 """Share of the most uncertain samples taken away."""
 
 NEAR = 4000
-"""From here on ``log(n + 1/2) + 1 / (24 (n + 1/2)^2)`` is exact to the last digit: the next term is 7 / (960 n^4)."""
+"""From here on ``log(n^2 + n + 1/3) / 2`` is exact to the last digit: the next term is -1 / (180 n^4)."""
 
 
 @dataclass(frozen=True)
@@ -151,15 +151,15 @@ def sum_of_prefix_means(groups: Groups, payload: str) -> float:
             weight[several] += 1 - ends * harmonic_gap(start, ends) / count
         return inner(weight, block.sums[payload])
 
-    return math.fsum(groups.map_blocks(block_sum, (payload,)))
+    return math.fsum(groups.map_blocks(block_sum, (payload,), "shared"))
 
 
 def harmonic(n: npt.ArrayLike) -> FloatArray:
     """Harmonic numbers H(n), less Euler's constant."""
-    x = np.asarray(n, dtype=float) + 0.5
-    near = np.flatnonzero(x < NEAR)
-    values = np.log(x) + 1 / (24 * x * x)
-    values[near] = special.digamma(x[near] + 0.5)
+    count = np.asarray(n, dtype=np.float64)
+    values: FloatArray = 0.5 * np.log(count * (count + 1) + 1 / 3)
+    near = np.flatnonzero(count < NEAR)
+    values[near] = special.digamma(count[near] + 1)
     return values
 
 
@@ -188,7 +188,7 @@ def _ratio(share: float) -> tuple[int, int]:
 
 def scale_to_cover(statistics: Statistics, alpha: float) -> float:
     """Smallest lambda with ``|e| <= lambda s`` for at least ``alpha`` of the samples."""
-    return float(statistics.orders["z"].folded().value([order_of(alpha, statistics.n)])[0])
+    return float(statistics.orders["z"].absolute_value([order_of(alpha, statistics.n)])[0])
 
 
 def merci_at(statistics: Statistics, alpha: float) -> float:

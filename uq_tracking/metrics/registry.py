@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial, update_wrapper
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from uq_tracking import plugins
-from uq_tracking.errors import UnknownMetricError, closest
+from uq_tracking.errors import PluginError, TrackingWarning, UnknownMetricError, UQTrackingError, closest
 from uq_tracking.settings import Settings
 
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
 Task: TypeAlias = str
+TASKS: tuple[Task, ...] = ("regression", "classification")
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -70,32 +72,56 @@ class MetricInputs:
         return frozenset(name for name, is_there in there.items() if is_there)
 
 
+F = TypeVar("F", bound=Callable[..., float])
+T = TypeVar("T")
+
+
+def not_declared(statistics: Any, settings: Settings) -> float:
+    """Stand in for the function of a metric that was put over none."""
+    raise PluginError("the metric has no function; put @metric(...) over one")
+
+
+def require_known(what: str, name: str, value: str, known: Iterable[str]) -> None:
+    """Raise ``PluginError`` where a declaration names something that does not exist."""
+    if value not in known:
+        raise PluginError(
+            f"{what}: {name} is {value!r}{closest(value, known)}; known are {', '.join(map(repr, known))}"
+        )
+
+
+def require_declarable(what: str, name: str, task: Task, needs: Iterable[str]) -> None:
+    """Raise ``PluginError`` where the name, task or needs of a metric or curve cannot be."""
+    if not name.isidentifier():
+        raise PluginError(f"{what}: it names files too; use letters, digits and underscores")
+    require_known(what, "task", task, TASKS)
+    for need in needs:
+        require_known(what, "needs", need, NEEDS)
+
+
 @dataclass(frozen=True)
 class Metric:
-    """A number as a pure function of statistics.
+    """A number as a pure function of statistics, declared by being put over that function.
 
     Attributes
     ----------
     key : str
-        Name in reports and trackers.
-    function : callable
-        ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason when there is no value.
-    direction : "lower", "higher", a target value, or None
-        Which values are better; None describes without judging.
-    unit : str
-        Unit in terms of the target's; "" is none.
-    summary, formula, source : str
-        One line for people, the definition, and where it comes from.
-    task : {"regression", "classification"}
+        Name in reports and trackers; an identifier.
     family : {"accuracy", "scoring", "calibration", "ranking", "spread"}
         What it judges; reports and comparisons are ordered by family.
+    direction : "lower", "higher", a target value, or None
+        Which values are better; None describes without judging.
+    summary, formula, source : str
+        One line for people, the definition, and where it comes from.
+    unit : {"", "target", "1/target", "1/sqrt(target)", "target^2", "nats"}
+        Unit in terms of the target's; "" is none.
+    task : {"regression", "classification"}
+    bounds : (float, float)
+        Least and greatest value there can be; confidence intervals end there.
     needs : tuple of str
         Input besides the statistics: ``predictions``, ``reference``, ``seed``; empty for most. A
         function that needs any gets `MetricInputs` in place of the statistics.
     default : bool
         Whether it is computed without being asked for.
-    bounds : (float, float)
-        Least and greatest value there can be; confidence intervals end there.
     headline : bool
         Whether it is among the few that are shown first.
     floor : bool
@@ -105,24 +131,58 @@ class Metric:
         repeat another, or belongs to another form of predictions.
     glance : str
         How to read it above a chart, in a few words, where the direction does not say it.
+    arguments : dict
+        Further arguments of the function, where one function makes several metrics.
+    function : callable
+        ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason when there is no value.
+
+    Examples
+    --------
+    >>> @metric("range", family="spread", direction=None, summary="Range of std", formula="max s - min s", source="-")
+    ... def std_range(statistics, settings):
+    ...     return statistics.moments["std"].high - statistics.moments["std"].low
     """
 
     key: str
-    function: Callable[[Any, Settings], float]
+    _: KW_ONLY
+    family: Family
     direction: Direction | float | None
-    unit: Unit
     summary: str
     formula: str
     source: str
+    unit: Unit = ""
     task: Task = "regression"
-    family: Family = "accuracy"
+    bounds: tuple[float, float] = (-math.inf, math.inf)
     needs: tuple[str, ...] = ()
     default: bool = True
-    bounds: tuple[float, float] = (-math.inf, math.inf)
     headline: bool = False
     floor: bool = False
     when: Callable[[Any, Settings], bool] | None = None
     glance: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    function: Callable[..., float] = not_declared
+
+    def __call__(self, function: F) -> F:
+        """Declare that the function computes the metric; the function itself is unchanged.
+
+        Raises
+        ------
+        PluginError
+            The declaration says what cannot be.
+        """
+        what = f"metric {self.key!r}"
+        require_declarable(what, self.key, self.task, self.needs)
+        require_known(what, "family", self.family, FAMILIES)
+        require_known(what, "unit", self.unit, get_args(Unit))
+        if not (self.direction in (None, *get_args(Direction)) or isinstance(self.direction, int | float)):
+            raise PluginError(
+                f"{what}: direction is {self.direction!r}; give 'lower', 'higher', a target or None"
+            )
+        if not self.bounds[0] < self.bounds[1]:
+            raise PluginError(f"{what}: bounds are {self.bounds}; give the least value first")
+        bound = update_wrapper(partial(function, **self.arguments), function) if self.arguments else function
+        direction = float(self.direction) if isinstance(self.direction, int) else self.direction
+        return plugins.declare("uq_metrics", replace(self, direction=direction, function=bound), function)
 
     @property
     def place(self) -> tuple[int, bool]:
@@ -143,54 +203,8 @@ class Metric:
         return value
 
 
-F = TypeVar("F", bound=Callable[..., float])
-
-
-def metric(
-    key: str,
-    *,
-    family: Family,
-    direction: Direction | float | None,
-    summary: str,
-    formula: str,
-    source: str,
-    unit: Unit = "",
-    task: Task = "regression",
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-    needs: tuple[str, ...] = (),
-    default: bool = True,
-    headline: bool = False,
-    floor: bool = False,
-    when: Callable[[Any, Settings], bool] | None = None,
-    glance: str = "",
-    arguments: dict[str, Any] | None = None,
-) -> Callable[[F], F]:
-    """Declare that the function below computes a metric; the function itself is unchanged.
-
-    Parameters
-    ----------
-    key, family, direction, summary, formula, source, unit, task, bounds, needs, default, headline, floor, when, \
-glance
-        As for `Metric`.
-    arguments : dict, optional
-        Further arguments of the function, where one function makes several metrics.
-
-    Examples
-    --------
-    >>> @metric("range", family="spread", direction=None, summary="Range of std", formula="max s - min s", source="-")
-    ... def std_range(statistics, settings):
-    ...     return statistics.moments["std"].high - statistics.moments["std"].low
-    """
-
-    def declare(function: F) -> F:
-        bound = update_wrapper(partial(function, **arguments), function) if arguments else function
-        declared = Metric(
-            key, bound, direction, unit, summary, formula, source, task, family, needs, default, bounds, headline,
-            floor, when, glance,
-        )  # fmt: skip
-        return plugins.declare("uq_metrics", declared, function)
-
-    return declare
+metric = Metric
+"""The name under which a metric is declared: ``@metric("key", ...)`` over its function."""
 
 
 def every_metric() -> tuple[Metric, ...]:
@@ -224,7 +238,8 @@ def compute(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Scores, and the reasons of those that are undefined.
 
-    Metrics that need more than statistics get ``inputs``, which holds these too.
+    Metrics that need more than statistics get ``inputs``, which holds these too. One whose function fails is left
+    out with a `TrackingWarning`: a fault of a plugin costs its own score, not the report.
     """
     scores: dict[str, float] = {}
     undefined: dict[str, str] = {}
@@ -232,15 +247,43 @@ def compute(
         if each.when is not None and not each.when(statistics, settings):
             continue
         try:
-            value = float(each.function(input_for(each.needs, statistics, inputs), settings))
+            given = input_for(each.needs, statistics, inputs)
+            value = called(f"metric {each.key!r}", each.function, given, settings, result=float)
         except Undefined as reason:
             undefined[each.key] = str(reason)
             continue
+        except PluginError as fault:
+            undefined[each.key] = str(fault)
+            warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
+            continue
         if math.isfinite(value):
             scores[each.key] = value
+        elif math.isnan(value):
+            undefined[each.key] = (
+                "the value is NaN: terms overflow, or the function lacks a raise of Undefined"
+            )
         else:
             undefined[each.key] = "the value overflows the range of 64-bit numbers"
     return scores, undefined
+
+
+def called(what: str, function: Callable[..., Any], *given: Any, result: Callable[[Any], T]) -> T:
+    """What a declared function returns, as ``result`` makes it.
+
+    Raises
+    ------
+    PluginError
+        The function fails, or returns something else; the message names its module. `Undefined`, and what this
+        package raises on purpose, pass.
+    """
+    try:
+        return result(function(*given))
+    except (Undefined, UQTrackingError):
+        raise
+    except Exception as error:  # the function of another distribution may raise anything
+        raise PluginError(
+            f"{what} of {function.__module__} failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:

@@ -46,6 +46,8 @@ class FamilySums:
     """Of p(y) sqrt(s), the density standardised half way."""
     distance: float
     """Of |z|."""
+    inverse: float
+    """Of 1 / s."""
 
 
 def family_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
@@ -86,7 +88,7 @@ def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
 @intermediate
 def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
     passes = statistics.orders["z"].map_blocks(
-        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, ties=False
+        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, "free"
     )
     totals = np.sum(passes, axis=0)
     missed = _missed_point_masses(statistics)
@@ -116,13 +118,14 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
         with np.errstate(invalid="ignore"):
             densities = [inner(weight, density) for weight in (inverse, root)]
         crps = family.crps(centre, density if centre is plain else None)
-        sums.append([inner(std, crps), *densities, distance])
+        sums.append([inner(std, crps), *densities, distance, float(inverse.sum())])
     return sums
 
 
 def _or_zero(z: FloatArray) -> FloatArray:
     """Zero in place of the z of point masses, which have no std and no density to ask for."""
-    return np.where(np.isfinite(z), z, 0.0)
+    finite = np.isfinite(z)
+    return z if finite.all() else np.where(finite, z, 0.0)
 
 
 def _missed_point_masses(statistics: Statistics) -> float:
@@ -136,7 +139,8 @@ def _missed_point_masses(statistics: Statistics) -> float:
 
 
 def _nll_gaussian(statistics: Statistics) -> float:
-    return 0.5 * math.log(2 * math.pi) + 0.5 * statistics.orders["z"].sum("z2") / statistics.n
+    z = statistics.moments["z"]
+    return 0.5 * math.log(2 * math.pi) + 0.5 * (z.variance() + z.mean**2)
 
 
 def _nll_laplace(statistics: Statistics) -> float:
@@ -168,7 +172,7 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
     def total(block: Block) -> float:
         return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
 
-    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), ties=False)) / statistics.n
+    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "free")) / statistics.n
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:
@@ -285,8 +289,8 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     if is_distribution(statistics) and not suffix:
         return form_score(statistics, "quadratic_score")
     family = density_behind(statistics, settings, suffix)
-    square = family.pdf_square_integral * statistics.orders["z"].sum("inv_std")
-    return (2 * family_sums(statistics, family).density - square) / statistics.n
+    sums = family_sums(statistics, family)
+    return (2 * sums.density - family.pdf_square_integral * sums.inverse) / statistics.n
 
 
 @proper_score(

@@ -23,6 +23,7 @@ from uq_tracking.recalibration.checks import (
 )
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 FEWEST = 10
 MIDDLE_KNOTS = 1001
@@ -43,10 +44,12 @@ class Tabulated(Standard):
     name = "tabulated"
     pdf_square_integral = math.nan  # unbounded at jumps
 
-    def cdf(self, z: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def cdf(self, z: FloatArray) -> FloatArray:
         return np.interp(z, self.values, self.levels, left=0.0)
 
-    def quantile(self, p: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def quantile(self, p: FloatArray) -> FloatArray:
         return np.interp(p, self.levels, self.values)
 
     def pdf(self, z: FloatArray) -> FloatArray:
@@ -142,10 +145,12 @@ class CdfIsotonic(RegressionRecalibration):
         if len(self.z) != len(self.levels) or len(self.z) < 2 or (self.levels[0], self.levels[-1]) != (0, 1):
             raise RecalibrationError("z and levels must be two columns of one table, with levels from 0 to 1")
 
-    def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:
         return mean + self.z_mean * std
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return self.z_scale * std
 
     @cached_property
@@ -158,7 +163,8 @@ class CdfIsotonic(RegressionRecalibration):
         """The table, moved to mean 0 and standard deviation 1."""
         return self._standardised
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         return {"cdf_shift": self.z_mean, "cdf_scale": self.z_scale}
 
 

@@ -19,6 +19,7 @@ from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
 from uq_tracking.recalibration.checks import check_increasing, require_positive_std, require_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 FEWEST = 9
 
@@ -117,7 +118,8 @@ class Conformal(RegressionRecalibration):
         center, scale = np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
         return center - radius * scale, center + radius * scale
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return self._factor * std
 
     @cached_property
@@ -147,7 +149,8 @@ class Conformal(RegressionRecalibration):
         """The symmetric distribution of which `radius` gives the central intervals, to within ``1 / (n + 1)``."""
         return self._shape
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         found = {f"conformal_radius_{level}": self.radius(level / 100) for level in (50, 90, 95)}
         return {name: radius for name, radius in found.items() if math.isfinite(radius)}
 
@@ -168,7 +171,7 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
             "sample too; fit without weights, or use cdf_isotonic"
         )
     ranks = knot_ranks(statistics.counts["n"])
-    radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].folded().value(ranks), 0.0))
+    radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].absolute_value(ranks), 0.0))
     if not radii[-1] > 0:
         raise RecalibrationError("conformal cannot be fitted: every error is 0; fit on held-out data")
     return Conformal(

@@ -22,6 +22,7 @@ from uq_tracking.statistics.group_tally import plain_labels
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import override
 
 Labels = npt.NDArray[Any]
 
@@ -124,10 +125,12 @@ class ConformalBy(RegressionRecalibration):
             made[place] = self._rule(label).new_std(std[place])
         return made
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return self.new_std_by(std, None)
 
-    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike, by: Any = None) -> npt.NDArray[Any]:  # noqa: D102
+    @override
+    def quantile(self, mean: Any, std: Any, q: npt.ArrayLike, by: Any = None) -> npt.NDArray[Any]:
         center, scale, labels = self._aligned(mean, std, by)
         levels = np.asarray(q, dtype=np.float64)
         made = np.empty(levels.shape + center.shape)

@@ -13,6 +13,7 @@ from uq_tracking.recalibration.checks import check_increasing, check_positive, r
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
+from uq_tracking.typed import override
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,8 @@ class StdBinning(RegressionRecalibration):
                 f"{len(self.edges)} edges part {len(self.edges) + 1} bins, not {len(self.values)}"
             )
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         bins = (
             np.searchsorted(self.edges, std, side="left")
             if self.edges
@@ -49,7 +51,8 @@ class StdBinning(RegressionRecalibration):
         )
         return np.where(np.isnan(std), np.nan, np.asarray(self.values)[bins])
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         return {
             "binning_std_min": min(self.values),
             "binning_std_max": max(self.values),

@@ -18,6 +18,7 @@ from uq_tracking.recalibration.checks import (
 )
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 END_BLOCK = 20
 """Samples that the lowest and the highest level must rest on."""
@@ -49,10 +50,12 @@ class StdIsotonic(RegressionRecalibration):
         if len(self.variance) != len(self.observed) or not self.variance:
             raise RecalibrationError("variance and observed must be two columns of one table")
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return np.sqrt(np.interp(np.square(std), self.variance, self.observed))
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         return {
             "isotonic_std_min": math.sqrt(self.observed[0]),
             "isotonic_std_max": math.sqrt(self.observed[-1]),

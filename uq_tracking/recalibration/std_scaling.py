@@ -16,6 +16,7 @@ from uq_tracking.recalibration.checks import check_positive, require_positive_st
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 SEARCH_ROWS = 200_000
 """Samples above which the numerical search of the Student t reads a sketch."""
@@ -37,10 +38,12 @@ class StdScaling(RegressionRecalibration):
         super().__post_init__()
         check_positive("factor", [self.factor])
 
-    def new_std(self, std: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
         return self.factor * std
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         return {"std_scale": self.factor}
 
 
@@ -109,7 +112,7 @@ def mean_of_z(groups: Groups, function: Callable[[FloatArray], FloatArray]) -> f
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
 
-    return math.fsum(groups.map_blocks(sum_of, ("z",))) / groups.total
+    return math.fsum(groups.map_blocks(sum_of, ("z",), "free")) / groups.total
 
 
 STD_SCALING = Recalibrator(

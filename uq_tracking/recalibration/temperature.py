@@ -15,6 +15,7 @@ from uq_tracking.inputs.probabilities import log_softmax
 from uq_tracking.inputs.weights import check_weights, read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import ClassificationRecalibration, FittedOn, FloatArray, Recalibrator
 from uq_tracking.recalibration.checks import check_positive
+from uq_tracking.typed import override
 
 BLOCK = 1 << 16
 """Samples worked on at a time."""
@@ -40,10 +41,12 @@ class Temperature(ClassificationRecalibration):
         check_positive("temperature", [self.temperature])
         check_positive("n_logits", [self.n_logits])
 
-    def scalars(self) -> dict[str, float]:  # noqa: D102
+    @override
+    def scalars(self) -> dict[str, float]:
         return {"temperature": self.temperature}
 
-    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:  # noqa: D102
+    @override
+    def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
         return log_softmax(logarithms / self.temperature)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from itertools import groupby
+from contextlib import ExitStack
 from pathlib import Path
 
 from uq_tracking.errors import BackendError, RunNotFoundError, UQTrackingError
@@ -44,20 +43,21 @@ def send_entries(
         Move what was sent into ``spool/sent``.
     """
     paths = list(entries(folder))
-    for spool, found in groupby(paths, key=lambda path: path.parent):
-        listed = list(found)
-        with nullcontext() if dry_run else locked(spool, PATIENCE):
-            sound: list[Entry] = []
-            for path in listed:
-                try:
-                    sound.append(read_entry(path))
-                except FileNotFoundError:  # another process has sent it meanwhile
-                    continue
-                except (OSError, UQTrackingError) as error:
-                    yield Outcome(path.as_uri(), path.name, "failed", redact(str(error)), error=error)
-            for uri in dict.fromkeys(_run_of(entry) for entry in sound):
-                own = [entry for entry in sound if _run_of(entry) == uri]
-                yield from _send_run(own, destination, dry_run=dry_run, keep=keep)
+    with ExitStack() as locks:
+        if not dry_run:
+            for spool in sorted({path.parent for path in paths}):
+                locks.enter_context(locked(spool, PATIENCE))
+        sound: list[Entry] = []
+        for path in paths:
+            try:
+                sound.append(read_entry(path))
+            except FileNotFoundError:  # another process has sent it meanwhile
+                continue
+            except (OSError, UQTrackingError) as error:
+                yield Outcome(path.as_uri(), path.name, "failed", redact(str(error)), error=error)
+        for uri in dict.fromkeys(_run_of(entry) for entry in sound):
+            own = [entry for entry in sound if _run_of(entry) == uri]
+            yield from _send_run(own, destination, dry_run=dry_run, keep=keep)
 
 
 def _run_of(entry: Entry) -> tuple[str, str, str]:

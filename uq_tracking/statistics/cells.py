@@ -14,6 +14,7 @@ from uq_tracking.parallel import TABLE_BLOCK, spans
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
 from uq_tracking.statistics.weights import in_units
+from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -110,7 +111,8 @@ class Confusion(CellCounts):
         return cls(key.astype(np.int64), count.astype(np.int64), n_classes)
 
     @classmethod
-    def check_keys(cls, key: IntArray, size: int) -> None:  # noqa: D102
+    @override
+    def check_keys(cls, key: IntArray, size: int) -> None:
         if len(key) and not 0 <= key.min() <= key.max() < size**2:
             raise ValueError("pairs of classes lie outside the confusion matrix")
 
@@ -140,7 +142,8 @@ class Joint(CellCounts):
         return cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), place
 
     @classmethod
-    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:  # noqa: D102
+    @override
+    def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:
         drop = min(drop, size - 1)
         return cls.keys((key >> _SHIFT) >> drop, (key & _LOW) >> drop), size - drop
 

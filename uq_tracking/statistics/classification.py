@@ -16,8 +16,10 @@ from uq_tracking.statistics.cells import CellCounts, Confusion
 from uq_tracking.statistics.exact import Column, SortedRows
 from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import override
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
 """The columns that exact statistics hold; those of a confusion matrix and of the log score are only summed."""
@@ -45,7 +47,8 @@ class ClassificationLayout(Layout):
     forgotten = ("log_loss", "impossible", "pair")
     alike: ClassVar[Mapping[str, str]] = {"n_classes": "the number of classes"}
 
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         made = {name: np.asarray(rows[name], dtype=np.float64) for name in STORED}
         made["one_minus_confidence2"] = np.square(made["one_minus_confidence"])
         if "pair" in rows:
@@ -55,23 +58,27 @@ class ClassificationLayout(Layout):
             made["impossible"] = (~possible).astype(np.float64)
         return made
 
-    def cells(  # noqa: D102
+    @override
+    def cells(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         if "pair" not in columns:
             return {}
         return {"confusion": Confusion.of(columns["pair"], facts["n_classes"], columns.get(WEIGHT))}
 
-    def places(  # noqa: D102
+    @override
+    def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
         pair, index = np.unique(columns["pair"], return_inverse=True)
         return {"confusion": (pair.astype(np.int64), index, facts["n_classes"])}
 
-    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:  # noqa: D102
+    @override
+    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
         return {"confusion": Confusion.empty(facts["n_classes"])}
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+    @override
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         ways = (_by_confidence, _by_entropy, _by_brier)
         orders = dict(zip(self.orders, map_threads(lambda way: way(rows), ways), strict=True))
         counts = {"n": len(rows["brier"])}
@@ -110,8 +117,7 @@ def _by_confidence(rows: Rows) -> SortedRows:
 def _by_entropy(rows: Rows) -> SortedRows:
     entropy, brier = rows["entropy"], rows["brier"]
     if entropy.dtype != np.float32 or sys.byteorder != "little":
-        order = np.argsort(entropy, kind="stable")
-        return SortedRows("entropy", {"entropy": entropy[order], "brier": brier[order]})
+        return sorted_rows("entropy", rows, ("brier",))
     keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort as they do
     halves = keys.view(np.uint32).reshape(-1, 2)
     halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)

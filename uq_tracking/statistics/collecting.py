@@ -20,6 +20,7 @@ from uq_tracking.statistics.group_tally import GroupTally, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Arrays, Statistics
+from uq_tracking.typed import override
 
 How = Literal["auto", "exact", "sketch"]
 HOWS = ("auto", "exact", "sketch")
@@ -171,7 +172,8 @@ class SketchCollector(Collector):
         self._waiting: dict[str, npt.NDArray[Any]] = {}
         self._filled = 0
 
-    def add(self, rows: Rows) -> None:  # noqa: D102
+    @override
+    def add(self, rows: Rows) -> None:
         size, done = len(next(iter(rows.values()))), 0
         if not self._waiting:
             self._waiting = {
@@ -191,7 +193,8 @@ class SketchCollector(Collector):
             self._builder.add({name: column[: self._filled] for name, column in self._waiting.items()})
             self._filled = 0
 
-    def absorb(self, other: SketchCollector) -> None:  # noqa: D102
+    @override
+    def absorb(self, other: SketchCollector) -> None:
         self.absorb_statistics(other.statistics())
 
     def absorb_statistics(self, statistics: Statistics) -> None:
@@ -203,18 +206,21 @@ class SketchCollector(Collector):
         self._flush()
         self._builder.absorb(statistics.parts)
 
-    def statistics(self) -> Statistics:  # noqa: D102
+    @override
+    def statistics(self) -> Statistics:
         self._flush()
         return self._finished()
 
     def _finished(self) -> Statistics:
         return Statistics.of(self.layout, self._builder.finish(), bits=self.bits, facts=self.facts)
 
-    def to_arrays(self) -> Arrays:  # noqa: D102
+    @override
+    def to_arrays(self) -> Arrays:
         waiting = {f"waiting/{name}": column[: self._filled].copy() for name, column in self._waiting.items()}
         return {**self._finished().to_arrays(), **waiting}
 
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: D102
+    @override
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._builder = Builder(self.layout, self.facts, self.bits)
         self._builder.absorb(Statistics.from_arrays(self.layout, arrays).parts)
         self._waiting, self._filled = {}, 0
@@ -232,12 +238,14 @@ class RowCollector(Collector):
         super().__init__(layout, facts)
         self._parts: list[Rows] = []
 
-    def add(self, rows: Rows) -> None:  # noqa: D102
+    @override
+    def add(self, rows: Rows) -> None:
         self._parts.append(
             {name: column.copy() for name, column in rows.items()}
         )  # a batch's memory is reused
 
-    def absorb(self, other: RowCollector) -> None:  # noqa: D102
+    @override
+    def absorb(self, other: RowCollector) -> None:
         self._parts += other._parts
 
     def _rows(self) -> Rows:
@@ -246,16 +254,19 @@ class RowCollector(Collector):
             self._parts = [{name: np.concatenate([part[name] for part in self._parts]) for name in names}]
         return self._parts[0] if self._parts else {}
 
-    def statistics(self) -> Statistics:  # noqa: D102
+    @override
+    def statistics(self) -> Statistics:
         rows = self._rows()
         if not rows or not len(next(iter(rows.values()))):
             return Statistics.zero(self.layout, **self.facts)
         return Statistics.exact(self.layout, rows, facts=self.facts)
 
-    def to_arrays(self) -> Arrays:  # noqa: D102
+    @override
+    def to_arrays(self) -> Arrays:
         return dict(self._rows())
 
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:  # noqa: D102
+    @override
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._parts = [dict(arrays)] if arrays else []
 
 

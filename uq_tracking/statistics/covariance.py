@@ -20,7 +20,9 @@ from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Parts, Rows
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.typed import override
 
 DISTANCE = "normal_distance"
 
@@ -38,18 +40,17 @@ class CovarianceLayout(RegressionLayout):
     forgotten: ClassVar[tuple[str, ...]] = (*REGRESSION.forgotten, *JOINT)
     alike: ClassVar[Mapping[str, str]] = {**REGRESSION.alike, "vector_length": "the length of the vectors"}
 
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         none = np.zeros(len(rows["std"]))
         scores = {name: np.asarray(rows.get(name, none), dtype=np.float64) for name in JOINT}
         return {**super().columns(rows), **scores, DISTANCE: np.asarray(special.ndtri(rows["joint_pit"]))}
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+    @override
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
         columns = {DISTANCE: special.ndtri(rows["joint_pit"]), **rows}
-        order = np.argsort(columns[DISTANCE], kind="stable")
-        by_distance = SortedRows(
-            DISTANCE, {name: columns[name][order] for name in (DISTANCE, "joint_pit", "whole")}
-        )
+        by_distance = sorted_rows(DISTANCE, columns, ("joint_pit", "whole"))
         sums = (
             {name: float(rows[name].sum()) for name in JOINT}
             if known is None
@@ -57,7 +58,8 @@ class CovarianceLayout(RegressionLayout):
         )
         return replace(made, orders={**made.orders, DISTANCE: by_distance}, sums={**made.sums, **sums})
 
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+    @override
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
         by_distance = orders[DISTANCE]
         if not isinstance(by_distance, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

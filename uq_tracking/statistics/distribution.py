@@ -31,8 +31,10 @@ from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
+from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import override
 
 POINT = 1e-9
 """Intervals narrower than this are points: their position is known better than that."""
@@ -66,7 +68,8 @@ class DistributionLayout(RegressionLayout):
         "vector_length": "the length of the vectors",
     }
 
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         made = super().columns(rows)
         made |= pit_columns(rows["pit_low"], rows["pit_high"])
         n = len(rows["std"])
@@ -75,13 +78,14 @@ class DistributionLayout(RegressionLayout):
         made["n_crossed"] = np.asarray(rows.get("crossed", np.zeros(n))) > 0
         return made
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+    @override
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
         columns = pit_columns(rows["pit_low"], rows["pit_high"])
         columns |= {"pit_low": rows["pit_low"], "pit_high": rows["pit_high"]}
         orders = {
-            LOW: _sorted(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
-            HIGH: _sorted(HIGH, columns, ("rate", "rate_high")),
+            LOW: sorted_rows(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
+            HIGH: sorted_rows(HIGH, columns, ("rate", "rate_high")),
         }
         counts, n = dict(made.counts), len(rows["std"])
         if known is None:
@@ -99,7 +103,8 @@ class DistributionLayout(RegressionLayout):
             counts=counts,
         )
 
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+    @override
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
         low = orders[LOW]
         if not isinstance(low, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")
@@ -168,11 +173,6 @@ def _score_columns(rows: Rows, n: int) -> dict[str, FloatArray]:
     made = {name: np.asarray(rows.get(name, np.full(n, np.nan)), dtype=np.float64) for name in SCORES}
     made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
     return made
-
-
-def _sorted(by: str, columns: Mapping[str, npt.NDArray[Any]], names: tuple[str, ...]) -> SortedRows:
-    order = np.argsort(columns[by], kind="stable")
-    return SortedRows(by, {name: columns[name][order] for name in (by, *names)})
 
 
 def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: bool = True) -> FloatArray:

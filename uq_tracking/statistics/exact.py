@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,8 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import BLOCK, block_size, map_spans, spans
-from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side
+from uq_tracking.parallel import block_size, map_spans, spans
+from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side, Ties
+from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
 
@@ -26,6 +28,9 @@ SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
 """Rows between two stored prefix sums; what lies between is added up when asked for."""
+
+FEW = 1 << 14
+"""Up to this many rows every prefix sum is stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +46,31 @@ class SortedRows(Groups):
         return self.columns[self.by]
 
     @property
-    def total(self) -> int:  # noqa: D102
+    @override
+    def total(self) -> int:
         return len(self.values)
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
-        if name in self.columns:
-            return np.asarray(self.columns[name][part], dtype=np.float64)
-        return _DERIVED[name](self, part)
+        return self._payloads((name,), part)[name]
 
-    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+    def _payloads(self, names: Collection[str], part: slice | IntArray) -> dict[str, FloatArray]:
+        """Payloads of rows; what several are derived from is made once."""
+        made: dict[str, FloatArray] = {}
+
+        def get(name: str) -> FloatArray:
+            if name not in made:
+                made[name] = (
+                    np.asarray(self.columns[name][part], dtype=np.float64)
+                    if name in self.columns
+                    else _DERIVED[name](get)
+                )
+            return made[name]
+
+        return {name: get(name) for name in names}
+
+    @override
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted = np.atleast_1d(np.asarray(values, dtype=np.float64))
         if self.values.dtype != np.float32:
             return np.searchsorted(self.values, wanted, side=side).astype(float)
@@ -64,7 +84,8 @@ class SortedRows(Groups):
             return at_most.astype(float)
         return np.where(exact, np.searchsorted(self.values, below, side="left"), at_most).astype(float)
 
-    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         sums = self._prefix(name, left)
@@ -74,7 +95,8 @@ class SortedRows(Groups):
             sums[cut] += share * (self._prefix(name, right[cut]) - sums[cut])
         return sums
 
-    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         wanted = np.atleast_1d(np.asarray(positions, dtype=float))
         left, right = self._run_around(wanted)
         cuts = list(zip(wanted.tolist(), left.tolist(), right.tolist(), strict=True))
@@ -91,8 +113,15 @@ class SortedRows(Groups):
         return np.asarray([one(*start, *end) for start, end in pairwise(cuts)])
 
     def _sum(self, name: str, start: int, end: int) -> float:
-        starts = range(start, end, BLOCK)
-        return math.fsum(float(self.payload(name, slice(at, min(at + BLOCK, end))).sum()) for at in starts)
+        first, last = -(-start // STEP), end // STEP
+        if self.total <= FEW:
+            return float(self._whole(name)[start:end].sum())
+        if first >= last:
+            return float(self.payload(name, slice(start, end)).sum())
+        head, tail = (
+            self.payload(name, slice(*ends)) for ends in ((start, first * STEP), (last * STEP, end))
+        )
+        return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last row boundary of the tied run that each position cuts."""
@@ -107,6 +136,8 @@ class SortedRows(Groups):
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
+        if self.total <= FEW:
+            return self._sums(name)[rows]
         stored = rows // STEP
         between = stored[:, None] * STEP + np.arange(STEP)
         values = self.payload(name, np.minimum(between, self.total - 1))
@@ -116,28 +147,52 @@ class SortedRows(Groups):
             )
 
     def _sums(self, name: str) -> FloatArray:
-        """Prefix sums of a payload, every ``STEP`` rows."""
+        """Prefix sums of a payload, every ``STEP`` rows; of few rows, all."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
-            cache[name] = self._make_sums(name)
+            with np.errstate(invalid="ignore"):
+                cache[name] = (
+                    _prefix_sums(self._whole(name))
+                    if self.total <= FEW
+                    else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
+                )
         return cache[name]
 
-    def _make_sums(self, name: str) -> FloatArray:
-        def sums(start: int, end: int) -> FloatArray:
-            return np.add.reduceat(self.payload(name, slice(start, end)), np.arange(0, end - start, STEP))
+    def _whole(self, name: str) -> FloatArray:
+        """A payload of all of few rows."""
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_columns", {})
+        if name not in cache:
+            cache[name] = self.payload(name, slice(None))
+        return cache[name]
 
-        parts = map_spans(sums, spans(self.total))
-        with np.errstate(invalid="ignore"):
-            return np.cumsum(np.concatenate([np.zeros(1), *parts]))
+    def _steps(self, name: str) -> FloatArray:
+        """Sums of a payload over ``STEP`` rows each."""
+        cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_steps", {})
+        if name not in cache:
+            cache.update(self._make_steps({name, *_TOGETHER.get(self.by, ())}))
+        return cache[name]
 
-    def sum(self, name: str) -> float:  # noqa: D102
+    def _make_steps(self, names: Collection[str]) -> dict[str, FloatArray]:
+        def steps(start: int, end: int) -> list[FloatArray]:
+            columns, at = self._payloads(names, slice(start, end)), np.arange(0, end - start, STEP)
+            return [np.add.reduceat(column, at) for column in columns.values()]
+
+        parts = map_spans(steps, spans(self.total))
+        return {
+            name: np.concatenate(found) for name, found in zip(names, zip(*parts, strict=True), strict=True)
+        }
+
+    @override
+    def sum(self, name: str) -> float:
         return float(self._sums(name)[-1])
 
-    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         return np.asarray(self.values[ranks - 1], dtype=np.float64)
 
-    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def spans(self) -> list[tuple[int, int]]:
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
@@ -149,60 +204,127 @@ class SortedRows(Groups):
             edges.append(end)
         return list(itertools.pairwise(edges))
 
-    def loose_spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def loose_spans(self) -> list[tuple[int, int]]:
         return spans(self.total)
 
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         part = slice(start, end)
         values = self.values[part]
-        if ties and end - start > 1 and values[0] == values[-1]:
+        if ties != "free" and end - start > 1 and values[0] == values[-1]:
             value, count = values[:1].astype(np.float64), np.asarray([float(end - start)])
             sums = {name: np.asarray([self._sum(name, start, end)]) for name in names}
             return Block(value, value, count, np.asarray([float(end)]), sums)
-        sums = {name: self.payload(name, part) for name in names}
-        first = _run_starts(values) if ties else None
-        if first is None:
-            value = values.astype(np.float64)
-            return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
-        value = values[first].astype(np.float64)
-        stops = np.append(first[1:], len(values))
-        sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
-        return Block(value, value, (stops - first).astype(float), (start + stops).astype(float), sums)
+        sums = self._payloads(names, part)
+        if ties == "merged" and (values[1:] == values[:-1]).any():
+            first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+            value = values[first].astype(np.float64)
+            stops = np.append(first[1:], len(values))
+            sums = {name: np.add.reduceat(column, first) for name, column in sums.items()}
+            return Block(value, value, np.diff(stops, prepend=0).astype(float), stops + float(start), sums)
+        if ties == "shared" and set(names) != {self.by}:
+            sums |= TiedRuns.of(values).shared({name: sums[name] for name in names if name != self.by})
+        value = values.astype(np.float64)
+        return Block(value, value, np.ones(len(value)), np.arange(start + 1.0, end + 1), sums)
 
-    def folded(self) -> SortedRows:  # noqa: D102
-        return self._folded
+    @property
+    @override
+    def size(self) -> int:
+        return self.total
+
+    @override
+    def steps(self, index: IntArray) -> Block:
+        value = self.values[index].astype(np.float64)
+        return Block(value, value, np.ones(len(index)), (index + 1).astype(np.float64), {})
+
+    @override
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
+        values, total = self.values, self.total
+        below = int(np.searchsorted(values, 0))  # these fall towards 0, the others rise from it
+
+        def one(rank: int) -> float:
+            low, high = max(0, rank - (total - below)), min(rank, below)
+            taken = bisect_left(
+                range(high),
+                True,
+                low,
+                key=lambda k: bool(values[below + rank - k - 1] <= -values[below - k - 1]),
+            )
+            return float(
+                max(
+                    -values[below - taken] if taken else 0,
+                    values[below + rank - taken - 1] if rank > taken else 0,
+                )
+            )
+
+        return np.asarray([one(rank) for rank in np.atleast_1d(np.asarray(ranks)).astype(np.int64).tolist()])
+
+
+def _prefix_sums(column: FloatArray) -> FloatArray:
+    """Sums of the first 0, 1, ... values: those of short rows first, so that rounding does not add up."""
+    rows = np.zeros((-(-len(column) // STEP), STEP))
+    rows.ravel()[: len(column)] = column
+    within = np.cumsum(rows, axis=1)
+    before = np.cumsum(np.concatenate([np.zeros(1), within[:-1, -1]]))
+    return np.concatenate([np.zeros(1), (before[:, None] + within).ravel()[: len(column)]])
+
+
+@dataclass(frozen=True)
+class TiedRuns:
+    """Where sorted values are equal, in runs of two or more."""
+
+    first: IntArray
+    count: IntArray
+
+    @classmethod
+    def of(cls, values: Column) -> TiedRuns:
+        """Runs of sorted values."""
+        alike = np.flatnonzero(values[1:] == values[:-1])  # with the value that follows
+        if not len(alike):
+            return cls(alike, alike)
+        start = np.concatenate([[0], np.flatnonzero(alike[1:] > alike[:-1] + 1) + 1, [len(alike)]])
+        return cls(alike[start[:-1]], start[1:] - start[:-1] + 1)
 
     @cached_property
-    def _folded(self) -> SortedRows:
-        size = np.abs(self.values)
-        size.sort(kind="stable")  # two sorted runs, which the stable sort merges in linear time
-        return SortedRows("abs_" + self.by, {"abs_" + self.by: size})
+    def members(self) -> IntArray:
+        """Indices of all values that are part of a run."""
+        ends = np.cumsum(self.count)
+        return np.repeat(self.first - ends + self.count, self.count) + np.arange(self.count.sum())
+
+    def shared(self, columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """The columns with the mean of its run in place of each of these."""
+        if not len(self.first):
+            return dict(columns)
+        made, start = (
+            {name: column.copy() for name, column in columns.items()},
+            np.cumsum(self.count) - self.count,
+        )
+        for name, column in columns.items():
+            means = np.add.reduceat(column[self.members], start) / self.count
+            made[name][self.members] = np.repeat(means, self.count)
+        return made
 
 
-def _run_starts(values: Column) -> IntArray | None:
-    """Where the runs of equal values start; None where all values differ."""
-    fresh = np.empty(len(values), dtype=bool)
-    fresh[0] = True
-    np.not_equal(values[1:], values[:-1], out=fresh[1:])
-    return None if fresh.all() else np.flatnonzero(fresh)
-
-
-def _error(rows: SortedRows, part: slice | IntArray) -> FloatArray:
-    return rows.payload("z", part) * rows.payload("std", part)
-
-
-def _inverse(rows: SortedRows, part: slice | IntArray) -> FloatArray:
+def _inverse(get: Callable[[str], FloatArray]) -> FloatArray:
     with np.errstate(divide="ignore"):
-        return 1 / rows.payload("std", part)
+        return 1 / get("std")
 
 
-_DERIVED: dict[str, Callable[[SortedRows, slice | IntArray], FloatArray]] = {
-    "std2": lambda rows, part: np.square(rows.payload("std", part)),
-    "z2": lambda rows, part: np.square(rows.payload("z", part)),
-    "abs_error": lambda rows, part: np.abs(rows.payload("error", part)),
-    "sq_error": lambda rows, part: np.square(rows.payload("abs_error", part)),
-    "one_minus_confidence2": lambda rows, part: np.square(rows.payload("one_minus_confidence", part)),
-    "error": _error,
+_TOGETHER = {
+    "std": ("std2", "abs_error", "sq_error"),
+    "abs_error": ("abs_error", "sq_error"),
+    "z": ("std", "error"),
+}
+"""Payloads that scores sum along an order: in one pass, once one of them is asked for."""
+
+_DERIVED: dict[str, Callable[[Callable[[str], FloatArray]], FloatArray]] = {
+    "std2": lambda get: np.square(get("std")),
+    "z2": lambda get: np.square(get("z")),
+    "abs_error": lambda get: np.abs(get("error")),
+    "sq_error": lambda get: np.square(get("abs_error")),
+    "one_minus_confidence2": lambda get: np.square(get("one_minus_confidence")),
+    "error": lambda get: get("z") * get("std"),
     "inv_std": _inverse,
-    "inv_sqrt_std": lambda rows, part: np.sqrt(rows.payload("inv_std", part)),
+    "inv_sqrt_std": lambda get: np.sqrt(get("inv_std")),
 }

@@ -20,10 +20,16 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import map_spans, spans
 from uq_tracking.statistics.weights import in_units
+from uq_tracking.typed import override
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
+Ties = Literal["merged", "shared", "free"]
+"""Samples of equal value are one group, or each a group with an equal share of their payload, or each with its own.
+
+The last is the cheapest; it will do where the order inside a tie makes no difference.
+"""
 
 R = TypeVar("R")
 
@@ -79,6 +85,19 @@ class Groups(ABC):
         """Order statistics; ranks count from 1."""
 
     @abstractmethod
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
+        """Order statistics of the absolute values; ranks count from 1."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of groups, each tied sample being one."""
+
+    @abstractmethod
+    def steps(self, index: IntArray) -> Block:
+        """Some of these groups, without payloads."""
+
+    @abstractmethod
     def spans(self) -> list[tuple[int, int]]:
         """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
 
@@ -87,16 +106,8 @@ class Groups(ABC):
         return self.spans()
 
     @abstractmethod
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:
-        """The groups of one span, with the payloads named.
-
-        Without ``ties``, samples of equal value may come as groups of their own: cheaper, where it makes no
-        difference.
-        """
-
-    @abstractmethod
-    def folded(self) -> Groups:
-        """The same samples sorted by the absolute value, without payloads."""
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
+        """The groups of one span, with the payloads named."""
 
     def sum(self, name: str) -> float:
         """Sum of a payload over all samples."""
@@ -107,15 +118,13 @@ class Groups(ABC):
         for start, end in self.spans():
             yield self.block(names, start, end)
 
-    def map_blocks(
-        self, function: Callable[[Block], R], names: Sequence[str], *, ties: bool = True
-    ) -> list[R]:
-        """``function`` of every block, in order, on all cores; ``ties`` as for ``block``."""
+    def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
+        """``function`` of every block, in order, on all cores."""
 
         def one(start: int, end: int) -> R:
-            return function(self.block(names, start, end, ties=ties))
+            return function(self.block(names, start, end, ties))
 
-        return map_spans(one, self.spans() if ties else self.loose_spans())
+        return map_spans(one, self.loose_spans() if ties == "free" else self.spans())
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +150,8 @@ class Grouped(Groups):
         return np.concatenate([[0], np.cumsum(self.count)]).astype(dtype)
 
     @property
-    def total(self) -> float:  # noqa: D102
+    @override
+    def total(self) -> float:
         total: float = self.ends[-1].item()
         return total
 
@@ -167,7 +177,8 @@ class Grouped(Groups):
         mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
-    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:  # noqa: D102
+    @override
+    def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted: FloatArray = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
         # A tied bucket's mean carries the rounding of its sums: what is this close is meant to be equal.
@@ -180,7 +191,8 @@ class Grouped(Groups):
         part = np.where(whole < len(high), np.fmin(np.fmax(part, 0), 1), 0.0)  # NaN becomes 0
         return np.asarray(self.ends[whole] + part * self.count[inside], dtype=float)
 
-    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
         return np.asarray(np.interp(positions, self.ends, self._cumulated(name)))
 
@@ -190,7 +202,8 @@ class Grouped(Groups):
             cache[name] = np.concatenate([[0.0], np.cumsum(self.sums[name])])
         return cache[name]
 
-    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
         groups = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
         sums = self.sums[name]
@@ -205,7 +218,8 @@ class Grouped(Groups):
         stretches = pairwise(zip(positions.tolist(), groups.tolist(), strict=True))
         return np.asarray([one(start, end, first, last) for (start, first), (end, last) in stretches])
 
-    def value(self, ranks: npt.ArrayLike) -> FloatArray:  # noqa: D102
+    @override
+    def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
         low, high = self._range
         group = np.searchsorted(self.ends[1:], ranks * SHORT if self.weighted else ranks, side="left")
@@ -215,20 +229,36 @@ class Grouped(Groups):
             width = np.nan_to_num(high[group] - low[group])
         return np.asarray(low[group] + share * width)
 
-    def spans(self) -> list[tuple[int, int]]:  # noqa: D102
+    @override
+    def spans(self) -> list[tuple[int, int]]:
         return spans(len(self.count))
 
-    def block(self, names: Sequence[str], start: int, end: int, *, ties: bool = True) -> Block:  # noqa: D102
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         (low, high), part = self._range, slice(start, end)
         sums = {name: self.sums[name][part] for name in names}
         ends = self.ends[start + 1 : end + 1].astype(float)
         return Block(low[part], high[part], self.count[part].astype(float), ends, sums)
 
-    def folded(self) -> Grouped:  # noqa: D102
-        return self._folded
+    @property
+    @override
+    def size(self) -> int:
+        return len(self.count)
+
+    @override
+    def steps(self, index: IntArray) -> Block:
+        low, high = self._range
+        return Block(
+            low[index], high[index], self.count[index].astype(float), self.ends[index + 1].astype(float), {}
+        )
+
+    @override
+    def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
+        return self._folded.value(ranks)
 
     @cached_property
     def _folded(self) -> Grouped:
+        """Groups of the absolute values."""
         low, high = self._range
         negative = high <= 0
         near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one

@@ -11,6 +11,22 @@ import numpy.typing as npt
 from uq_tracking.parallel import spans
 
 
+def _of_block(values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None) -> tuple[float, ...]:
+    """Count, mean, sum of squared deviations and range."""
+    origin = float(values[0])
+    if not np.isfinite(origin):
+        origin = 0.0
+    shifted = values.astype(np.float64)
+    shifted -= origin  # a constant gives exactly zero spread
+    count = len(values) if weights is None else float(weights.sum())
+    mean = float(shifted.sum() if weights is None else (shifted * weights).sum()) / count
+    shifted -= mean
+    np.square(shifted, out=shifted)
+    if weights is not None:
+        shifted *= weights
+    return count, origin + mean, float(shifted.sum()), float(values.min()), float(values.max())
+
+
 @dataclass(frozen=True)
 class Moments:
     """Count, mean, sum of squared deviations and range of a variable (Chan et al. 1979 for the merge)."""
@@ -25,29 +41,21 @@ class Moments:
     @classmethod
     def of(cls, values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Moments:
         """Moments of an array, in cache-sized blocks; ``weights``, above 0, say how much each value counts."""
-        result = cls()
-        for start, end in spans(len(values)):
-            own = None if weights is None else weights[start:end]
-            result = result.merge(cls._of_block(values[start:end].astype(np.float64), own))
-        return result
-
-    @classmethod
-    def _of_block(
-        cls, values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64] | None = None
-    ) -> Moments:
-        origin = float(values[0])
-        if not np.isfinite(origin):
-            origin = 0.0
+        if not len(values):
+            return cls()
         with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
-            shifted = values - origin  # a constant gives exactly zero spread
-            count = len(values) if weights is None else float(weights.sum())
-            mean = float(shifted.mean() if weights is None else (shifted * weights).sum() / count)
-            shifted -= mean
-            np.square(shifted, out=shifted)
-            if weights is not None:
-                shifted *= weights
-            m2 = float(shifted.sum())  # np.dot would start threads for so little
-        return cls(count, origin + mean, m2, float(values.min()), float(values.max()))
+            found = np.asarray(
+                [
+                    _of_block(values[start:end], None if weights is None else weights[start:end])
+                    for start, end in spans(len(values))
+                ]
+            )
+            count, mean, m2, low, high = found.T
+            gap, total = mean - mean[0], count.sum()
+            shift = (gap * count).sum() / total
+            m2 = m2.sum() + (np.square(gap - shift) * count).sum()
+        whole = len(values) if weights is None else float(total)
+        return cls(whole, float(mean[0] + shift), float(m2), float(low.min()), float(high.max()))
 
     def merge(self, other: Moments) -> Moments:
         """Moments of both sets of values."""

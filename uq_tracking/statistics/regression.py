@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import WORTH_THREADS, keep_memory, map_spans, map_threads, spans
+from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import JOINT_BITS, CellCounts, Joint
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.sorting import other_orders, sort_by_std, standardised
+from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, standardised
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weighted import weighted_correlation
 from uq_tracking.statistics.weights import WEIGHT
+from uq_tracking.typed import override
 
 LARGE = 10**6
 """From this many samples on, float32 errors stay so, being rounded once: one sample that crosses a threshold for that
@@ -77,41 +78,54 @@ class RegressionLayout(Layout):
                 "n_zero_std": std == 0,
             }
 
-    def cells(  # noqa: D102
+    @override
+    def cells(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         return {"joint": Joint.of(columns["std"], columns["error"], weight=columns.get(WEIGHT))}
 
-    def places(  # noqa: D102
+    @override
+    def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
         return {"joint": (*Joint.places(columns["std"], columns["abs_error"], bits), bits)}
 
-    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:  # noqa: D102
+    @override
+    def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
         return {"joint": Joint.empty(JOINT_BITS)}
 
-    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:  # noqa: D102
+    @override
+    def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         keep_memory(32 * len(rows["std"]))
         error = _errors(rows) if "target" in rows else rows["error"]
         target = Moments.of(rows["target"]) if known is None else known.moments["target"]
         by_std = sort_by_std(rows["std"], error)
-        others, std = other_orders(by_std), by_std.values
-        columns = (std, by_std.columns["error"], others.by_z.values)
-        found = map_threads(Moments.of, columns, least=2 if len(std) >= WORTH_THREADS else 4)
+        std = by_std.values
+
+        def rest() -> tuple[SortedRows, float, dict[str, Moments]]:
+            by_z = sort_by_z(by_std)
+            columns = {**by_std.columns, "z": by_z.values}
+            return by_z, _log_sum(std), {name: Moments.of(column) for name, column in columns.items()}
+
+        works: list[Callable[[], Any]] = [lambda: sort_by_abs_error(by_std), rest]
+        together = 2 if len(std) >= SIDE_BY_SIDE else 3
+        (by_abs_error, correlation), (by_z, log_std, moments) = map_threads(
+            lambda work: work(), works, least=together
+        )
         return Parts(
-            {"std": by_std, "abs_error": others.by_abs_error, "z": others.by_z},
-            {"log_std": _log_sum(std)},
-            {"target": target, **dict(zip(("std", "error", "z"), found, strict=True))},
-            derived={"rank_correlation": others.rank_correlation},
-            counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
+            {"std": by_std, "abs_error": by_abs_error, "z": by_z},
+            {"log_std": log_std},
+            {"target": target, **moments},
+            derived={"rank_correlation": correlation},
+            counts={"n": len(std), "n_zero_std": int(np.searchsorted(std, 0, side="right"))},
         )
 
-    def derived(  # noqa: D102
-        self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray
-    ) -> dict[str, float | None]:
+    @override
+    def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
         return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
 
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:  # noqa: D102
+    @override
+    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
         by_std = orders["std"]
         if not isinstance(by_std, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")
@@ -130,17 +144,18 @@ class RankingLayout(RegressionLayout):
     counted = ()
     kept: ClassVar[tuple[str, ...]] = ("std", "abs_error")
 
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:  # noqa: D102
+    @override
+    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         std = rows["std"].astype(np.float64)
         error = np.abs(np.subtract(rows["target"], rows["mean"], dtype=np.float64))
         return {"std": std, "std2": std * std, "abs_error": error, "sq_error": error * error}
 
-    def derived(  # noqa: D102
-        self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray
-    ) -> dict[str, float | None]:
+    @override
+    def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
         return {}
 
-    def cells(  # noqa: D102
+    @override
+    def cells(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
         return {}
@@ -157,7 +172,7 @@ def _errors(rows: Rows) -> npt.NDArray[Any]:
         with np.errstate(over="ignore"):
             error = np.asarray(np.subtract(target, mean))
         largest = max(abs(float(error.min())), abs(float(error.max())))
-        least = float(np.min(std, where=std > 0, initial=np.inf))
+        least = float(std.min()) or float(np.min(std, where=std > 0, initial=np.inf))
         if float(std.max()) / SAFE <= largest <= least * SAFE:
             return error
     return np.asarray(np.subtract(target, mean, dtype=np.float64))

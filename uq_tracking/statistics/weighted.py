@@ -15,6 +15,7 @@ import numpy.typing as npt
 from uq_tracking.statistics.grouped import FloatArray, Grouped
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.sorting import stable_order
 from uq_tracking.statistics.weights import WEIGHT, in_units
 
 
@@ -57,8 +58,8 @@ def _grouped(
     counts: FloatArray,
     rows: Rows,
 ) -> WeightedRows:
-    order = np.argsort(columns[by], kind="stable")
-    values = columns[by][order] + 0.0  # no zero is negative
+    order, values = stable_order(columns[by])
+    values += 0.0  # no zero is negative
     first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
     count = np.add.reduceat(counts[order], first)
@@ -67,8 +68,7 @@ def _grouped(
 
 def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:
     """Weight below each sample and half of that of its equals, less half of all."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
+    order, ordered = stable_order(values)
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     count = np.add.reduceat(counts[order], first)
     middle = np.cumsum(count) - count / 2

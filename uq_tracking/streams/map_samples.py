@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.inputs.base import Case
 
 Wanted = Literal["auto"] | int | Sequence[int] | bool
@@ -157,10 +157,19 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def check_image_count(shape: tuple[int, ...], images: Any) -> None:
-    """ShapeError unless there is one input image per case of a batch, its channels first or last."""
+    """ShapeError unless there is one input image per case of a batch, its channels first or last.
+
+    InputTypeError for what is no array of numbers.
+    """
     if images is None:
         return
-    found = tuple(images.shape if hasattr(images, "shape") else np.shape(images))
+    try:
+        array = images if hasattr(images, "shape") else np.asarray(images)
+    except ValueError as error:
+        raise InputTypeError(f"images is no array ({error}); pass pictures of one size") from None
+    if getattr(getattr(array, "dtype", None), "kind", "f") not in "biuf":
+        raise InputTypeError(f"images holds {array.dtype}; pass an array of numbers")
+    found = tuple(array.shape)
     one = found[1:] if len(shape) > 2 else found
     if len(one) not in (2, 3) or (len(one) == 3 and not {one[0], one[-1]}.intersection(CHANNELS)):
         raise ShapeError(

@@ -41,6 +41,8 @@ CSV_COLUMNS = (
     "difference",
     "difference_low",
     "difference_high",
+    "relative",
+    "effect",
     "verdict",
     "interval_from",
     "undefined",
@@ -157,7 +159,8 @@ def _csv_row(name: str, key: str, cell: Cell, difference: Cell, baseline: str | 
     below, above = difference.interval or (None, None)
     return [
         *(name, key, cell.value, cell.spread, cell.runs, cell.rank, low, high, int(cell.mark == "tied")),
-        *(baseline, difference.value, below, above, difference.mark, difference.words, cell.reason),
+        *(baseline, difference.value, below, above, difference.relative, difference.effect),
+        *(difference.mark, difference.words, cell.reason),
     ]
 
 

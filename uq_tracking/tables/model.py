@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from uq_tracking.errors import UnknownMetricError
-from uq_tracking.formatting import format_interval, format_number, format_score
+from uq_tracking.formatting import format_interval, format_number, format_percent, format_score
 from uq_tracking.metrics.registry import Metric
 
 NO_VALUE = "-"
@@ -53,6 +53,8 @@ class Cell:
         What stands out: ``best``, ``worst``, ``tied`` (with the best), or the verdict of a difference.
     reason : str or None
         Why there is no value.
+    relative, effect : float or None
+        Of a difference: as a part of what it is a difference to, and Cohen's d.
     """
 
     value: float | None = None
@@ -66,6 +68,8 @@ class Cell:
     worst_rank: int | None = None
     mark: Mark | None = None
     reason: str | None = None
+    relative: float | None = None
+    effect: float | None = None
 
     @property
     def ranked(self) -> bool:
@@ -101,7 +105,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The words, or the value with its spread or range."""
+        """The words, or the value with its spread or range; of a difference also how large it is."""
         if self.value is None:
             return NO_VALUE if self.words is None else self.words
         text = format_score(self.value)
@@ -109,6 +113,9 @@ class Cell:
             text = f"+{text}"
         if self.spread is not None:
             text += f" ± {format_number(self.spread, 2, padded=True)}"
+        sizes = [] if self.relative is None else [format_percent(self.relative)]
+        sizes += [] if self.effect is None else [f"d {format_number(self.effect, 2)}"]
+        text += f" ({', '.join(sizes)})" if sizes else ""
         return text if self.upper is None else f"{text} .. {format_score(self.upper)}"
 
     @property

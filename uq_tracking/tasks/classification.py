@@ -28,6 +28,7 @@ from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.task import Fit, Samples, Task
+from uq_tracking.typed import override
 
 INPUT = (
     "logits",
@@ -124,10 +125,12 @@ class Classification(Task):
             reference = np.expand_dims(given, members_axis) if given.ndim == whole else given
         return data.like(data.labels, reference, mask=None if data.valid is None else ~data.valid)
 
-    def members(self, data: ClassPredictions) -> tuple[int, int] | None:  # noqa: D102
+    @override
+    def members(self, data: ClassPredictions) -> tuple[int, int] | None:
         return (data.n_members, 1) if data.n_members > 1 else None
 
-    def member_subset(self, data: ClassPredictions, chosen: Sequence[int]) -> ClassPredictions:  # noqa: D102
+    @override
+    def member_subset(self, data: ClassPredictions, chosen: Sequence[int]) -> ClassPredictions:
         return data.of_members(chosen)
 
     def targets(self, statistics: Statistics) -> dict[str, float]:
@@ -138,7 +141,8 @@ class Classification(Task):
         spread = math.sqrt(float(np.average(np.square(classes - mean), weights=count[classes])))
         return {"mean": mean, "std": spread, "low": float(classes[0]), "high": float(classes[-1])}
 
-    def map_options(self, report: Any) -> dict[str, Any]:  # noqa: D102
+    @override
+    def map_options(self, report: Any) -> dict[str, Any]:
         return {"class_names": report.settings.get("class_names")}
 
     def case_error(self, case: Case) -> float:
@@ -147,14 +151,16 @@ class Classification(Task):
         known = labels >= 0
         return float(np.mean((labels != predicted)[known])) if known.any() else float("nan")
 
-    def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
+    @override
+    def samples(self, statistics: Statistics, data: Any) -> Samples:
         if data is None:
             raise RecalibrationError(
                 "a recalibration of classes changes probabilities, which statistics do not hold; pass the predictions"
             )
         return ClassSamples(data)
 
-    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
+    @override
+    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
         if isinstance(calibration, tuple) and len(calibration) == 2 and data is not None:
             calibration = data.like(*calibration)
         if not isinstance(calibration, ClassPredictions):
@@ -192,18 +198,21 @@ class ClassSamples(Samples):
         """Number of each sample's group."""
         return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
 
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
+    @override
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
         valid = np.zeros(self.data.shape, dtype=bool)
         valid[np.ones(self.data.shape, dtype=bool) if self.data.valid is None else self.data.valid] = keep
         return ClassSamples(self.data.part(valid))
 
-    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+    @override
+    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
         about = FittedOn(n=self.n, source="arrays", digest=self.data.digest())
         if self.data.weights is None:
             return method.fit(*self.data.logarithms(), about, None)
         return method.fit(*self.data.logarithms(), about, None, weights=self.data.select(self.data.weights))
 
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:  # noqa: D102
+    @override
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         if not isinstance(fitted, ClassificationRecalibration):
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of probabilities"

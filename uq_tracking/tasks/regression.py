@@ -28,6 +28,7 @@ from uq_tracking.statistics.regression import REGRESSION as LAYOUT
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
+from uq_tracking.typed import override
 
 COLUMNS = ("y_true", "quantiles", "interval", "samples")
 """Options that name columns of a table."""
@@ -67,13 +68,16 @@ class Regression(Task):
         own: Any = {name: value for name, value in options.items() if value is not None}
         return Predictions.from_frame(arrays[0], y_pred=arrays[1], y_std=arrays[2], **named, **own)
 
-    def layout_of(self, data: Any) -> Layout:  # noqa: D102
+    @override
+    def layout_of(self, data: Any) -> Layout:
         return layout_for(data.facts)
 
-    def layout_for(self, facts: Mapping[str, Any]) -> Layout:  # noqa: D102
+    @override
+    def layout_for(self, facts: Mapping[str, Any]) -> Layout:
         return layout_for(facts)
 
-    def split(  # noqa: D102
+    @override
+    def split(
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
         if isinstance(arrays[0], Predictions) or any(
@@ -85,15 +89,18 @@ class Regression(Task):
         rest = {name: value for name, value in options.items() if name not in INPUT}
         return {name: (part, _cut(rest, name, k, outputs)) for k, (name, part) in enumerate(parts.items())}
 
-    def reference(self, reference: Any, data: Any) -> Any:  # noqa: D102
+    @override
+    def reference(self, reference: Any, data: Any) -> Any:
         return as_reference(reference, data)
 
-    def members(self, data: Predictions) -> tuple[int, int] | None:  # noqa: D102
+    @override
+    def members(self, data: Predictions) -> tuple[int, int] | None:
         if data.samples is None:
             return None
         return len(data.samples), 2 if data.member_std is None else 1
 
-    def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:  # noqa: D102
+    @override
+    def member_subset(self, data: Predictions, chosen: Sequence[int]) -> Predictions:
         if data.samples is None:
             raise SettingsError("these predictions have no members")
         options: Any = {
@@ -109,7 +116,8 @@ class Regression(Task):
         combine: Literal["gaussian", "mixture"] = "gaussian" if data.scored is None else "mixture"
         return Predictions.from_ensemble(data.target, samples, noise, combine=combine, **options)
 
-    def targets(self, statistics: Statistics) -> dict[str, float]:  # noqa: D102
+    @override
+    def targets(self, statistics: Statistics) -> dict[str, float]:
         moments = statistics.moments["target"]
         spread = math.sqrt(max(moments.m2, 0.0) / statistics.n) if statistics.n else 0.0
         summary = {"mean": moments.mean, "std": spread, "low": moments.low, "high": moments.high}
@@ -136,7 +144,8 @@ class Regression(Task):
         known = gap[np.isfinite(gap)]
         return float(np.sqrt(np.mean(np.square(known)))) if known.size else math.nan
 
-    def samples(self, statistics: Statistics, data: Any) -> Samples:  # noqa: D102
+    @override
+    def samples(self, statistics: Statistics, data: Any) -> Samples:
         if statistics.task != self.name:
             raise RecalibrationError("scores after a recalibration of std need regression statistics")
         if data is not None:
@@ -150,7 +159,8 @@ class Regression(Task):
                 "these statistics are a sketch, whose samples are not known one by one; pass the predictions"
             ) from None
 
-    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:  # noqa: D102
+    @override
+    def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
         statistics, about = statistics_of(calibration)
 
         def fitted(method: Recalibrator) -> Recalibration:
@@ -189,12 +199,14 @@ class RegressionSamples(Samples):
         """Of the statistics."""
         return self.like.facts
 
-    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:  # noqa: D102
+    @override
+    def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
         columns = {name: column[keep] for name, column in self.columns.items()}
         labels = None if self.labels is None else self.labels[keep]
         return RegressionSamples(columns, self.like, labels=labels, whole=False)
 
-    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:  # noqa: D102
+    @override
+    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
         if method.fit_by is not None:
             if self.labels is None:
                 raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
@@ -207,7 +219,8 @@ class RegressionSamples(Samples):
         known = None if "target" in rows else self.like.parts
         return fit(method, Statistics.exact(self.layout, rows, facts=self.facts, known=known), settings)
 
-    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:  # noqa: D102
+    @override
+    def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         if not isinstance(fitted, RegressionRecalibration):
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of mean and std"

@@ -21,6 +21,8 @@ T = TypeVar("T")
 DEADLINE = 10.0
 PATIENCE = 300.0
 """Seconds that a command waits, which a person has started and no training waits for."""
+LONGEST = 1e9
+"""Seconds for which a thread can wait on every system; longer deadlines, infinite ones too, are as long as this."""
 CONNECT_SECONDS = 2.0
 VARIABLE = "UQ_TRACKING_DEADLINE"
 RESERVE = 0.2
@@ -46,7 +48,7 @@ def checked_deadline(given: Any = None) -> float:
         raise SettingsError(
             f"{name} is {value!r}; give the seconds that a call may wait for trackers, such as 10"
         )
-    return seconds
+    return min(seconds, LONGEST)
 
 
 class Budget:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
-from uq_tracking.metrics.registry import Metric
+from uq_tracking.metrics.registry import TASKS, Metric
 from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG
 
 QUESTIONS = {
@@ -22,7 +22,6 @@ QUESTIONS = {
 """Headings, and the families of metrics and of their curves below each."""
 MOST_MAPS = 6
 """Cases whose panels are shown."""
-TASKS = ("regression", "classification")
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,7 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
             for writer in writers:
                 if not (content.seal and writer.lost):
                     writer.write_together(writes)
-    for writer in writers:
-        _present(content, writer)
+    _present(content, writers, unmade)
     for writer in writers:  # while the files are there, for those that keep them
         if content.seal and not unmade and not writer.lost:
             writer.write(
@@ -138,20 +137,28 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
     return unmade
 
 
-def _present(content: Content, writer: RunWriter) -> None:
+def _present(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
     """Describe the run and the truth, and bring the page of all runs up to date."""
     if content.step is not None:
         return
     names: set[str] = set()
     for each in (content, *content.also):
-        writer.attempt(partial(_describe, each))
+        for name, describe in _made([("the description", partial(_description, each))], unmade):
+            for writer in writers:
+                writer.present(name, describe)
         names |= _names(each)
-    writer.page = writer.attempt(lambda run: run.show(names))
+    for writer in writers:
+        writer.page = writer.present("the page of all runs", lambda run: run.show(names))
 
 
-def _describe(content: Content, run: Run) -> None:
-    run.describe(description(content.report, content.split))
-    run.use_dataset(dataset(content.report, content.split))
+def _description(content: Content) -> Write:
+    told, truth = description(content.report, content.split), dataset(content.report, content.split)
+
+    def write(run: Run) -> None:
+        run.describe(told)
+        run.use_dataset(truth)
+
+    return write
 
 
 def _names(content: Content) -> set[str]:

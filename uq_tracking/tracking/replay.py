@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar
 
 from uq_tracking.curves import Curve
+from uq_tracking.errors import FileFormatError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.clock import calling
+from uq_tracking.tracking.description import Dataset, Description
 from uq_tracking.tracking.places import scratch_folder
+from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.spool import Entry
+from uq_tracking.typed import DAMAGE, record
+
+T = TypeVar("T")
+_log = logging.getLogger("uq_tracking")
 
 PICTURE = "uq_tracking.figures.picture:picture"
 """Makes a figure of a stored picture; by its name, because drawing stands beside tracking, not above it."""
@@ -46,11 +55,35 @@ def _write(entry: Entry, run: Run, operation: Sequence[Any], folder: Path) -> No
     elif kind == "table":
         run.log_table(*values)
     elif kind == "curve":
-        run.log_curve(values[0], Curve.from_dict(values[1]))
+        run.log_curve(values[0], _read(entry, lambda: Curve.from_dict(values[1])))
+    elif kind == "description":
+        _present(partial(run.describe, _read(entry, lambda: record(Description, values[0]))))
+    elif kind == "dataset":
+        _present(partial(run.use_dataset, _read(entry, lambda: record(Dataset, values[0]))))
+    elif kind == "page":
+        _present(partial(run.show, [str(name) for name in values[0]]))
     else:
         path = folder / "content"
         path.write_bytes(entry.member(values[1]))
         _write_file(run, kind, values[0], path)
+
+
+def _read(entry: Entry, make: Callable[[], T]) -> T:
+    """Make what the entry describes; FileFormatError where it cannot be made."""
+    try:
+        return make()
+    except DAMAGE as error:
+        raise FileFormatError(f"{entry.path} is damaged: {error}") from error
+
+
+def _present(action: Callable[[], object]) -> None:
+    """Do what is only there to be looked at, if the tracker lets us; see ``RunWriter.present``."""
+    try:
+        action()
+    except TrackerUnreachableError:
+        raise
+    except Exception as error:  # nothing is lost with it
+        _log.debug("the page of the run stays as it is: %s", redact(str(error)))
 
 
 def _write_file(run: Run, kind: str, name: str, path: Path) -> None:

@@ -96,12 +96,19 @@ class RunWriter:
         if len(failures) < len(items):
             self._failures = 0
 
-    def attempt(self, action: Callable[[Run], T]) -> T | None:
-        """Do what is only there to be looked at: where it fails, nothing is lost and nobody is told."""
+    def present(self, name: str, action: Callable[[Run], T]) -> T | None:
+        """Do what is only there to be looked at: where the tracker refuses that, nothing is lost and nobody is told.
+
+        A tracker that does not answer gets it later, with the rest of the call.
+        """
+        if self.safety is not None:
+            self._groups.append([(name, action)])
         if self._gave_up:
             return None
         found: list[T] = []
-        self._call(lambda: found.append(action(self._open())))
+        error = self._call(lambda: found.append(action(self._open())))
+        if isinstance(error, TrackerUnreachableError):
+            self._failed([name], error)
         return found[0] if found else None
 
     def close(self) -> None:

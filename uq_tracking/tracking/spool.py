@@ -2,20 +2,21 @@
 
 An entry is a zip archive in ``<place>/spool``: ``entry.json`` says for which run it is and what was to be written, in
 order; figures and files lie beside it. It is written under a temporary name, brought to disk and renamed, so that it
-is there whole or not at all. Its name tells the order of the calls of one process, the run and a digest of the
-content; process ids of several hosts and forks cannot collide in it.
+is there whole or not at all. Its name tells the order of the calls, whatever a clock says, the run and a digest of
+the content; process ids of several hosts and forks cannot collide in it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
+import re
 import socket
+import threading
 import uuid
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
+    from uq_tracking.tracking.description import Dataset, Description
 
 SPOOL = "spool"
 SUFFIX = ".uqspool.zip"
@@ -47,7 +49,7 @@ ENTRY_LIMIT = 256 * 2**20
 """Bytes above which an entry's description is not read."""
 
 Write = Callable[[Run], None]
-Group = Sequence[tuple[str, Write]]
+Group = Sequence[tuple[str, Callable[[Run], object]]]
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,15 @@ class _Recorder(Run):
     def log_file(self, path: Path, name: str) -> None:
         self._note("file", name, self._member(path.read_bytes()))
 
+    def describe(self, description: Description) -> None:
+        self._note("description", asdict(description))
+
+    def use_dataset(self, dataset: Dataset) -> None:
+        self._note("dataset", asdict(dataset))
+
+    def show(self, names: Collection[str]) -> None:
+        self._note("page", sorted(names))
+
     def _note(self, *operation: Any) -> None:
         self.groups[-1].append(list(operation))
 
@@ -139,8 +150,7 @@ def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> P
 
 def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    process, number = _process(os.getpid())
-    order = f"{process}-{next(number):06d}-{origin.key}"
+    order = f"{_process(os.getpid()).next(folder)}-{origin.key}"
     part = folder / f".{order}-{uuid.uuid4().hex}.part"
     try:
         with part.open("wb") as file:
@@ -185,10 +195,35 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+class _Process:
+    """Numbers of the calls of one process: each above those before, and above all that was kept when it began."""
+
+    def __init__(self) -> None:
+        self._name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}"
+        self._number = 0
+        self._seen: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def next(self, folder: Path) -> str:
+        """The start of the next entry's name, by which entries are sorted."""
+        with self._lock:
+            for place in {folder, *(place / SPOOL for place in places())} - self._seen:
+                self._seen.add(place)
+                self._number = max((self._number, *map(number_of, entries(place))))
+            self._number += 1
+            return f"{self._number:08d}-{self._name}"
+
+
 @lru_cache(maxsize=1)
-def _process(pid: int) -> tuple[str, itertools.count[int]]:
-    """Name of the process and a counter of its calls; a forked child has another ``pid``, so its own."""
-    return f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}", itertools.count()
+def _process(pid: int) -> _Process:
+    """One object per process: a forked child has another ``pid``, so its own."""
+    return _Process()
+
+
+def number_of(path: Path) -> int:
+    """The number in the name of an entry; 0 for other files."""
+    found = re.match(r"(\d{8})-", path.name) if path.name.endswith(SUFFIX) else None
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True)
@@ -266,6 +301,9 @@ _SHAPES = {
     "map": (str, str),
     "table": (str, list, list),
     "file": (str, str),
+    "description": (dict,),
+    "dataset": (dict,),
+    "page": (list,),
 }
 
 
@@ -307,14 +345,16 @@ def locked(folder: Path, seconds: float) -> Iterator[None]:
 
 
 def entries(folder: Path | None = None) -> Iterator[Path]:
-    """Paths of the entries, in the order of the calls of each process.
+    """Paths of the entries, in the order of the calls of each process, and of processes that ran one after another.
 
     Parameters
     ----------
     folder
         Of reports, such as ``uq_runs``; by default all places of this machine.
     """
+    found: list[Path] = []
     for place in places() if folder is None else (folder,):
         spool = place if place.name == SPOOL else place / SPOOL
         with suppress(OSError):
-            yield from sorted(path for path in spool.iterdir() if path.name.endswith(SUFFIX))
+            found += (path for path in spool.iterdir() if path.name.endswith(SUFFIX))
+    yield from sorted(found, key=lambda path: (number_of(path), path.name))

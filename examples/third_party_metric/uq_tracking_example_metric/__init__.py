@@ -22,7 +22,7 @@ def observed_quantiles(statistics: Statistics) -> npt.NDArray[np.float64]:
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
     ranks = [-(-percent * statistics.n // 100) for percent in range(50, 100)]
-    return statistics.orders["z"].folded().value(ranks)
+    return statistics.orders["z"].absolute_value(ranks)
 
 
 @metric(

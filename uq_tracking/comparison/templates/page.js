@@ -554,7 +554,7 @@
     const title = element("h3", {}, `${key} ${metric.mark}`);
     if (metric.unit) title.append(element("span", { class: "sub" }, `[${metric.unit}]`));
     card.append(title);
-    offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.verdict])]);
+    offerFiles(card, `difference_${key}`, `${key}: difference to ${data.baseline}`, () => [["method", "difference", "low", "high", "relative", "effect", "verdict"], ...items.map((item) => [data.methods[item.method], item.value, ...(item.interval || ["", ""]), item.relative ?? "", item.effect ?? "", item.verdict])]);
     const rowHeight = 24, inner = 30 + rowHeight * items.length, height = inner + 16;
     const left = 24 + 6.5 * Math.max(...items.map((item) => data.labels[item.method].length));
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `differences in ${key}` });
@@ -591,7 +591,11 @@
   function differenceTip(name, item) {
     const range = item.interval ? `${shown(item.interval[0], 4)} to ${shown(item.interval[1], 4)} (${item.how})` : "no interval";
     const verdict = item.verdict === "unknown" ? "" : `, ${item.verdict}`;
-    return [element("b", {}, `${name} \u2212 ${item.reference}`), element("div", {}, `${shown(item.value, 4)}${verdict}`), element("div", { class: "quiet" }, range)];
+    const sizes = [];
+    if (item.relative != null) sizes.push(`${item.relative > 0 ? "+" : ""}${shown(100 * item.relative, 2)} %`);
+    if (item.effect != null) sizes.push(`d ${shown(item.effect, 2)}`);
+    const size = sizes.length ? ` (${sizes.join(", ")})` : "";
+    return [element("b", {}, `${name} \u2212 ${item.reference}`), element("div", {}, `${shown(item.value, 4)}${size}${verdict}`), element("div", { class: "quiet" }, range)];
   }
 
   // ---------- start ----------

@@ -1,0 +1,89 @@
+"""A server whose health is well and whose API is not: one call waits, later ones ask nothing, `sync` restores all."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import warnings
+from urllib.parse import urlsplit
+
+import pytest
+
+import uq_tracking as uq
+from tests.faults.gateway import Gateway
+from tests.faults.job import FINAL, arrays
+from tests.faults.stores import differences, mlflow_content
+from tests.rescoring.conftest import use_tracking_uri
+from uq_tracking.errors import TrackingWarning
+from uq_tracking.tracking.deadline import Budget
+from uq_tracking.tracking.health import health_of
+from uq_tracking.tracking.spool import entries
+
+DEADLINE = 0.5
+SLACK = 1.0
+"""Seconds for scoring and for a machine that runs other tests too."""
+
+
+@pytest.fixture
+def gate(server, tmp_path, monkeypatch):
+    """A gateway before the real server, to which MLflow is set: its address, and what changes its answers."""
+    gateway = Gateway(0, urlsplit(server[0]).port, tmp_path)
+    threading.Thread(target=gateway.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    uri = f"http://127.0.0.1:{gateway.server_address[1]}"
+    use_tracking_uri(monkeypatch, uri)
+    monkeypatch.setenv(
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1"
+    )  # so that what is left behind ends with the test
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # only `sync` sends
+    monkeypatch.chdir(tmp_path)
+    yield uri, lambda mode: (tmp_path / "mode").write_text(mode)
+    health_of("mlflow", uri, DEADLINE)._queue.clear()
+    gateway.shutdown()
+    gateway.server_close()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(server):
+    """What a run holds that nothing has disturbed."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_tracking_uri(patch, server[0])
+        run = new_run(server[0])
+        for step in range(3):
+            log(step, run, step, strict=True)
+        log(FINAL, run, strict=True)
+    return mlflow_content(server[0], run)
+
+
+def new_run(uri):
+    import mlflow
+
+    client = mlflow.MlflowClient(uri)
+    return client.create_run(client.create_experiment(uuid.uuid4().hex)).info.run_id
+
+
+def log(seed, run, step=None, **options):
+    return uq.log(*arrays(seed), run=run, step=step, method="m", figures=False, **options)
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401, 403, 404])
+def test_an_api_that_fails_while_its_health_is_well(gate, undisturbed, monkeypatch, status):
+    uri, answer = gate
+    run = new_run(uri)
+    log(0, run, 0, strict=True)
+    answer(str(status))
+    start = time.monotonic()
+    with pytest.warns(TrackingWarning, match="Everything is kept in") as told:
+        log(1, run, 1, deadline=DEADLINE)
+    assert time.monotonic() - start < DEADLINE + SLACK
+    assert len(told) == 1
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("error", TrackingWarning)
+        patch.setattr(Budget, "call", lambda *_: pytest.fail("a tracker that is known to be sick is asked"))
+        log(2, run, 2, deadline=DEADLINE)
+        log(FINAL, run, deadline=DEADLINE)
+    assert len(list(entries())) == 3
+    answer("pass")
+    assert not uq.sync().failed
+    assert list(entries()) == []
+    assert differences(undisturbed, mlflow_content(uri, run)) == []
