@@ -49,8 +49,6 @@ class TensorBoardBackend(Backend):
     def store(self, address: str, *, scheme: str | None = None) -> tuple[TensorBoardStore, str | None]:
         """Read ``address`` as a run if event files lie in it, else as a folder of runs."""
         _check_local(address)
-        if self.status().version is None:
-            raise BackendError(f"TensorBoard is not installed; {_HINT}")
         path = Path(address or ".").expanduser().absolute()
         if event_files(path):
             return TensorBoardStore(path.parent), path.name

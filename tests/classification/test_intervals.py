@@ -393,7 +393,9 @@ class TestPaired:
         ends = [
             gap.mean() - error * 3 / skew * (np.cbrt(1 + skew * (x - skew / 6)) - 1) for x in (q, -q)
         ]  # Hall (1992)
-        assert_allclose(found.interval, ends, rtol=1e-6)
+        plain = gap.mean() - q * error, gap.mean() + q * error
+        assert_allclose(found.interval, (min(ends[0], plain[0]), max(ends[1], plain[1])), rtol=1e-6)
+        assert found.effect == pytest.approx(gap.mean() / (error * np.sqrt(20)), rel=1e-6)
 
     def test_equal_models_cannot_be_distinguishable(self):
         assert not any(found.distinguishable for found in paired_differences(*self.pair(1.0)).values())

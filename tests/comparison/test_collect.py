@@ -160,7 +160,8 @@ def test_a_damaged_curve_costs_the_curve(store):
 def test_a_run_without_files_of_ours_is_listed(store):
     logged(store, "fine")
     store.create("training only").log_scalars({"loss": 1.0})
-    assert reason(uq.compare(f"dir:{store.path}"), "training only") == "it has no uq/report.json"
+    told = reason(uq.compare(f"dir:{store.path}"), "training only")
+    assert told == "it has no uq/report.json, which uq.log writes when called without step="
 
 
 def test_a_run_that_holds_a_comparison_is_not_mentioned(store):

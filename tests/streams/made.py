@@ -1,6 +1,8 @@
-"""Predictions that the tests of streams share."""
+"""Predictions, and accumulators of them, that the tests of streams share."""
 
 import numpy as np
+
+import uq_tracking as uq
 
 LAWS = (
     "gamma",
@@ -43,3 +45,22 @@ def predictions(law="gamma", n=1000, seed=0):
     if law == "oracle":
         return mean + noise, mean, np.abs(noise) + 1e-3
     raise ValueError(law)
+
+
+def batches(data, size):
+    n = len(data[0])
+    for start in range(0, n, size):
+        yield tuple(column[start : start + size] for column in data)
+
+
+def counted(data, size=None, **settings):
+    accumulator = uq.Accumulator(**settings)
+    for batch in batches(data, size or len(data[0])):
+        accumulator.update(*batch)
+    return accumulator
+
+
+def assert_same_arrays(one, other):
+    assert set(one) == set(other)
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)

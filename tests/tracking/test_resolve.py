@@ -6,7 +6,8 @@ import pytest
 
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.errors import BackendError, RunNotFoundError, UnknownBackendError
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.backend import BackendStatus
+from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
 from uq_tracking.tracking.resolve import find_backend, open_store, targets_of
 
 
@@ -27,6 +28,13 @@ def test_an_unknown_scheme_lists_the_known_ones():
 def test_a_plain_word_is_no_address():
     with pytest.raises(BackendError, match="mlflow:results or dir:results"):
         open_store("results")
+
+
+def test_an_address_of_a_tracker_that_is_not_installed_says_how_to_install_it(tmp_path, monkeypatch):
+    hint = BackendStatus("dir", usable=False, hint="pip install it")
+    monkeypatch.setattr(DirectoryBackend, "status", lambda self: hint)
+    with pytest.raises(BackendError, match="dir is not installed; pip install it"):
+        open_store(f"dir:{tmp_path}")
 
 
 def test_an_address_may_hold_colons(tmp_path):

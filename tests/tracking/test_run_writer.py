@@ -76,7 +76,7 @@ def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):
     writer = RunWriter(target, Safety(Budget(5), Health("dir", target.place, 5)))
     writer.write("a", fine)
     assert isinstance(writer.error, BackendError)
-    assert str(writer.error) == "dir cannot be used here; pip install it"
+    assert str(writer.error) == "dir is not installed; pip install it"
 
 
 def test_failing_to_close_is_told(tmp_path):

@@ -171,7 +171,11 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     splits = run.splits()
     if not splits:
         others = replace(run, split=None).splits()
-        cure = f"; it has one for split {', '.join(map(repr, others))}" if others else ""
+        cure = (
+            f"; it has one for split {', '.join(map(repr, others))}"
+            if others
+            else ", which uq.log writes when called without step="
+        )
         return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
     found = [item for split in splits for item in _scored(replace(run, split=split))]
     return found if len(splits) == 1 else [_named_by_split(item) for item in found]

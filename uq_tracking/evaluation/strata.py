@@ -15,7 +15,7 @@ from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, statistics_of_rows
-from uq_tracking.statistics.group_tables import Label
+from uq_tracking.statistics.group_pooling import Label
 from uq_tracking.statistics.group_tally import plain_labels
 from uq_tracking.statistics.layout import Layout
 from uq_tracking.statistics.statistics import Statistics

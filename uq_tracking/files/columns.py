@@ -14,7 +14,7 @@ from uq_tracking.errors import SettingsError, closest
 GUESSES: Mapping[str, tuple[str, ...]] = {
     "target": ("target", "y_true", "truth", "ground_truth", "gt", "label", "observed", "actual", "y"),
     "mean": ("mean", "y_pred", "mu", "pred", "prediction", "predicted", "y_hat", "yhat", "forecast"),
-    "std": ("std", "y_std", "sigma", "y_sigma", "uncertainty", "stddev", "std_dev", "stdev", "sd"),
+    "std": ("std", "y_std", "sigma", "y_sigma", "uncertainty", "stddev", "std_dev", "stdev", "sd", "spread"),
     "variance": ("variance", "var", "sigma2", "y_var"),
     "log_variance": ("log_variance", "log_var", "logvar"),
     "low": ("low", "lower", "y_low"),
@@ -45,8 +45,12 @@ _BOUND = re.compile(r"(?P<of>.+)-(?:(?P<side>lo|hi)-(?P<inside>\d+(?:\.\d+)?)|me
 """Names of quantile columns: ``q10``, ``q0.1``, ``y_quantile_0.1``, ``0.1``; ``ARIMA-lo-90``, ``NHITS-median``."""
 _WEAK = {"y"}
 """Often a coordinate; taken only when there is no better name."""
-_INDEX = re.compile(r"(unnamed: \d+|index|id)?", re.IGNORECASE)
-"""Names of columns that only number the rows, as pandas writes them."""
+_PLACES = re.compile(
+    r"(unnamed: \d+|index|id|.*_id|.*(date|time|stamp)|years?|months?|weeks?|days?|hours?|minutes?|seconds?|doy|"
+    r"lat|latitude|lon|lng|longitude|x|row|column|station|site|fold|seed|step|epoch|split)?",
+    re.IGNORECASE,
+)
+"""Names of columns that say which row it is: numbers, dates and places are no spread, and not proposed as one."""
 _ALIASES = {"group": "groups"}
 
 
@@ -96,7 +100,9 @@ def choose(
     if missing:
         taken = {name for several in chosen.values() for name in several}
         free = [
-            name for name in names if name not in taken and not _INDEX.fullmatch(name) and holds_numbers(name)
+            name
+            for name in names
+            if name not in taken and not _PLACES.fullmatch(name) and holds_numbers(name)
         ]
         raise SettingsError(_missing_columns(path, names, missing, free))
     _check_companions(chosen)

@@ -54,6 +54,10 @@ FULL_BIN = 50
 """Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
+CARRIED = {False: frozenset({"uce"}), True: frozenset({"uce", "ence", "ause_rmse", "aurg_rmse"})}
+"""Scores that groups with large standard deviations carry, without and with weights."""
+FEWEST_CARRYING = {False: FEWEST_GROUPS, True: 12}
+"""As many equal groups as these must be worth; weights that grow with the variance hide how few they are."""
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
@@ -108,6 +112,7 @@ def interval_table(
     for metric in chosen:
         key = metric.key
         try:
+            together.require_carried(key)
             if key in known:
                 exact = None if scores is None else scores[key]
                 found = together.gap_limits(known[key], level, exact)
@@ -176,6 +181,21 @@ class _Together:
     def heavy(self) -> bool:
         """Whether squared errors have too heavy a tail."""
         return heavy_tails(self.statistics, cautious=True)
+
+    @cached_property
+    def carrying(self) -> float:
+        """How many groups of equal variance those that are there are worth: ``(sum v)^2 / sum v^2``."""
+        variance = read.group_squares(self.statistics)[1]
+        return float(variance.sum() ** 2 / max(np.square(variance).sum(), read.ZERO_GAP))
+
+    def require_carried(self, key: str) -> None:
+        """Undefined where a score is carried by too few groups."""
+        weighted = self.statistics.groups.weighted
+        if key in CARRIED[weighted] and self.carrying < FEWEST_CARRYING[weighted]:
+            raise Undefined(
+                f"groups with large standard deviations carry it, which are worth {self.carrying:.1f} equal groups; "
+                f"it takes {FEWEST_CARRYING[weighted]}"
+            )
 
     @cached_property
     def freedom(self) -> float:

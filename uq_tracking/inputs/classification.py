@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import class_storage, storage
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.assemble import read_only
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.base import Rows as Columns
-from uq_tracking.inputs.class_validation import TOLERANCES, check_class_scan, scan_classes
-from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read, read_floats, read_mask
+from uq_tracking.inputs.class_arrays import (
+    arranged,
+    left_out_of,
+    names_of,
+    read_class_labels,
+    read_strata,
+    refuse_one_hot,
+    tolerance_of,
+)
+from uq_tracking.inputs.class_validation import check_class_scan, scan_classes
+from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats, read_mask
 from uq_tracking.inputs.fingerprint import Fingerprint
-from uq_tracking.inputs.labels import check_no_gaps, read_labels
 from uq_tracking.inputs.probabilities import ClassScores, Place, Rows, Transform, sample_columns
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.inputs.weights import check_weights, read_weights
@@ -142,10 +150,10 @@ class ClassPredictions(PredictionsBase):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
         if not isinstance(logits, bool | np.bool_):
             raise SettingsError(f"logits={logits!r}; pass True or False")
-        truth = _read_labels(labels)
+        truth = read_class_labels(labels)
         given = read_floats(probs, "probs")
-        scores, found = _arranged(truth, given, class_axis, members_axis, bool(logits))
-        _refuse_one_hot(truth.values, scores, class_axis)
+        scores, found = arranged(truth, given, class_axis, members_axis, bool(logits))
+        refuse_one_hot(truth.values, scores, class_axis)
         masks = [] if mask is None else [read_mask(mask, "mask")]
         for source in masks:
             check_shapes(("labels", truth.values.shape), ("mask", source.values.shape))
@@ -154,9 +162,9 @@ class ClassPredictions(PredictionsBase):
         scan = scan_classes(
             truth.values,
             scores,
-            left_out=_left_out(truth, found, *masks, *([] if weighted is None else [weighted])),
+            left_out=left_out_of(truth, found, *masks, *([] if weighted is None else [weighted])),
             ignore_label=ignore_label,
-            tolerance=_tolerance(probs, given.values),
+            tolerance=tolerance_of(probs, given.values),
         )
         check_class_scan(scan, scores, truth.values, on_invalid)
         if weighted is not None:
@@ -168,9 +176,9 @@ class ClassPredictions(PredictionsBase):
             weights=None if weighted is None else read_only(weighted.values),
             counts=scan.counts,
             ignore_label=ignore_label,
-            class_names=_names(class_names, scores.n_classes),
-            groups=read_only(_read_strata(groups, "groups", truth, scan.valid)),
-            by=read_only(_read_strata(by, "by", truth, scan.valid)),
+            class_names=names_of(class_names, scores.n_classes),
+            groups=read_only(read_strata(groups, "groups", truth, scan.valid)),
+            by=read_only(read_strata(by, "by", truth, scan.valid)),
             axes=(class_axis, members_axis),
         )
 
@@ -355,128 +363,3 @@ class ClassPredictions(PredictionsBase):
             The file is damaged, foreign or too new.
         """
         return object.__new__(cls)._fill(**class_storage.read(Path(path)))
-
-
-def _read_labels(value: Any) -> Source:
-    source = read(value, "labels")
-    kind = source.values.dtype.kind
-    if kind == "b":
-        return source._replace(values=source.values.view(np.uint8))
-    if kind in "iu":
-        return source
-    if source.values.size == 0:
-        raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
-    if kind == "f" and source.values.ndim > 1:
-        cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
-    elif kind == "f":
-        cure = (
-            "convert them with .astype(int), after giving samples without a class a number for ignore_label"
-        )
-    else:
-        cure = (
-            "number them in the order of the classes of probs; where that is alphabetical: "
-            "classes, labels = numpy.unique(labels, return_inverse=True)"
-        )
-    raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
-
-
-def _read_strata(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
-    if value is None:
-        return None
-    labels = read_labels(value, name, truth.values.shape, truth.axes, "labels")
-    check_no_gaps(labels, name, valid)
-    return labels
-
-
-def _arranged(
-    truth: Source, given: Source, class_axis: int, members_axis: int | None, logits: bool
-) -> tuple[ClassScores, Source]:
-    """Scores with the members first and the classes last, and their mask and axes as one sample sees them."""
-    shape = truth.values.shape
-    check_shapes(("labels", shape), ("labels", shape))  # refuses single numbers
-    extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
-    if extra not in (0, 1):
-        raise ShapeError(_shape_message(truth, given, members_axis))
-    members = _axis(members_axis, given, "members")
-    classes = _axis(class_axis, given, "classes") if extra else None
-    if members is not None and members == classes:
-        raise SettingsError(
-            f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
-        )
-    moved = [axis for axis in (members, classes) if axis is not None]
-    order = [axis for axis in range(given.values.ndim) if axis not in moved]
-    rest = tuple(given.values.shape[axis] for axis in order)
-    if rest != shape:
-        raise ShapeError(_shape_message(truth, given, members_axis))
-    if classes is not None and given.values.shape[classes] < 2:
-        raise ShapeError(
-            f"probs {given.values.shape} hold a single class; drop that axis for a binary classifier: probs[..., 0]"
-        )
-    full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
-    values = given.values.transpose(full)
-    values = values if members is not None else values[None]
-    values.flags.writeable = False  # of this view; the user's own array stays writable
-    scores = ClassScores(values, logits, binary=not extra)
-    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
-    axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
-    return scores, given._replace(left_out=left_out, axes=axes)
-
-
-def _axis(axis: int | None, given: Source, what: str) -> int | None:
-    if axis is None:
-        return None
-    if not -given.values.ndim <= axis < given.values.ndim:
-        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} of {what}")
-    return axis % given.values.ndim
-
-
-def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
-    shape, other = truth.values.shape, given.values.shape
-    message = (
-        f"labels have shape {shape} and probs {other}; probs have the labels' shape and an axis of classes, or the "
-        "labels' shape for a binary classifier"
-    )
-    for axis in range(len(other)):
-        if members_axis is None and other[:axis] + other[axis + 1 :] == shape:
-            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}"
-    if members_axis is None and len(other) == len(shape) + 2:
-        return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
-    if shape[-1:] == (1,) and other[:-1] == shape[:-1]:
-        return f"{message}; drop the last axis of labels: labels[..., 0]"
-    return message
-
-
-def _refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> None:
-    """Labels and probabilities of one shape are a binary classifier's, unless the labels are one-hot rows."""
-    if not scores.binary or labels.ndim < 2 or not -labels.ndim <= class_axis < labels.ndim:
-        return
-    rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
-    if rows.shape[1] < 2 or not ((rows >= 0).all() and (rows.sum(axis=1) == 1).all()):
-        return
-    values = np.moveaxis(scores.values[0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
-    if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
-        raise InvalidValueError(
-            f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"
-        )
-
-
-def _left_out(*sources: Source) -> BoolArray | None:
-    """Where any of the arrays is masked, or the mask says so."""
-    hidden = [source.left_out for source in sources if source.left_out is not None]
-    hidden += [source.values for source in sources if source.name == "mask"]
-    return np.logical_or.reduce(hidden) if hidden else None
-
-
-def _tolerance(probs: Any, values: AnyArray) -> float:
-    """The tolerance of the dtype that the probabilities were given in."""
-    first = probs[0] if isinstance(probs, list | tuple) and len(probs) else probs
-    given = str(getattr(first, "dtype", values.dtype)).rpartition(".")[2]
-    return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
-
-
-def _names(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if len(names) != n_classes:
-        raise SettingsError(f"class_names holds {len(names)} names for {n_classes} classes")
-    return tuple(str(name) for name in names)

@@ -126,13 +126,13 @@ class Work:
         return [name for name in stale if f"{figure_name(name, written.split)}.png" in written.files]
 
     def _maps(self, written: LoggedRun, report: Report, shown: Report | None) -> DrawnCases | None:
-        """The cases that the run drew, where they look different now; None where they stay as they are."""
+        """The cases that the run drew, where they look different now or all are asked for; else None."""
         request = self.request
         own = self.common is None and request.predictions is None and not request.changes_floor(shown)
         if request.figures is False or not own:
             return None
         options = task_of(report).map_options
-        if shown is not None and options(shown) == options(report):
+        if request.figures is not True and shown is not None and options(shown) == options(report):
             return None
         return stored_cases(written.store, written.stored.run_id, written.split)
 

@@ -15,7 +15,8 @@ from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder
-from uq_tracking.statistics.group_tables import GroupTables, Pooling
+from uq_tracking.statistics.group_pooling import Pooling
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.group_tally import GroupTally, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.sketch import SKETCH_BITS

@@ -96,3 +96,43 @@ def weighted_sums(weights: FloatArray, values: FloatArray) -> FloatArray:
     touched = (weights @ (~finite[:, column]).astype(float)) > 0
     made[:, column] = np.where(touched, values[first, column], made[:, column])
     return made
+
+
+def cell_arrays(cells: Mapping[str, GroupCells], *, full: bool = False) -> dict[str, npt.NDArray[Any]]:
+    """Plain arrays that ``read_cells`` reads."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for name, table in cells.items():
+        arrays |= {f"{name}/bucket": table.bucket, f"{name}/row": table.row.astype(np.int32)}
+        arrays[f"{name}/column"] = table.column.astype(np.int32)
+        arrays |= {
+            f"{name}/sum/{key}": values if full else _lean(values) for key, values in table.sums.items()
+        }
+    return arrays
+
+
+def _lean(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
+    with np.errstate(over="ignore", under="ignore"):
+        small = values.astype(np.float32)
+    lossless = np.array_equal(np.isfinite(small), np.isfinite(values)) and not np.any(
+        (small == 0) & (values != 0)
+    )
+    return small if lossless else values
+
+
+def read_cells(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, payloads: Sequence[str], rows: int
+) -> GroupCells:
+    """Inverse of ``cell_arrays``; KeyError or ValueError for anything else."""
+    bucket, row, column = (np.asarray(arrays[f"{name}/{part}"]) for part in ("bucket", "row", "column"))
+    sums = {payload: np.asarray(arrays[f"{name}/sum/{payload}"]) for payload in payloads}
+    if len({len(row), len(column), *(len(values) for values in sums.values())}) != 1:
+        raise ValueError(f"columns of {name} differ in length")
+    if len(row) and (row.min() < 0 or row.max() >= rows or column.min() < 0 or column.max() >= len(bucket)):
+        raise ValueError(f"cells of {name} lie outside its table")
+    wide = {
+        payload: values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
+        for payload, values in sums.items()
+    }
+    return GroupCells(bucket, row.astype(np.int64), column.astype(np.int64), wide)

@@ -6,27 +6,31 @@ weighted with these numbers and added up; no sample is looked at again.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.group_cells import GroupCells, weighted_sums
+from uq_tracking.statistics.group_cells import GroupCells, cell_arrays, read_cells, weighted_sums
+from uq_tracking.statistics.group_pooling import (
+    MOST_GROUPS,
+    Label,
+    Pooling,
+    digest_of,
+    label_order,
+    pool_chain,
+)
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 from uq_tracking.statistics.layout import Layout, Parts
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, whole
 
-Label: TypeAlias = str | int | float | bool
 Arrays = dict[str, npt.NDArray[Any]]
 
-MOST_GROUPS = 1000
-"""More groups than this are pooled at random into so many, of nearly equal numbers of groups."""
 STORED_BYTES = 8 * 2**20
 """Size that tables are brought under before they are stored, uncompressed."""
 ENOUGH_GROUPS = 400
@@ -272,8 +276,8 @@ class GroupTables:
             "about": np.asarray(json.dumps(about)),
             "moments": self.moments,
             **{f"sum/{name}": column for name, column in self.sums.items()},
-            **_cell_arrays({f"order/{name}": cells for name, cells in self.orders.items()}, full=full),
-            **_cell_arrays({f"table/{name}": cells for name, cells in self.tables.items()}, full=full),
+            **cell_arrays({f"order/{name}": cells for name, cells in self.orders.items()}, full=full),
+            **cell_arrays({f"table/{name}": cells for name, cells in self.tables.items()}, full=full),
         }
 
     @classmethod
@@ -286,7 +290,7 @@ class GroupTables:
             raise ValueError("columns of the groups differ in length")
         sizes = {name: int(about["sizes"][name]) for name in layout.tables}
         tables = {
-            name: _read_cells(arrays, f"table/{name}", ("count",), len(labels)) for name in layout.tables
+            name: read_cells(arrays, f"table/{name}", ("count",), len(labels)) for name in layout.tables
         }
         for name, kind in layout.tables.items():
             kind.check_keys(tables[name].bucket, sizes[name])
@@ -294,7 +298,7 @@ class GroupTables:
             layout=layout,
             labels=labels,
             orders={
-                name: _read_cells(arrays, f"order/{name}", ("count", *payloads), len(labels))
+                name: read_cells(arrays, f"order/{name}", ("count", *payloads), len(labels))
                 for name, payloads in layout.orders.items()
             },
             tables=tables,
@@ -306,99 +310,6 @@ class GroupTables:
             members=str(about["members"]),
             n_groups=int(about["n_groups"]),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Pooling:
-    """Where groups go before they are counted.
-
-    Attributes
-    ----------
-    labels : tuple
-        Distinct labels, in an order that depends on them alone.
-    place : int array
-        Pool of each label, in the order that the labels were given in.
-    members : str
-        Digest of the labels.
-    """
-
-    labels: tuple[Label, ...]
-    place: IntArray
-    members: str
-
-    @classmethod
-    def of(cls, names: Sequence[Label], members: str | None = None, most: int = MOST_GROUPS) -> Pooling:
-        """Pools of distinct labels; ``members`` stands for a digest of them."""
-        order = sorted(range(len(names)), key=lambda i: label_order(names[i]))
-        place = np.empty(len(names), dtype=np.int64)
-        place[order] = pool_chain(len(names), most)
-        labels = tuple(names[i] for i in order)
-        return cls(labels, place, digest_of(labels) if members is None else members)
-
-
-def pool_chain(groups: int, size: int) -> IntArray:
-    """Which pool each group falls into when they are halved until there are at most ``size``.
-
-    Halved and not cut to size, so that equal groups share pools whichever size they were brought to before.
-    """
-    pool = np.arange(groups)
-    while groups > size:
-        order = np.random.default_rng(groups).permutation(groups)
-        groups = (groups + 1) // 2
-        half = np.empty(len(order), dtype=np.int64)
-        half[order] = np.arange(len(order)) % groups
-        pool = half[pool]
-    return pool
-
-
-def digest_of(labels: Sequence[Label]) -> str:
-    """Sixteen hexadecimal digits of labels."""
-    return hashlib.sha256(json.dumps(list(labels)).encode()).hexdigest()[:16]
-
-
-def label_order(label: Label) -> tuple[str, Any]:
-    """Sort key of labels, which may be of several types."""
-    return type(label).__name__, label
-
-
-def _cell_arrays(cells: Mapping[str, GroupCells], *, full: bool = False) -> Arrays:
-    """Plain arrays that ``_read_cells`` reads."""
-    arrays: Arrays = {}
-    for name, table in cells.items():
-        arrays |= {f"{name}/bucket": table.bucket, f"{name}/row": table.row.astype(np.int32)}
-        arrays[f"{name}/column"] = table.column.astype(np.int32)
-        arrays |= {
-            f"{name}/sum/{key}": values if full else _lean(values) for key, values in table.sums.items()
-        }
-    return arrays
-
-
-def _lean(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if values.dtype.kind in "iu":
-        return values.astype(np.int32) if values.max(initial=0) < 2**31 else values
-    with np.errstate(over="ignore", under="ignore"):
-        small = values.astype(np.float32)
-    lossless = np.array_equal(np.isfinite(small), np.isfinite(values)) and not np.any(
-        (small == 0) & (values != 0)
-    )
-    return small if lossless else values
-
-
-def _read_cells(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, payloads: Sequence[str], rows: int
-) -> GroupCells:
-    """Inverse of ``_cell_arrays``; KeyError or ValueError for anything else."""
-    bucket, row, column = (np.asarray(arrays[f"{name}/{part}"]) for part in ("bucket", "row", "column"))
-    sums = {payload: np.asarray(arrays[f"{name}/sum/{payload}"]) for payload in payloads}
-    if len({len(row), len(column), *(len(values) for values in sums.values())}) != 1:
-        raise ValueError(f"columns of {name} differ in length")
-    if len(row) and (row.min() < 0 or row.max() >= rows or column.min() < 0 or column.max() >= len(bucket)):
-        raise ValueError(f"cells of {name} lie outside its table")
-    wide = {
-        payload: values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
-        for payload, values in sums.items()
-    }
-    return GroupCells(bucket, row.astype(np.int64), column.astype(np.int64), wide)
 
 
 def bucket_spans(bucket: FloatArray, bits: int) -> tuple[FloatArray, FloatArray]:

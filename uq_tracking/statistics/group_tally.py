@@ -11,7 +11,8 @@ import numpy.typing as npt
 from uq_tracking.statistics.building import BUILD_BLOCK
 from uq_tracking.statistics.cells import compact, dense
 from uq_tracking.statistics.group_cells import GroupCells
-from uq_tracking.statistics.group_tables import GroupTables, Label, digest_of
+from uq_tracking.statistics.group_pooling import Label, digest_of
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.moments import Moments

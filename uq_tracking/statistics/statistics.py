@@ -13,7 +13,8 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
 from uq_tracking.statistics.building import Builder, empty_parts
 from uq_tracking.statistics.cells import CellCounts
-from uq_tracking.statistics.group_tables import GroupTables, Label
+from uq_tracking.statistics.group_pooling import Label
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import Grouped, Groups, bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments

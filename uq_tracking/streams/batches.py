@@ -27,7 +27,8 @@ from uq_tracking.metrics.registry import find, select
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
-from uq_tracking.statistics.group_tables import MOST_GROUPS, GroupTables, Label
+from uq_tracking.statistics.group_pooling import MOST_GROUPS, Label
+from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.group_tally import (
     GROUP_BITS,
     GROUP_TABLE_BITS,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GAP = 2
 SHORTEST_NAME = 16
 """Letters that a name keeps however narrow the terminal is."""
-SHORTEST_WORDS = 20
+SHORTEST_WORDS = 30
 """Letters below which words at the end of a row are left out."""
 PAGE = 120
 """Letters in a line where no terminal says how many it has: notebooks, files."""

@@ -82,7 +82,17 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
     scheme, colon, address = uri.partition(":")
     if not colon:
         raise BackendError(f"{uri!r} is not an address of runs; write for example mlflow:{uri} or dir:{uri}")
-    return find_backend(scheme).store(address, scheme=scheme)
+    backend = find_backend(scheme)
+    check_usable(backend)
+    return backend.store(address, scheme=scheme)
+
+
+def check_usable(backend: Backend) -> None:
+    """BackendError, with the command that installs it, unless the tracker's package is here."""
+    status = backend.status()
+    if not status.usable:
+        what = "is not installed" if status.version is None else "cannot be used here"
+        raise BackendError(f"{status.name} {what}; {status.hint}")
 
 
 def reopened(uri: str) -> Opened:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.redaction import printable, redact
-from uq_tracking.tracking.resolve import Opened, Target, find_backend, reopened
+from uq_tracking.tracking.resolve import Opened, Target, check_usable, find_backend, reopened
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
 _log = logging.getLogger("uq_tracking")
@@ -197,11 +197,9 @@ class RunWriter:
         """Ask the tracker's address for a connection; where the tracker is not installed, that is the reason."""
         try:
             check_listens(self.target.place)
-        except TrackerUnreachableError as error:
-            status = find_backend(self.target.backend).status()
-            if status.usable:
-                raise
-            raise BackendError(f"{status.name} cannot be used here; {status.hint}") from error
+        except TrackerUnreachableError:
+            check_usable(find_backend(self.target.backend))
+            raise
 
     def _failed(self, names: Sequence[str], error: Exception) -> None:
         self.lost.extend(names)

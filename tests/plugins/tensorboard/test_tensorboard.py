@@ -21,6 +21,7 @@ import uq_tracking as uq
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.resolve import check_usable
 from uq_tracking_tensorboard.backend import TensorBoardBackend
 from uq_tracking_tensorboard.events import event_files, read_points
 from uq_tracking_tensorboard.run import TensorBoardRun
@@ -239,8 +240,8 @@ def test_the_hint_says_how_to_install_it(backend, monkeypatch):
 
     monkeypatch.setattr(metadata, "version", missing)
     assert backend.status().hint == "pip install 'uq-tracking[tensorboard]'"
-    with pytest.raises(BackendError, match="not installed; pip install"):
-        backend.store("runs")
+    with pytest.raises(BackendError, match="tensorboard is not installed; pip install"):
+        check_usable(backend)
 
 
 def test_importing_the_plugin_imports_no_tensorboard():

@@ -1,0 +1,77 @@
+"""Maps of runs: the cases of largest error, the same cases and colours in every run, input images in any layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.errors import SettingsError
+from uq_tracking.tracking.map_file import DrawnCases
+
+Y = np.random.default_rng(0).normal(size=(5, 18, 20))
+SIZES = np.array([2.0, 1.0, 5.0, 3.0, 4.0])[:, None, None]
+
+
+def log(folder, factor=1.0, **options):
+    """Log a model whose errors are the sizes times a factor; returns the folder of the run."""
+    before = set(folder.glob("*/run.json"))
+    uq.log(
+        Y,
+        Y + factor * SIZES,
+        factor + 0 * Y,
+        run=f"dir:{folder}",
+        figures=False,
+        strict=True,
+        deadline=300,
+        **options,
+    )
+    (made,) = set(folder.glob("*/run.json")) - before
+    return made.parent
+
+
+def drawn(run):
+    return DrawnCases.load(run / "uq/maps.npz")
+
+
+def pictures(run):
+    return {path.name: path.read_bytes() for path in sorted(run.glob("uq_map*.png"))}
+
+
+def test_extremes_are_the_worst_the_median_and_the_best(tmp_path):
+    found = drawn(log(tmp_path, maps="extremes"))
+    words = {2: "worst of 5 by RMSE", 3: "median of 5 by RMSE", 1: "best of 5 by RMSE"}
+    assert dict(found.notes) == words
+    assert list(found.cases) == [2, 3, 1]
+
+
+def test_another_run_shows_the_same_cases_in_the_same_colours(tmp_path):
+    first = log(tmp_path, maps="extremes")
+    second = log(tmp_path, 3.0, maps=f"dir:{first}")
+    assert list(drawn(second).cases) == [2, 3, 1]
+    assert drawn(second).limits == drawn(first).limits
+    assert drawn(second).limits != drawn(log(tmp_path, 3.0, maps=[2, 3, 1])).limits
+    assert not drawn(second).notes  # they speak of the other run
+    assert pictures(second).keys() == pictures(first).keys()
+
+
+def test_a_run_without_maps_cannot_be_followed(tmp_path):
+    first = log(tmp_path, maps=False)
+    with pytest.raises(SettingsError, match="drew no maps"):
+        log(tmp_path, maps=f"dir:{first}")
+
+
+def test_channels_of_images_come_first_or_last(tmp_path):
+    images = np.random.default_rng(1).uniform(size=(5, 18, 20, 3))
+    runs = (log(tmp_path, maps=[0], images=each) for each in (images, np.moveaxis(images, -1, 1)))
+    one, other = (pictures(run) for run in runs)
+    assert one == other != pictures(log(tmp_path, maps=[0]))
+
+
+def test_rescoring_draws_the_stored_cases_again(tmp_path):
+    run = log(tmp_path, maps="extremes", predictions=False)
+    before = pictures(run)
+    for path in run.glob("uq_map*.png"):
+        path.unlink()
+    uq.rescore(f"dir:{tmp_path}", figures=True)
+    assert pictures(run) == before

@@ -1,0 +1,143 @@
+"""Labels and class probabilities as they are given: read, arranged with the classes last, refused with a cure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.inputs.class_validation import TOLERANCES
+from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read
+from uq_tracking.inputs.labels import check_no_gaps, read_labels
+from uq_tracking.inputs.probabilities import ClassScores
+from uq_tracking.inputs.validation import check_shapes
+
+
+def read_class_labels(value: Any) -> Source:
+    """Labels as whole numbers; InputTypeError and EmptyInputError say what they are in place of that."""
+    source = read(value, "labels")
+    kind = source.values.dtype.kind
+    if kind == "b":
+        return source._replace(values=source.values.view(np.uint8))
+    if kind in "iu":
+        return source
+    if source.values.size == 0:
+        raise EmptyInputError(f"labels are empty (shape {source.values.shape}); there is nothing to score")
+    if kind == "f" and source.values.ndim > 1:
+        cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
+    elif kind == "f":
+        cure = (
+            "convert them with .astype(int), after giving samples without a class a number for ignore_label"
+        )
+    else:
+        cure = (
+            "number them in the order of the classes of probs; where that is alphabetical: "
+            "classes, labels = numpy.unique(labels, return_inverse=True)"
+        )
+    raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
+
+
+def read_strata(value: Any, name: str, truth: Source, valid: BoolArray | None) -> AnyArray | None:
+    """Labels of groups or strata, one for each sample that counts."""
+    if value is None:
+        return None
+    labels = read_labels(value, name, truth.values.shape, truth.axes, "labels")
+    check_no_gaps(labels, name, valid)
+    return labels
+
+
+def arranged(
+    truth: Source, given: Source, class_axis: int, members_axis: int | None, logits: bool
+) -> tuple[ClassScores, Source]:
+    """Scores with the members first and the classes last, and their mask and axes as one sample sees them."""
+    shape = truth.values.shape
+    check_shapes(("labels", shape), ("labels", shape))  # refuses single numbers
+    extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
+    if extra not in (0, 1):
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    members = _axis(members_axis, given, "members")
+    classes = _axis(class_axis, given, "classes") if extra else None
+    if members is not None and members == classes:
+        raise SettingsError(
+            f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
+        )
+    moved = [axis for axis in (members, classes) if axis is not None]
+    order = [axis for axis in range(given.values.ndim) if axis not in moved]
+    rest = tuple(given.values.shape[axis] for axis in order)
+    if rest != shape:
+        raise ShapeError(_shape_message(truth, given, members_axis))
+    if classes is not None and given.values.shape[classes] < 2:
+        raise ShapeError(
+            f"probs {given.values.shape} hold a single class; drop that axis for a binary classifier: probs[..., 0]"
+        )
+    full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
+    values = given.values.transpose(full)
+    values = values if members is not None else values[None]
+    values.flags.writeable = False  # of this view; the user's own array stays writable
+    scores = ClassScores(values, logits, binary=not extra)
+    left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
+    axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
+    return scores, given._replace(left_out=left_out, axes=axes)
+
+
+def _axis(axis: int | None, given: Source, what: str) -> int | None:
+    if axis is None:
+        return None
+    if not -given.values.ndim <= axis < given.values.ndim:
+        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} of {what}")
+    return axis % given.values.ndim
+
+
+def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
+    shape, other = truth.values.shape, given.values.shape
+    message = (
+        f"labels have shape {shape} and probs {other}; probs have the labels' shape and an axis of classes, or the "
+        "labels' shape for a binary classifier"
+    )
+    for axis in range(len(other)):
+        if members_axis is None and other[:axis] + other[axis + 1 :] == shape:
+            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}"
+    if members_axis is None and len(other) == len(shape) + 2:
+        return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
+    if shape[-1:] == (1,) and other[:-1] == shape[:-1]:
+        return f"{message}; drop the last axis of labels: labels[..., 0]"
+    return message
+
+
+def refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> None:
+    """Labels and probabilities of one shape are a binary classifier's, unless the labels are one-hot rows."""
+    if not scores.binary or labels.ndim < 2 or not -labels.ndim <= class_axis < labels.ndim:
+        return
+    rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
+    if rows.shape[1] < 2 or not ((rows >= 0).all() and (rows.sum(axis=1) == 1).all()):
+        return
+    values = np.moveaxis(scores.values[0], class_axis, -1).reshape(-1, rows.shape[1])[:1000]
+    if scores.logits or np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-2):
+        raise InvalidValueError(
+            f"labels {labels.shape} look one-hot; pass class indices: labels.argmax(axis={class_axis})"
+        )
+
+
+def left_out_of(*sources: Source) -> BoolArray | None:
+    """Where any of the arrays is masked, or the mask says so."""
+    hidden = [source.left_out for source in sources if source.left_out is not None]
+    hidden += [source.values for source in sources if source.name == "mask"]
+    return np.logical_or.reduce(hidden) if hidden else None
+
+
+def tolerance_of(probs: Any, values: AnyArray) -> float:
+    """The tolerance of the dtype that the probabilities were given in."""
+    first = probs[0] if isinstance(probs, list | tuple) and len(probs) else probs
+    given = str(getattr(first, "dtype", values.dtype)).rpartition(".")[2]
+    return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
+
+
+def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
+    """Names of the classes as a tuple; SettingsError where their number differs."""
+    if names is None:
+        return None
+    if len(names) != n_classes:
+        raise SettingsError(f"class_names holds {len(names)} names for {n_classes} classes")
+    return tuple(str(name) for name in names)
