@@ -8,24 +8,25 @@ import shlex
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from itertools import cycle
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import BackendError, SettingsError
+from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.resolve import find_backend
+
+if TYPE_CHECKING:
+    from uq_tracking.comparison.runs import ScoredRun
 
 EXPERIMENT = "uq-demo-terrain"
 INSTALL = 'pip install "uq-tracking[demo]"'
 PORT = 5000
-
-COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#000000")
-"""Of the runs in MLflow's charts: Okabe and Ito's, which colour-blind people tell apart."""
 
 
 class Tracker(ABC):
@@ -44,6 +45,9 @@ class Tracker(ABC):
     def run(self, name: str) -> AbstractContextManager[Any]:
         """Open a run and finish it; what it yields is passed to ``uq.log`` as ``run``, None for an active run."""
 
+    def color(self, runs: Iterable[ScoredRun]) -> None:  # noqa: B027  (a tracker without colours of runs)
+        """Give the runs, best method first, the colours that they have on the page of the comparison."""
+
     @abstractmethod
     def how_to_look(self) -> list[str]:
         """Lines for a person: the command that shows the runs, and the link to open."""
@@ -56,7 +60,6 @@ class MLflow(Tracker):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.colors = cycle(COLORS)
         self.uri = f"sqlite:///{(folder / 'mlflow.db').resolve()}"
 
     @contextmanager
@@ -86,11 +89,15 @@ class MLflow(Tracker):
         """``mlflow.start_run`` and its end; see `Tracker`."""
         import mlflow
 
-        color = {
-            "mlflow.runColor": next(self.colors)
-        }  # left alone, MLflow gives the same colour to several runs
-        with mlflow.start_run(run_name=name, experiment_id=self.experiment_id, tags=color):
+        with mlflow.start_run(run_name=name, experiment_id=self.experiment_id):
             yield
+
+    def color(self, runs: Iterable[ScoredRun]) -> None:
+        """Give the runs the colours of the page; left alone, MLflow gives the same one to several."""
+        import mlflow
+
+        for run, color in zip(runs, cycle(COLORS)):
+            mlflow.MlflowClient().set_tag((run.uri or "").rpartition("/")[2], "mlflow.runColor", color)
 
     def how_to_look(self) -> list[str]:
         """The command that serves the store and the link to the experiment's page."""

@@ -19,14 +19,12 @@ from uq_tracking.figures.style import (
     style_axes,
 )
 from uq_tracking.figures.text import text_width
-from uq_tracking.formatting import one_line, shortened
+from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.overlays import Overlay
     from uq_tracking.comparison.result import Comparison
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
-"""Of methods in the order of the table, as on the page; further ones repeat them with other dashes."""
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 CHANCE = "#E9ECEF"
 """Of the bands that hold the points of calibrated runs; opaque, as several lie over each other."""
