@@ -7,9 +7,10 @@ import math
 import shutil
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,12 @@ import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
-from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.clock import called_at, is_late
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
+from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
 from uq_tracking_mlflow.links import run_link, view_command
-from uq_tracking_mlflow.quiet import no_progress_bar
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
 
 if TYPE_CHECKING:
@@ -47,6 +48,33 @@ class _Batch:
     scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
     curves: dict[str, Points] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
+
+
+class _Series:
+    """What this process has sent to a run step by step, so that the run is not read at every step."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+        self.tags: dict[str, str] = {}
+
+    def goes_on(self, batch: _Batch) -> bool:
+        """Whether a batch holds only scalars that were sent before, at later steps than ever."""
+        return not batch.curves and all(
+            step is not None and step > self._last.get(key, step) for step, key in batch.scalars
+        )
+
+    def sent(self, batch: _Batch, stored: Collection[Any]) -> None:
+        """Note what has arrived, and the last points that the run had before, as far as it was read."""
+        known = {metric.key: metric.step for metric in stored}
+        for step, key in batch.scalars:
+            if step is not None:
+                self._last[key] = max(step, known.get(key, step), self._last.get(key, step))
+        self.tags.update(batch.tags)
+
+
+@lru_cache(maxsize=16)
+def _series(tracking_uri: str, run_id: str) -> _Series:
+    return _Series()
 
 
 class _Open(threading.local):
@@ -78,7 +106,12 @@ class MLflowRun(Run):
         self._experiment_id = experiment_id
         self._dataset = dataset
         self._open = _Open()
-        self._is_writable = False
+        self._stored: StoredEntity | None = None
+        """The run when it was last read: it can be written to."""
+        self._is_fresh = False
+        """Whether nothing has been sent since."""
+        self._tagged: dict[str, str] = {}
+        """Tags that were sent since."""
         self._model = _active_model()
 
     @property
@@ -115,8 +148,8 @@ class MLflowRun(Run):
         """Put our part into the run's description; see `Run`."""
         from uq_tracking_mlflow import notes
 
-        before = self._read().data.tags.get(notes.TAG, "")
-        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
+        before = {**self._known.data.tags, **self._tagged}.get(notes.TAG, "")
+        listed = self._artifacts.list("")
         text = notes.with_part(before, description, self.run_id, {item.path for item in listed})
         if text not in (None, before):
             self.set_tags({notes.TAG: str(text)})
@@ -126,7 +159,7 @@ class MLflowRun(Run):
         from mlflow.entities import Dataset as Entity
         from mlflow.entities import DatasetInput, InputTag
 
-        inputs = getattr(self._read().inputs, "dataset_inputs", None) or []
+        inputs = getattr(self._known.inputs, "dataset_inputs", None) or []
         known = {(item.dataset.name, item.dataset.digest) for item in inputs}
         is_ours = {item.dataset.source_type for item in inputs} <= {_SOURCE}
         if not is_ours or (dataset.name, dataset.digest) in known:
@@ -144,15 +177,15 @@ class MLflowRun(Run):
 
         from uq_tracking_mlflow import view
 
-        stored = self._read()
-        experiment_id = stored.info.experiment_id
-        ours = {name for name in stored.data.metrics if name.startswith("uq")}
-        experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-        value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
-        if value is not None:
-            self._call(
-                "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
-            )
+        experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
+        if not before.keys() >= set(names):  # the others are in the view since they were logged
+            ours = {name for name in before if name.startswith("uq")}
+            experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
+            value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
+            if value is not None:
+                self._call(
+                    "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
+                )
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 
@@ -201,12 +234,20 @@ class MLflowRun(Run):
 
         from uq_tracking_mlflow.images import StoredPng
 
-        if is_at_least(__version__, IMAGE_GRID):
-            image = StoredPng(png)
-            self._call(
-                f"storing {name}",
-                lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
-            )
+        if not is_at_least(__version__, IMAGE_GRID) or (is_late() and self._is_in_grid(name, png)):
+            return
+        image = StoredPng(png)
+        self._call(
+            f"storing {name}",
+            lambda: self.client.log_image(self.run_id, image, key=name, step=0, synchronous=True),
+        )
+
+    def _is_in_grid(self, name: str, png: bytes) -> bool:
+        """Whether the grid has the picture, such as one whose upload was given up."""
+        start = f"images/{name.replace('/', '~')}+step+0+"
+        return self._holds(
+            "images", lambda path: path.replace("#", "~").replace("%", "+").startswith(start), png
+        )
 
     def link(self) -> str | None:
         """Return the address of the run's page, when a server is used and the experiment known."""
@@ -249,11 +290,20 @@ class MLflowRun(Run):
                 f"`mlflow runs restore --run-id {self.run_id}`"
             )
         self._experiment_id = stored.info.experiment_id
-        self._is_writable = True
+        self._stored, self._is_fresh, self._tagged = stored, True, {}
         return stored
 
+    @property
+    def _known(self) -> StoredEntity:
+        """The run as it was when it was last read."""
+        return self._stored or self._read()
+
+    @property
+    def _artifacts(self) -> StoredArtifacts:
+        return StoredArtifacts(self._known.info, self.connection)
+
     def _check_writable(self) -> None:
-        if not self._is_writable:
+        if self._stored is None:
             self._read()
 
     def _send(self, batch: _Batch) -> None:
@@ -261,13 +311,20 @@ class MLflowRun(Run):
             return
         from mlflow.entities import RunTag
 
-        if self._is_writable and not (batch.scalars or batch.curves):
+        if self._stored is not None and not (batch.scalars or batch.curves):
             tags = [RunTag(name, value) for name, value in batch.tags.items()]
             self._call("tagging", lambda: self.client.log_batch(self.run_id, tags=tags, synchronous=True))
+            self._tagged.update(batch.tags)
             return
-        stored = self._read()
-        metrics = [*self._new_scalars(batch, stored), *self._new_points(batch, stored)]
-        tags = [RunTag(k, v) for k, v in batch.tags.items() if stored.data.tags.get(k) != v]
+        series = _series(self.connection.uri, self.run_id)
+        if series.goes_on(batch):
+            before, latest = series.tags, ()
+            metrics = list(self._new_scalars(batch, latest))
+        else:
+            stored = self._known if self._is_fresh else self._read()
+            before, latest = stored.data.tags, stored.data.to_proto().metrics
+            metrics = [*self._new_scalars(batch, latest), *self._new_points(batch, stored)]
+        tags = [RunTag(k, v) for k, v in batch.tags.items() if before.get(k) != v]
         if metrics or tags:
             # In a thread of its own, because MLflow adds the active model of the calling one to every metric.
             self._call(
@@ -278,11 +335,14 @@ class MLflowRun(Run):
                     math.inf,
                 ),
             )
+            self._is_fresh = False
+        self._tagged.update(batch.tags)
+        series.sent(batch, latest)
 
-    def _new_scalars(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+    def _new_scalars(self, batch: _Batch, stored: Collection[Any]) -> Iterator[Metric]:
         from mlflow.entities import Metric
 
-        latest = {metric.key: metric for metric in stored.data.to_proto().metrics}
+        latest = {metric.key: metric for metric in stored}
         now = int(called_at() * 1000)
         belongs = _belongs_to(self._model, self._dataset)
         for (step, key), value in batch.scalars.items():
@@ -326,14 +386,14 @@ class MLflowRun(Run):
 
     def _is_stored(self, file: str, content: bytes) -> bool:
         """Whether the file lies at the artifact root with this content."""
-        listed = self._call("listing files", lambda: self.client.list_artifacts(self.run_id))
-        if all((item.path, item.file_size) != (file, len(content)) for item in listed):
-            return False
-        with scratch_folder() as folder, no_progress_bar():
-            path = self._call(
-                f"reading {file}", lambda: self.client.download_artifacts(self.run_id, file, str(folder))
-            )
-            return Path(path).read_bytes() == content
+        return self._holds("", lambda path: path == file, content)
+
+    def _holds(self, folder: str, is_meant: Callable[[str], bool], content: bytes) -> bool:
+        """Whether a file of a folder has this content, among those whose paths are meant."""
+        listed = self._artifacts.list(folder)
+        same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
+        with scratch_folder() as scratch:
+            return any(self._artifacts.download(path, scratch).read_bytes() == content for path in same)
 
 
 def _active_model() -> str | None:

@@ -98,7 +98,7 @@ def deleted_run(store: Store, folder: Path) -> Fault:
         delete,
         until="exit",
         instead=lambda run: substitute_of(uri, run),
-        compare=lambda content: since(2, {**content, "tags": without_origin(content["tags"])}),
+        compare=lambda content: since(2, {**content, "run": {}, "tags": without_origin(content["tags"])}),
         loses="equal from the deletion on, in a run that names it",
     )
 

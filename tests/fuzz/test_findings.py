@@ -157,3 +157,13 @@ def test_labels_too_large_for_a_machine():
 @pytest.mark.parametrize("deadline", [1e308, float("inf")])
 def test_a_deadline_longer_than_a_thread_can_wait(tmp_path, deadline):
     uq.log([1.0], [1.0], [1.0], figures=False, run=f"dir:{tmp_path}", deadline=deadline, strict=True)
+
+
+def test_intervals_beyond_the_largest_number(tmp_path):
+    """A standard deviation far below all others makes limits that overflow; the report says so and can be stored."""
+    rng = np.random.default_rng(0)
+    truth, std = rng.normal(size=8), np.full(8, 0.5)
+    std[2] = 1e-150
+    report = uq.evaluate(truth, truth + 0.5, std, intervals=True)
+    assert "largest number" in " ".join(report.provenance["intervals"]["undefined"].values())
+    assert uq.Report.from_json(report.to_json()) == report

@@ -92,6 +92,16 @@ def test_a_clock_that_is_set_back_changes_no_order(in_folder, tmp_path):
     assert [read_entry(path).origin.step for path in entries()] == [0, 1, 2, 3]
 
 
+def test_what_workers_keep_comes_before_what_follows_them(in_folder):
+    _process.cache_clear()
+    keep(origin(step=0), [])
+    parent = _process(os.getpid())
+    for step in (1, 2, 3):
+        _process.cache_clear()  # as a worker
+        keep(origin(step=step), [])
+    assert parent.next(in_folder / "uq_runs" / "spool").startswith("00000005-")
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign", "swapped", "link", "too new"])
 def test_a_damaged_entry_is_refused_by_name(entry, tmp_path, damage):
     content = bytearray(entry.read_bytes())

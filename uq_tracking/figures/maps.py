@@ -23,6 +23,7 @@ from uq_tracking.figures.panels import (
     plain,
     reduced,
     show,
+    shown_pixels,
     title_over,
     told_mean,
 )
@@ -108,9 +109,10 @@ def uncertainty_map(
     known = {name: plain(part) for name, part in parts.items() if part is not None}
     _check([*arrays, *known.values()], scale, origin)
     panels = _panels(arrays, known, float(scale))
+    own_limits = colour_limits(_for_limits(panels, arrays, known, float(scale)))
     panels.insert(5, _standardised(arrays[0], arrays[1], arrays[2], interval))
     first = [] if image is None else [picture(plain(image))]
-    found = {**colour_limits(panels), **(limits or {})}
+    found = {**own_limits, **(limits or {})}
     figure = _draw(first, panels, found, unit, origin, interval)
     title_over(figure, title, _explained(scale, alpha))
     return plain_texts(figure)
@@ -161,6 +163,24 @@ def _panels(
     ]
 
 
+def _for_limits(
+    panels: Sequence[Panel],
+    arrays: Sequence[npt.NDArray[Any]],
+    parts: Mapping[str, npt.NDArray[Any]],
+    scale: float,
+) -> list[Panel]:
+    """Panels of single pixels, which vary more than means; each before that of means, where none of them is known."""
+
+    def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        step = max(1, max(values.shape) // shown_pixels(values.shape[0] / values.shape[1]))
+        return values[::step, ::step]
+
+    of_pixels = _panels(
+        [picked(array) for array in arrays], {name: picked(part) for name, part in parts.items()}, scale
+    )
+    return [panel for pair in zip(of_pixels, panels, strict=True) for panel in pair]
+
+
 def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
     """What is true, what is predicted and how far apart they are, over errors and uncertainties."""
     target, prediction, error, spread, std, z, *parts = panels
@@ -202,7 +222,7 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     for case in cases:
         arrays = [plain(array) for array in case.arrays.values()]
         parts = {name: plain(part) for name, part in case.parts.items()}
-        panels = _panels(arrays, parts, float(scale))
+        panels = _for_limits(_panels(arrays, parts, float(scale)), arrays, parts, float(scale))
         there = {panel.scale for panel in panels if len(panel.values.compressed())}
         for name, pair in colour_limits(panels).items():
             if name in there and name in PERCENTILES:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -31,9 +32,13 @@ class Picture(Figure):
     def draw(self, renderer: Any) -> None:
         """Draw the pixels; see ``Figure.draw``."""
         if not self.images:
-            with Image.open(BytesIO(self.png)) as image:
-                self.figimage(np.asarray(image.convert("RGBA")))
+            self.figimage(self.pixels())
         super().draw(renderer)
+
+    def pixels(self) -> npt.NDArray[np.uint8]:
+        """The pixels with their opacity, shape (height, width, 4)."""
+        with Image.open(BytesIO(self.png)) as image:
+            return np.asarray(image.convert("RGBA"))
 
     def savefig(self, fname: Any, *, transparent: bool | None = None, **options: Any) -> None:
         """Write the file's own bytes, whatever the options; see ``Figure.savefig``."""

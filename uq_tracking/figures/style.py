@@ -229,6 +229,8 @@ def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]
 
 def _drawn(figure: Figure, dpi: float | None) -> npt.NDArray[np.uint8]:
     """The pixels with their opacity, shape (height, width, 4)."""
+    if isinstance(figure, Picture) and dpi is None:
+        return figure.pixels()
     before, shown_by = figure.get_dpi(), figure.canvas
     canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
     figure.set_dpi(dpi or before)

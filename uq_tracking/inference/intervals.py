@@ -121,8 +121,13 @@ def interval_table(
                     raise Undefined(HEAVY_TAILS)
                 exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
+            if not all(map(math.isfinite, found)):
+                raise OverflowError
         except Undefined as reason:
             undefined[key] = str(reason)
+            continue
+        except OverflowError:
+            undefined[key] = "its limits are beyond the largest number"
             continue
         values[key] = found
     return Intervals(values, undefined, notes)

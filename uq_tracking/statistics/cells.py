@@ -169,8 +169,8 @@ class Joint(CellCounts):
 
     @classmethod
     def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
-        s = coarse_bucket(std.astype(np.float64), bits)
-        a = coarse_bucket(np.abs(error.astype(np.float64)), bits)
+        s = coarse_bucket(np.asarray(std, dtype=np.float64), bits)
+        a = coarse_bucket(np.abs(error, dtype=np.float64), bits)
         return cls._of_buckets(s, a, bits)
 
     @classmethod

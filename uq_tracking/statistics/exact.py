@@ -55,19 +55,8 @@ class SortedRows(Groups):
         return self._payloads((name,), part)[name]
 
     def _payloads(self, names: Collection[str], part: slice | IntArray) -> dict[str, FloatArray]:
-        """Payloads of rows; what several are derived from is made once."""
-        made: dict[str, FloatArray] = {}
-
-        def get(name: str) -> FloatArray:
-            if name not in made:
-                made[name] = (
-                    np.asarray(self.columns[name][part], dtype=np.float64)
-                    if name in self.columns
-                    else _DERIVED[name](get)
-                )
-            return made[name]
-
-        return {name: get(name) for name in names}
+        made = _Payloads(self.columns, part)
+        return {name: made[name] for name in names}
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -241,7 +230,7 @@ class SortedRows(Groups):
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
         values, total = self.values, self.total
-        below = int(np.searchsorted(values, 0))  # these fall towards 0, the others rise from it
+        below = int(np.searchsorted(values, values.dtype.type(0)))  # fall towards 0, the others rise from it
 
         def one(rank: int) -> float:
             low, high = max(0, rank - (total - below)), min(rank, below)
@@ -306,9 +295,23 @@ class TiedRuns:
         return made
 
 
-def _inverse(get: Callable[[str], FloatArray]) -> FloatArray:
+class _Payloads(dict[str, FloatArray]):
+    """Payloads of some rows; what several are derived from is made once."""
+
+    def __init__(self, columns: Mapping[str, Column], part: slice | IntArray) -> None:
+        super().__init__()
+        self.columns, self.part = columns, part
+
+    def __missing__(self, name: str) -> FloatArray:
+        own = self.columns.get(name)
+        made = _DERIVED[name](self) if own is None else np.asarray(own[self.part], dtype=np.float64)
+        self[name] = made
+        return made
+
+
+def _inverse(made: Mapping[str, FloatArray]) -> FloatArray:
     with np.errstate(divide="ignore"):
-        return 1 / get("std")
+        return 1 / made["std"]
 
 
 _TOGETHER = {
@@ -318,13 +321,13 @@ _TOGETHER = {
 }
 """Payloads that scores sum along an order: in one pass, once one of them is asked for."""
 
-_DERIVED: dict[str, Callable[[Callable[[str], FloatArray]], FloatArray]] = {
-    "std2": lambda get: np.square(get("std")),
-    "z2": lambda get: np.square(get("z")),
-    "abs_error": lambda get: np.abs(get("error")),
-    "sq_error": lambda get: np.square(get("abs_error")),
-    "one_minus_confidence2": lambda get: np.square(get("one_minus_confidence")),
-    "error": lambda get: get("z") * get("std"),
+_DERIVED: dict[str, Callable[[Mapping[str, FloatArray]], FloatArray]] = {
+    "std2": lambda made: np.square(made["std"]),
+    "z2": lambda made: np.square(made["z"]),
+    "abs_error": lambda made: np.abs(made["error"]),
+    "sq_error": lambda made: np.square(made["abs_error"]),
+    "one_minus_confidence2": lambda made: np.square(made["one_minus_confidence"]),
+    "error": lambda made: made["z"] * made["std"],
     "inv_std": _inverse,
-    "inv_sqrt_std": lambda get: np.sqrt(get("inv_std")),
+    "inv_sqrt_std": lambda made: np.sqrt(made["inv_std"]),
 }

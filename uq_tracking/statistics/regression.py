@@ -117,7 +117,7 @@ class RegressionLayout(Layout):
             {"log_std": log_std},
             {"target": target, **moments},
             derived={"rank_correlation": correlation},
-            counts={"n": len(std), "n_zero_std": int(np.searchsorted(std, 0, side="right"))},
+            counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
         )
 
     @override

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.parallel import spans
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 
 MANTISSA = 52
 PAGES = 1 << 12
 """Values of the sign and the exponent of a float64."""
+
+CLOSED = -(1 << 62)
+"""In place of the shift to a page that no value has called for."""
 
 SKETCH_BITS = 11
 """Mantissa bits of a full sketch: buckets are at most 1/2048 of their value wide."""
@@ -28,8 +32,7 @@ class BucketSums:
 
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
-        self._slot = np.full(PAGES, -1, dtype=np.int64)
-        self._shift = np.zeros(PAGES, dtype=np.int64)
+        self._shift = np.full(PAGES, CLOSED, dtype=np.int64)
         """From a bucket's number to its place in the tables, per page."""
         self._pages: list[int] = []
         self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
@@ -59,22 +62,22 @@ class BucketSums:
 
     def _index(self, values: FloatArray) -> IntArray:
         """Where in the tables each value's bucket lies; makes room for new octaves."""
-        bucket = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
-        bucket >>= MANTISSA - self.bits
-        page = bucket >> self.bits
-        page &= PAGES - 1
-        self._open(np.flatnonzero(np.bincount(page, minlength=PAGES)))
-        np.take(self._shift, page, out=page)
-        bucket += page
-        return bucket
+        index = np.empty(len(values), dtype=np.int64)
+        for start, end in spans(len(values)):
+            bucket = coarse_bucket(values[start:end], self.bits)
+            page = bucket >> self.bits
+            page &= PAGES - 1
+            shift = self._shift.take(page)
+            if shift.min() == CLOSED:
+                self._open(np.unique(page))
+                shift = self._shift.take(page)
+            np.add(bucket, shift, out=index[start:end])
+        return index
 
     def _open(self, pages: npt.NDArray[Any]) -> None:
-        fresh = pages[self._slot[pages] < 0]
-        if not len(fresh):
-            return
-        self._slot[fresh] = len(self._pages) + np.arange(len(fresh))
+        fresh = pages[self._shift[pages] == CLOSED]
         signed = fresh - np.where(fresh >= PAGES // 2, PAGES, 0)  # what the shift makes of a negative value
-        self._shift[fresh] = (self._slot[fresh] - signed) << self.bits
+        self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self.bits
         self._pages.extend(fresh.tolist())
         size = len(fresh) << self.bits
         self._count = np.concatenate([self._count, np.zeros(size, dtype=self._count.dtype)])
@@ -105,7 +108,7 @@ def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray,
 
 
 def coarse_bucket(values: FloatArray, bits: int) -> IntArray:
-    """Bucket number of non-negative values, increasing with the value."""
+    """Bucket number of values, increasing with the value where it is not negative."""
     bucket = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
     bucket >>= MANTISSA - bits
     return bucket

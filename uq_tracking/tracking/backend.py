@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.drawings import png_of
 from uq_tracking.errors import BackendError
 from uq_tracking.tracking.places import scratch_folder
 
@@ -121,6 +120,8 @@ class Run(ABC):
 
         Folders in the name become underscores: ``uq_map/3`` is stored as ``uq_map_3.png``.
         """
+        from uq_tracking.drawings import png_of  # knows the metrics, which a tracker need not load
+
         with scratch_folder() as folder:
             path = folder / f"{name.replace('/', '_')}.png"
             path.write_bytes(png_of(figure))

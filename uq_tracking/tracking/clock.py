@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _called_at: ContextVar[float | None] = ContextVar("uq_tracking_called_at", default=None)
+_is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
 
 
 def called_at() -> float:
@@ -20,12 +21,18 @@ def called_at() -> float:
     return time.time() if given is None else given
 
 
+def is_late() -> bool:
+    """Whether the call that is being written was kept, so that a part of it may have arrived already."""
+    return _is_late.get()
+
+
 @contextmanager
 def calling(at: float | None = None) -> Iterator[float]:
-    """Let ``called_at`` tell this time inside, by default the present one."""
+    """Let ``called_at`` tell this time inside, that of a call that was kept; by default the present one."""
     now = time.time() if at is None else at
-    token = _called_at.set(now)
+    token, late = _called_at.set(now), _is_late.set(at is not None)
     try:
         yield now
     finally:
         _called_at.reset(token)
+        _is_late.reset(late)

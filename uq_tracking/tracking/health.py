@@ -152,7 +152,7 @@ class Health:
                     break
                 if not self._changed.wait(max(end - time.monotonic(), 0.0)):
                     break
-            left = [waiting.path for waiting in (*self._queue, *self._refused)]
+            left = [waiting.path for waiting in (*self._queue, *self._refused) if waiting.path.exists()]
         for thread in list(self._unconfirmed.values()):
             thread.join(max(end - time.monotonic(), 0.0))
         left += self._unconfirmed

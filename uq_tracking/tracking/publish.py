@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ from uq_tracking.tracking.names import (
     tag_name,
     worst_name,
 )
-from uq_tracking.tracking.places import scratch_folder
+from uq_tracking.tracking.places import NOWHERE, scratch_folder
 from uq_tracking.tracking.run_writer import RunWriter
 from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
 
@@ -106,7 +106,7 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     list of str
         What could not be made, each a sentence; what could not be delivered stands in the writers.
     """
-    with scratch_folder() as folder:
+    with scratch_folder() if content.step is None else nullcontext(NOWHERE) as folder:
         try:
             return _publish(content, writers, folder)
         except BaseException:  # of the user's signal handlers: those of trackers stand in the writers
@@ -164,7 +164,7 @@ def _description(content: Content) -> Write:
 def _names(content: Content) -> set[str]:
     """Names of all scalars, curves and maps."""
     report, split = content.report, content.split
-    curves = report.curves if content.step is None else ()
+    curves = [name for name, curve in report.curves.items() if curve.steps is not None]
     cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
     return {
         *logged_scores(report, split, content.scores, content.shown),

@@ -196,7 +196,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Process:
-    """Numbers of the calls of one process: each above those before, and above all that was kept when it began."""
+    """Numbers of the calls of one process: each above all that was kept before, by this process and by others."""
 
     def __init__(self) -> None:
         self._name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}"
@@ -207,9 +207,9 @@ class _Process:
     def next(self, folder: Path) -> str:
         """The start of the next entry's name, by which entries are sorted."""
         with self._lock:
-            for place in {folder, *(place / SPOOL for place in places())} - self._seen:
-                self._seen.add(place)
-                self._number = max((self._number, *map(number_of, entries(place))))
+            others = {place / SPOOL for place in places()} - self._seen
+            self._seen |= others
+            self._number = max(self._number, *map(_highest, {folder, *others}))
             self._number += 1
             return f"{self._number:08d}-{self._name}"
 
@@ -218,6 +218,13 @@ class _Process:
 def _process(pid: int) -> _Process:
     """One object per process: a forked child has another ``pid``, so its own."""
     return _Process()
+
+
+def _highest(folder: Path) -> int:
+    """The highest number of a folder's entries; those of other processes are counted too."""
+    with suppress(OSError):
+        return number_of(Path(max((n for n in os.listdir(folder) if n.endswith(SUFFIX)), default="")))
+    return 0
 
 
 def number_of(path: Path) -> int:

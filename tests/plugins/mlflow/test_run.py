@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from pathlib import Path
 
 import mlflow
 import numpy as np
@@ -12,10 +13,11 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
+from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.run import MLflowRun
+from uq_tracking_mlflow.run import MLflowRun, _series
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}
@@ -42,6 +44,50 @@ def test_the_innermost_of_nested_runs_gets_it(client):
         uq.log(TRUTH, MEAN, STD, **QUICK)
     assert client.get_run(outer.info.run_id).data.metrics == {}
     assert client.get_run(inner.info.run_id).data.metrics
+
+
+def test_a_series_reads_the_run_once(client, monkeypatch):
+    read, get_run = [], mlflow.MlflowClient.get_run
+    with mlflow.start_run() as run:
+        uq.log(TRUTH, MEAN, STD, step=0, **QUICK)
+        monkeypatch.setattr(
+            mlflow.MlflowClient, "get_run", lambda self, run_id: read.append(run_id) or get_run(self, run_id)
+        )
+        for step in (1, 2, 3):
+            uq.log(TRUTH, MEAN, STD, step=step, **QUICK)
+        assert read == []
+        uq.log(TRUTH, MEAN, STD, step=2, **QUICK)  # the same again: nothing changes
+        uq.log(TRUTH, MEAN[::-1], STD, step=3, **QUICK)
+        uq.log(TRUTH, MEAN, STD, step=4, method="m", **QUICK)
+    history = client.get_metric_history(run.info.run_id, "uq/rmse")
+    assert [point.step for point in history] == [0, 1, 2, 3, 3, 4]
+    assert history[3].value != history[4].value
+    assert client.get_run(run.info.run_id).data.tags["uq.method"] == "m"
+
+
+def test_a_series_that_goes_back_behind_what_is_stored_is_compared(client):
+    with mlflow.start_run() as run:
+        for step in range(4):
+            uq.log(TRUTH, MEAN, STD, step=step, **QUICK)
+        _series.cache_clear()  # as a process does that continues from a checkpoint
+        for step in range(1, 5):
+            uq.log(TRUTH, MEAN, STD, step=step, **QUICK)
+    history = client.get_metric_history(run.info.run_id, "uq/rmse")
+    assert [point.step for point in history] == [0, 1, 2, 3, 4]
+
+
+def test_the_grid_shows_the_stored_picture_itself(client):
+    maps = np.random.default_rng(0).normal(size=(3, 20, 30))
+    with mlflow.start_run() as run:
+        uq.log(*maps[:2], np.abs(maps[2]), figures=False, strict=True)
+    names = [item.path for item in client.list_artifacts(run.info.run_id, "images")]
+    (stored,) = [name for name in names if name.endswith(".png")]
+    pictures = [
+        Path(client.download_artifacts(run.info.run_id, name)).read_bytes()
+        for name in (stored, "uq_map_0.png")
+    ]
+    assert pictures[0] == pictures[1]
+    assert any(name.endswith("compressed.webp") for name in names)
 
 
 def test_without_an_active_run_none_is_made(client, tmp_path, experiment):
@@ -152,6 +198,17 @@ def test_a_changed_map_is_added(client):
             MLflowRun(run.info.run_id).log_map("uq_map/test/3", sample_figure(shade))
     assert len(client.list_artifacts(run.info.run_id, "images")) == 4
     assert [item.path for item in client.list_artifacts(run.info.run_id)] == ["images", "uq_map_test_3.png"]
+
+
+def test_a_picture_that_was_given_up_and_arrived_is_not_sent_twice(client, monkeypatch):
+    """The file beside it is the last to arrive; a kept call writes both again."""
+    with mlflow.start_run() as run:
+        monkeypatch.setattr(MLflowRun, "log_file", lambda *_: None)
+        with calling(1.0):
+            for shade in (0.2, 0.2, 0.7):
+                MLflowRun(run.info.run_id).log_map("uq_map/test/3", sample_figure(shade))
+    pictures = client.list_artifacts(run.info.run_id, "images")
+    assert len([item for item in pictures if item.path.endswith(".png")]) == 2
 
 
 def test_an_mlflow_that_cannot_show_images_gets_files_only(client, monkeypatch):
