@@ -211,7 +211,7 @@ def coverage_table(settings: list[Setting], repeats: int) -> Iterable[str]:
 def verdict_table(repeats: int) -> Iterable[str]:
     """A Markdown table of how often each word comes."""
     words = ("consistent with calibrated", "overconfident", "underconfident", "miscalibrated in shape")
-    yield "| samples | factor | groups | " + " | ".join(words) + " | `p` of ENCE, AUCE (ECE) at most .05 |"
+    yield "| samples | factor | groups | " + " | ".join(words) + " | `p` of AUCE, ENCE (ECE) at most .05 |"
     yield "|---|---|---|" + "---|" * (len(words) + 1)
     cases = [
         (n, factor, None, regression(factor, 0.0))
