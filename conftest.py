@@ -23,6 +23,12 @@ def _keep_reports_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture(autouse=True)
+def _a_busy_machine_is_no_failing_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls without a deadline of their own wait until even a store that is made beside other tests answers."""
+    monkeypatch.setenv("UQ_TRACKING_DEADLINE", "60")
+
+
+@pytest.fixture(autouse=True)
 def _examples_write_elsewhere(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,7 +212,7 @@ def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, F
 def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> FloatArray:
     """Sum of ``(w s^2)^2`` of each bin; a sample that lies across an edge counts in proportion."""
     std = rows["std"].astype(np.float64)
-    order = np.argsort(std, kind="stable")
+    order = np.lexsort((weight, std))  # whatever the order of the samples
     ends = np.concatenate([[0.0], np.cumsum(weight[order])])
     squares = np.concatenate([[0.0], np.cumsum(np.square(weight * np.square(std))[order])])
     return np.asarray(np.diff(np.interp(edges, ends, squares)))

@@ -65,11 +65,12 @@ def effective(statistics: Any) -> tuple[float, float]:
 
 
 def weighted_rows(statistics: Any) -> tuple[Rows, FloatArray] | None:
-    """Columns of samples with weights, and these in units of the lightest; None where either is not known."""
+    """Columns of samples with weights, and these in units of the lightest; None where not known, or all alike."""
     if statistics.kind != "exact" or not statistics.parts.weighted:
         return None
     rows = statistics.rows()
-    return rows, in_units(rows[WEIGHT], statistics.parts.unit)
+    weight = in_units(rows[WEIGHT], statistics.parts.unit)
+    return None if np.all(weight == 1) else (rows, weight)
 
 
 def group_sizes(statistics: Any) -> FloatArray:
