@@ -5,6 +5,7 @@ A browser and an MLflow server are started once for all tests that ask for them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from tests.browser import MISSING, browser, is_skipped_for_it
 from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
 
 __all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
+
+
+def pytest_configure() -> None:
+    """Let texts be as wide as they are by default, and not as the terminal of whoever starts the tests."""
+    os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(autouse=True)

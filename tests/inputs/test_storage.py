@@ -80,7 +80,7 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
     with pytest.raises(OSError, match="No space left"):
         Predictions([2.0, 3.0], [1.0, 1.0], [1.0, 1.0]).save(path)
     assert Predictions.load(path).n == 1

@@ -75,9 +75,11 @@ def stable_order(values: Column) -> tuple[IntArray, Column]:
     order = keys.view(np.int64)
     ordered = gathered(values, order)
     if (ordered[1:] < ordered[:-1]).any():
-        near = _alike(ordered, index)
+        alike = _alike(ordered, index)
+        near = slice(None) if alike.all() else alike  # a slice copies nothing
         step = np.argsort(ordered[near], kind="stable")
-        order[near], ordered[near] = order[near][step], ordered[near][step]
+        order[near] = order[near][step]
+        ordered[near] = ordered[near][step]
     return order, ordered
 
 
