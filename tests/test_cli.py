@@ -20,7 +20,7 @@ WIDE = {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}
 def run(*words, code=0):
     done = CliRunner().invoke(app, list(words), env=WIDE)
     assert done.exit_code == code, done.output
-    return done.output
+    return done.stdout if code == 0 else done.output
 
 
 @pytest.fixture

@@ -30,41 +30,51 @@ def run(*arguments):
 def test_every_format_reaches_the_terminal_and_a_file(folder, tmp_path, form, begins):
     shown = run(f"dir:{folder}", "--format", form, "--no-maps")
     assert shown.exit_code == 0
-    assert shown.output.startswith(begins)
+    assert shown.stdout.startswith(begins)
     kept = run(f"dir:{folder}", "--format", form, "--no-maps", "--output", tmp_path / "out")
-    assert kept.output == f"written to {tmp_path / 'out'}\n"
+    assert kept.stdout == f"written to {tmp_path / 'out'}\n"
     assert (tmp_path / "out").read_text().startswith(begins)
 
 
 def test_csv_and_json_can_be_piped(folder):
-    rows = list(csv.DictReader(io.StringIO(run(f"dir:{folder}", "--format", "csv").output)))
+    rows = list(csv.DictReader(io.StringIO(run(f"dir:{folder}", "--format", "csv").stdout)))
     assert {row["method"] for row in rows} == {"small", "large"}
-    values = json.loads(run(f"dir:{folder}", "--format", "json", "--no-maps").output)
+    values = json.loads(run(f"dir:{folder}", "--format", "json", "--no-maps").stdout)
     assert values["task"] == "regression"
     assert values["maps"] == []
 
 
 def test_the_page_goes_to_a_file(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run(f"dir:{folder}", "--format", "html").output == "written to uq_comparison.html\n"
+    assert run(f"dir:{folder}", "--format", "html").stdout == "written to uq_comparison.html\n"
     assert "data:image/png" in (tmp_path / "uq_comparison.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"), [("x.html", "<!doctype html>"), ("x.CSV", "method,metric,value"), ("x.txt", "2 methods")]
+)
+def test_a_file_has_the_format_that_its_name_ends_in(folder, tmp_path, name, begins):
+    assert run(f"dir:{folder}", "--no-maps", "-o", tmp_path / name).exit_code == 0
+    assert (tmp_path / name).read_text().startswith(begins)
+    run(f"dir:{folder}", "--no-maps", "-o", tmp_path / name, "--format", "json")
+    assert (tmp_path / name).read_text().startswith("{")
+
+
 def test_metrics_and_baseline(folder):
-    text = run(f"dir:{folder}", "--metrics", "nll, crps", "--baseline", "large").output
+    text = run(f"dir:{folder}", "--metrics", "nll, crps", "--baseline", "large").stdout
     assert "difference to large" in text
     assert "nll" in text
     assert "auce" not in text
-    assert "miscalibration_area" in run(f"dir:{folder}", "--metrics", "all").output
+    assert "miscalibration_area" in run(f"dir:{folder}", "--metrics", "all").stdout
 
 
 def test_where(folder):
-    assert run(f"dir:{folder}", "--where", "uq.method=small").output.startswith("1 method, 1 run,")
+    assert run(f"dir:{folder}", "--where", "uq.method=small").stdout.startswith("1 method, 1 run,")
 
 
 def test_the_page_is_logged(folder, tmp_path):
     done = run(f"dir:{folder}", "--log", f"dir:{tmp_path}", "--metrics", "nll")
-    assert done.output.endswith(f"page logged to dir:{tmp_path}\n")
+    assert done.stdout.endswith(f"page logged to dir:{tmp_path}\n")
     (stored,) = DirectoryStore(tmp_path).runs()
     assert (tmp_path / stored.run_id / "uq_comparison.html").is_file()
 

@@ -26,6 +26,14 @@ FORMATS: Mapping[str, Callable[[Comparison, MetricKeys], str]] = {
     "json": lambda comparison, shown: comparison.to_json() + "\n",
     "html": lambda comparison, shown: comparison.to_html(),
 }
+SUFFIXES: Mapping[str, str] = {
+    ".md": "markdown",
+    ".csv": "csv",
+    ".tex": "latex",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+}
 
 
 @app.command()
@@ -40,7 +48,13 @@ def compare(
     level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
     maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
-    form: Annotated[str, typer.Option("--format", help="text, markdown, csv, latex, json or html.")] = "text",
+    given_form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="text, markdown, csv, latex, json or html; by default what --output ends in, else text.",
+        ),
+    ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -56,6 +70,7 @@ def compare(
     from uq_tracking.comparison import compare as compare_runs
 
     with shown_errors():
+        form = given_form or SUFFIXES.get(output.suffix.lower() if output else "", "text")
         if form not in FORMATS:
             raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
         drawn: Literal["auto", False] = "auto" if maps and (form in ("html", "json") or log) else False
