@@ -51,7 +51,8 @@ def test_the_page_goes_to_a_file(folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "begins"), [("x.html", "<!doctype html>"), ("x.CSV", "method,metric,value"), ("x.txt", "2 methods")]
+    ("name", "begins"),
+    [("x.html", "<!doctype html>"), ("x.CSV", "method,metric,value"), ("x.txt", "2 methods")],
 )
 def test_a_file_has_the_format_that_its_name_ends_in(folder, tmp_path, name, begins):
     assert run(f"dir:{folder}", "--no-maps", "-o", tmp_path / name).exit_code == 0
