@@ -70,6 +70,7 @@ $(VENV)/.docs: $(VENV)/.test
 	@touch $@
 
 docs: $(VENV)/.docs
+	@rm -rf docs/api
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build
 	@echo "open docs/_build/index.html"
 
