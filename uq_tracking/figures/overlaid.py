@@ -9,16 +9,15 @@ from matplotlib.figure import Figure
 
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures.style import (
-    SMALL,
     TEXT,
     legend,
+    legend_below,
     new_figure,
     plain_texts,
     points,
     reference,
     style_axes,
 )
-from uq_tracking.figures.text import text_width
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
         if figure is None:
             raise SettingsError("ax belongs to no figure")
         if ax is None:
-            _name_methods(figure, axes)
+            legend_below(figure, axes)
             return plain_texts(figure)
         legend(ax)
         return plain_texts(figure, ax)
@@ -63,20 +62,8 @@ def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
     for place, shown in enumerate(names, start=1):
         overlay(comparison, comparison.curves[shown], figure.add_subplot(high, wide, place))
     if names:
-        _name_methods(figure, figure.axes[0])
+        legend_below(figure, figure.axes[0])
     return plain_texts(figure)
-
-
-def _name_methods(figure: Figure, ax: Axes) -> None:
-    """One legend below all panels, in which no curve runs."""
-    handles, labels = ax.get_legend_handles_labels()
-    columns = max(
-        1, int(72 * figure.get_figwidth() // (max(text_width(text, SMALL) for text in labels) + 60))
-    )
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), fontsize=SMALL, frameon=False,
-        labelcolor="black", handlelength=2.0, labelspacing=0.35, columnspacing=1.4,
-    )  # fmt: skip
 
 
 def _known(comparison: Comparison, name: str) -> Overlay:

@@ -152,6 +152,17 @@ def legend(ax: Axes, **where: Any) -> None:
     )  # fmt: skip
 
 
+def legend_below(figure: Figure, ax: Axes) -> None:
+    """Add one legend below all panels, of the labelled artists of one: no curve runs through it."""
+    handles, labels = ax.get_legend_handles_labels()
+    widest = max(text_width(text, SMALL) for text in labels)
+    columns = max(1, int(72 * figure.get_figwidth() // (widest + 60)))
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), fontsize=SMALL, frameon=False,
+        labelcolor="black", handlelength=2.0, labelspacing=0.35, columnspacing=1.4,
+    )  # fmt: skip
+
+
 def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
     """Make every text of the figure, or of some axes, plain: no TeX or mathtext, only characters the font has."""
     for text in (within or figure).findobj(Text):

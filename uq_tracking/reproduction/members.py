@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.figures.style import MODEL, legend, line, new_figure, style_axes
+from uq_tracking.figures.style import MODEL, legend_below, line, new_figure, style_axes
 from uq_tracking.report import Report
 from uq_tracking.reproduction.study import Study
 
@@ -58,7 +58,7 @@ def tell(
                 (place,) = np.flatnonzero(columns["members"] == count)
                 bottom, mean, top = (float(columns[f"{key}{end}"][place]) for end in (" low", "", " high"))
                 study.row(item, method, f"{LABELS[key]}, M = {count}", mean, None, bottom, top)
-    figure = new_figure((3.7 * len(keys) + 0.6, 3.6))
+    figure = new_figure((3.7 * len(keys) + 0.6, 3.9))
     for ax, key in zip(np.atleast_1d(figure.subplots(1, len(keys))), keys, strict=True):
         style_axes(ax, "Samples M", LABELS[key])
         ax.set_xscale("log", base=2)
@@ -71,5 +71,5 @@ def tell(
                 columns["members"].astype(float), low, high, color=style["color"], alpha=0.12, linewidth=0
             )
             line(ax, columns["members"], columns[key], label=method, markersize=4, linewidth=1.8, **style)
-        legend(ax)
+    legend_below(figure, figure.axes[0])
     study.figure(item, figure, "Lines: means over repeats and random subsets; bands: their range.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from uq_tracking.datasets.merci import OUTLIERS, TEST_RANGE
-from uq_tracking.figures.style import ORACLE, RANDOM, REFERENCE, legend, line
+from uq_tracking.figures.style import ORACLE, RANDOM, REFERENCE, legend, legend_below, line
 from uq_tracking.reproduction.drawing import LOOKS, lines, panel, panels
 from uq_tracking.reproduction.merci_toy import SET_UP
 from uq_tracking.reproduction.study import Study
@@ -80,7 +80,7 @@ def figure_2(study: Study) -> None:
     lines(ax, ALPHAS[shown], middle, names=False)
     ax.axvline(ALPHA, color="#B22222", linewidth=1.0)
     ax.set(xlim=(0.5, 1), ylim=(-0.5, 4))
-    legend(ax, loc="upper right")
+    legend_below(figure, ax)
     study.figure(
         "figure 2",
         figure,
@@ -156,7 +156,7 @@ def figures_4_and_5(study: Study, found: Estimates) -> None:
             ax.axhline(1, color=RANDOM, linestyle=":", linewidth=1.5)
         for (name, (x, y)), (color, dashes) in zip(by_method[key].items(), LOOKS, strict=False):
             line(ax, x, y, color=color, linestyle=dashes, linewidth=1.8, label=name)
-        legend(ax, loc="best")
+        legend_below(figure, ax)
         caption = "1 and above: no better than a constant uncertainty." if key == "n_merci" else ""
         study.figure(item, figure, caption)
     verdicts(study, averages, by_method["trimmed_mae"])
