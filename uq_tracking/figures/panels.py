@@ -212,7 +212,8 @@ def show(
         interpolation="antialiased",
         aspect="auto" if stretched else "equal",
     )  # fmt: skip
-    for axis in (ax.xaxis, ax.yaxis):  # without ticks they need not be measured
+    ax.set(xticks=[], yticks=[])
+    for axis in (ax.xaxis, ax.yaxis):  # which need not be measured then
         axis.set_visible(False)
     ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
     name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
