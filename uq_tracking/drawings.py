@@ -11,6 +11,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import TASKS, Task
+from uq_tracking.parallel import begin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,10 +104,17 @@ class MapSpec:
 
 
 def pictured(figure: Figure) -> Figure:
-    """A figure as the picture of it, which every tracker stores and shows without drawing it again."""
-    from uq_tracking.figures.picture import Picture
+    """A figure as the picture of it, which every tracker stores and shows without drawing it again.
 
-    return Picture(png_of(figure))
+    Its file is packed beside what follows.
+    """
+    from uq_tracking.figures.picture import Picture
+    from uq_tracking.figures.style import begin_png
+
+    if isinstance(figure, Picture):
+        return figure
+    pack, shape = begin_png(figure)
+    return Picture(begin(pack), shape)
 
 
 def png_of(figure: Figure) -> bytes:

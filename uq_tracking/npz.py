@@ -22,7 +22,7 @@ SMALL = 64 * 2**20
 """Bytes that any file may unpack to."""
 PIECE = 1024
 """Numbers by which it is tried whether an array can be packed."""
-WORTH_PACKING = 0.9
+WORTH_PACKING = 0.85
 """Share of its size that an array is packed to at most."""
 RATIO = 100
 """How many times its own size a larger file may unpack to: what this package compresses stays far below."""

@@ -16,6 +16,7 @@ from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures.panels import (
     Panel,
     Scale,
+    all_reduced,
     colour_bar,
     distinct_limits,
     layout_for,
@@ -109,11 +110,12 @@ def uncertainty_map(
     known = {name: plain(part) for name, part in parts.items() if part is not None}
     _check([*arrays, *known.values()], scale, origin)
     panels = _panels(arrays, known, float(scale))
-    own_limits = colour_limits(_for_limits(panels, arrays, known, float(scale)))
+    given = dict(limits or {})
+    if not {panel.scale for panel in panels} <= given.keys():
+        given = _own_limits(arrays, known, float(scale)) | given
     panels.insert(5, _standardised(arrays[0], arrays[1], arrays[2], interval))
     first = [] if image is None else [picture(plain(image))]
-    found = {**own_limits, **(limits or {})}
-    figure = _draw(first, panels, found, unit, origin, interval)
+    figure = _draw(first, panels, colour_limits([]) | given, unit, origin, interval)
     title_over(figure, title, _explained(scale, alpha))
     return plain_texts(figure)
 
@@ -150,35 +152,46 @@ def _panels(
     scale: float,
 ) -> list[Panel]:
     """The panels in the target's unit, those that share colours beside one another."""
-    target, mean, std = arrays
-    error, error_mean = reduced(lambda t, m: np.abs(m - t), target, mean)
-    own, own_mean = reduced(lambda s: s, std)
+    (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = all_reduced(
+        lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more), *arrays, *parts.values()
+    )
     return [
-        Panel("target", reduced(lambda t: t, target)[0], "value"),
-        Panel("prediction", reduced(lambda m: m, mean)[0], "value"),
+        Panel("target", target, "value"),
+        Panel("prediction", mean, "value"),
         Panel(f"absolute error, mean {told_mean(error_mean)}", error, "error"),
         Panel(f"{readable(scale)} {TIMES} std, mean {told_mean(scale * own_mean)}", scale * own, "error"),
         Panel(f"std, mean {told_mean(own_mean)}", own, "std"),
-        *(Panel(f"{name} std", reduced(lambda s: s, part)[0], "part") for name, part in parts.items()),
+        *(Panel(f"{name} std", part, "part") for name, (part, _) in zip(parts, rest, strict=True)),
     ]
 
 
-def _for_limits(
-    panels: Sequence[Panel],
-    arrays: Sequence[npt.NDArray[Any]],
-    parts: Mapping[str, npt.NDArray[Any]],
-    scale: float,
-) -> list[Panel]:
-    """Panels of single pixels, which vary more than means; each before that of means, where none of them is known."""
+def _own_limits(
+    arrays: Sequence[npt.NDArray[Any]], parts: Mapping[str, npt.NDArray[Any]], scale: float
+) -> dict[str, tuple[float, float]]:
+    """Colour limits of one case, of the scales that any of its values are on.
+
+    They are those of single pixels, which vary more than means; of means where a scale's own pixels tell nothing.
+    """
 
     def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         step = max(1, max(values.shape) // shown_pixels(values.shape[0] / values.shape[1]))
         return values[::step, ::step]
 
-    of_pixels = _panels(
+    panels = _panels(
         [picked(array) for array in arrays], {name: picked(part) for name, part in parts.items()}, scale
     )
-    return [panel for pair in zip(of_pixels, panels, strict=True) for panel in pair]
+    first = {panel.scale: panel for panel in reversed(panels)}.values()
+    if not all(_tells(panel) for panel in first):
+        means = _panels(arrays, parts, scale)
+        panels = [panel for pair in zip(panels, means, strict=True) for panel in pair]
+    there = {panel.scale for panel in panels if panel.values.count()}
+    return {name: pair for name, pair in colour_limits(panels).items() if name in there}
+
+
+def _tells(panel: Panel) -> bool:
+    """Whether its values tell where the colours have to end."""
+    known = panel.values.compressed()
+    return len(known) > 0 and (panel.scale == "value" or known.max() > 0)
 
 
 def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
@@ -197,14 +210,17 @@ def _standardised(
             found = np.where(t == m, 0.0, (t - m) / s)
         return np.where(np.isfinite(t - m), np.clip(found, -2 * LARGEST_Z, 2 * LARGEST_Z), np.nan)
 
-    values, _ = reduced(z, target, mean, std)
     if interval is None:
-        return Panel("z, error / std", values, "z")
+        return Panel("z, error / std", reduced(z, target, mean, std)[0], "z")
     limit = interval
-    _, outside = reduced(
-        lambda t, m, s: np.where(np.isfinite(t - m), 100.0 * (np.abs(z(t, m, s)) > limit), np.nan),
-        target, mean, std,
-    )  # fmt: skip
+
+    def and_outside(
+        t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]
+    ) -> Sequence[npt.NDArray[Any]]:
+        found = z(t, m, s)
+        return found, np.where(np.isfinite(t - m), 100.0 * (np.abs(found) > limit), np.nan)
+
+    (values, _), (_, outside) = all_reduced(and_outside, target, mean, std)
     return Panel(f"z, {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}", values, "z")
 
 
@@ -222,11 +238,8 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     for case in cases:
         arrays = [plain(array) for array in case.arrays.values()]
         parts = {name: plain(part) for name, part in case.parts.items()}
-        panels = _for_limits(_panels(arrays, parts, float(scale)), arrays, parts, float(scale))
-        there = {panel.scale for panel in panels if len(panel.values.compressed())}
-        for name, pair in colour_limits(panels).items():
-            if name in there and name in PERCENTILES:
-                found.setdefault(name, []).append(pair)
+        for name, pair in _own_limits(arrays, parts, float(scale)).items():
+            found.setdefault(name, []).append(pair)
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
 
 

@@ -24,7 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 Masked = Any
 """A masked float array; numpy has no good static type for one."""
 
-BAND = 1 << 16
+BAND = 1 << 14
 """Pixels that are reduced at a time: they stay in cache."""
 Scale = Literal["value", "error", "std", "part", "z", "image", "class"]
 COLORS: dict[Scale, str | None] = {
@@ -59,23 +59,40 @@ def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, float]:
-    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean or NaN.
+    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean or NaN."""
+    return all_reduced(lambda *parts: (of(*parts),), *arrays, least=least)[0]
+
+
+def all_reduced(
+    of: Callable[..., Sequence[FloatArray]], *arrays: npt.NDArray[Any], least: int = 1
+) -> list[tuple[Masked, float]]:
+    """The same of a function that returns several arrays, which go through memory together.
 
     The blocks are the largest that leave as many pixels as the panel has. Non-finite pixels are left out.
     """
     height, width = arrays[0].shape
     block = max(least, max(height, width) // shown_pixels(height / width), 1)
-    total, count = np.empty((2, -(-height // block), -(-width // block)))
+    sides = [np.diff([*range(0, length, block), length]).astype(np.float64) for length in (height, width)]
+    full = np.multiply.outer(*sides)
+    totals: list[FloatArray] = []
+    counts: list[FloatArray] = []
     band = max(1, BAND // (block * width))
-    for row in range(0, len(total), band):
-        rows = slice(row * block, (row + band) * block)
+    for row in range(0, len(full), band):
+        rows, there = slice(row * block, (row + band) * block), slice(row, row + band)
         with np.errstate(invalid="ignore", over="ignore"):
-            values = of(*(array[rows].astype(np.float64) for array in arrays))
-        finite = np.isfinite(values)
-        if not finite.all():
-            values = np.where(finite, values, 0.0)
-        total[row : row + band] = _block_sums(values, block)
-        count[row : row + band] = _block_sums(finite, block)
+            found = of(*(array[rows].astype(np.float64) for array in arrays))
+        if not totals:
+            totals, counts = [[full.copy() for _ in found] for _ in range(2)]
+        for values, total, count in zip(found, totals, counts, strict=True):
+            finite = np.isfinite(values)
+            if not finite.all():
+                values = np.where(finite, values, 0.0)
+                count[there] = _block_sums(finite, block)
+            total[there] = _block_sums(values, block)
+    return [_means(total, count) for total, count in zip(totals, counts, strict=True)]
+
+
+def _means(total: FloatArray, count: FloatArray) -> tuple[Masked, float]:
     mean = float(total.sum() / count.sum()) if count.any() else math.nan
     return np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean
 
@@ -196,10 +213,11 @@ def show(
         aspect="auto" if stretched else "equal",
     )  # fmt: skip
     ax.set(xticks=[], yticks=[])
-    ax.grid(False)
+    for axis in (ax.xaxis, ax.yaxis):  # which need not be measured then
+        axis.set_visible(False)
     ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
     name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
-    ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", pad=4)
+    ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
     if np.ma.getmaskarray(panel.values).all():
         ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
         ax.text(
@@ -234,7 +252,8 @@ def colour_bar(
         shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
         extend=_extend([image for _, image in drawn]),
     )  # fmt: skip
-    axis = bar.ax.yaxis if right else bar.ax.xaxis
+    axis, other = (bar.ax.yaxis, bar.ax.xaxis) if right else (bar.ax.xaxis, bar.ax.yaxis)
+    other.set_visible(False)
     axis.set_major_locator(FixedLocator(list(marks) or _told(*shown.get_clim(), 5 if right else 2)))
     axis.set_major_formatter(style.TickNumbers())
     style.style_colour_bar(bar, label, size=layout.font, ticks=layout.font - 1)

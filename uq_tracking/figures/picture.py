@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,21 @@ class Picture(Figure):
 
     Parameters
     ----------
-    png : bytes
-        Content of the PNG file, which is unpacked only where the figure is drawn.
+    png : function that returns bytes
+        Gives the content of the PNG file, which is unpacked only where the figure is drawn.
+    shape : tuple of int
+        Height and width in pixels.
     """
 
-    def __init__(self, png: bytes) -> None:
-        self.png = png
-        with Image.open(BytesIO(png)) as image:
-            width, height = image.size
+    def __init__(self, png: Callable[[], bytes], shape: tuple[int, int]) -> None:
+        self._png = png
+        height, width = shape
         super().__init__(figsize=(width / DPI, height / DPI), dpi=DPI)
+
+    @property
+    def png(self) -> bytes:
+        """Content of the PNG file."""
+        return self._png()
 
     def draw(self, renderer: Any) -> None:
         """Draw the pixels; see ``Figure.draw``."""
@@ -61,4 +68,7 @@ def picture(path: Path) -> Picture:
     Picture
         Of the picture's size in pixels.
     """
-    return Picture(path.read_bytes())
+    png = path.read_bytes()
+    with Image.open(BytesIO(png)) as image:
+        width, height = image.size
+    return Picture(lambda: png, (height, width))

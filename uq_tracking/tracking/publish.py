@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -55,6 +56,7 @@ PREDICTIONS_LIMIT = 256 * 2**20
 """Bytes of predictions up to which ``predictions="auto"`` stores them."""
 
 Write = Callable[[Run], None]
+T = TypeVar("T")
 _log = logging.getLogger("uq_tracking")
 
 
@@ -122,8 +124,8 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
         own = folder / str(number)
         with suppress(OSError):  # files that cannot be made in it say so one by one
             own.mkdir(exist_ok=True)
-        for group in _groups(each, own):
-            writes = list(_made(group, unmade))
+        groups = (list(_made(group, unmade)) for group in _groups(each, own))
+        for writes in chain(islice(groups, 1), _one_behind(groups)):
             for writer in writers:
                 if not (content.seal and writer.lost):
                     writer.write_together(writes)
@@ -135,6 +137,15 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
             )
         writer.close()
     return unmade
+
+
+def _one_behind(groups: Iterator[T]) -> Iterator[T]:
+    """Each group once the next is made: its pictures are packed while that one's are drawn."""
+    before = list(islice(groups, 1))
+    for group in groups:
+        yield from before
+        before = [group]
+    yield from before
 
 
 def _present(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
