@@ -1,11 +1,16 @@
 """The verdict: how often it is wrong, how often it sees what is there, and what it must not depend on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference.limits import Influence
+from uq_tracking.statistics.collecting import build_groups
+from uq_tracking.statistics.regression import REGRESSION
 
 FEW = ["rmse"]
 
@@ -19,13 +24,44 @@ def share(verdicts, word):
     return np.mean([verdict.calibration == word for verdict in verdicts])
 
 
-@pytest.mark.parametrize(("n", "groups"), [(60, None), (1500, None), (1500, 30)])
-def test_calibrated_models_are_called_so(n, groups):
-    found = verdicts(0, 200 if groups is None else 30, n, groups=groups)
-    assert share(found, "consistent with calibrated") >= 0.90  # .95 less three standard errors
+MAKES = {
+    "60 samples": lambda rng, factor: of_regression(rng, 60, factor),
+    "1500 samples": lambda rng, factor: of_regression(rng, 1500, factor),
+    "30 groups of 50": lambda rng, factor: of_regression(rng, 1500, factor, 30),
+    "1500 classified": lambda rng, factor: uq.evaluate_classification(
+        *classes(rng, 1500, factor), metrics=["ece"]
+    ),
+}
+
+
+def of_regression(rng, n, factor, groups=None):
+    """A report whose groups are known to its verdict alone, which intervals and bands would take long to make."""
+    truth, mean, std, label = forecasts(rng, n, factor, groups)
+    made = uq.evaluate(truth, mean, std, metrics=FEW)
+    if groups is None:
+        return made
+    tables = build_groups(REGRESSION, uq.Predictions(truth, mean, std, groups=label))
+    return replace(made, statistics=replace(made.statistics, groups=tables))
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_calibrated_models_are_called_so_in_95_percent(make):
+    rng = np.random.default_rng(0)
+    found = [MAKES[make](rng, 1.0).verdict for _ in range(400)]
+    wrong = sum(verdict.calibration != "consistent with calibrated" for verdict in found)
+    # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(wrong - 1, 400, 0.05) > 1e-3
     assert all(
         verdict.scale.low <= 1 <= verdict.scale.high for verdict in found if "consistent" in verdict.text
     )
+
+
+@pytest.mark.parametrize("make", [make for make in MAKES if make != "60 samples"])
+def test_errors_1_3_times_as_large_are_found_in_more_than_95_percent(make):
+    rng = np.random.default_rng(1)
+    missed = sum(MAKES[make](rng, 1.3).verdict.calibration != "overconfident" for _ in range(200))
+    # were 5 % of them missed, there would be as few as these once in a thousand times, or less often
+    assert stats.binom.cdf(missed, 200, 0.05) < 1e-3
 
 
 @pytest.mark.parametrize(("factor", "least"), [(1.05, 0.4), (1.1, 0.95), (1.3, 0.99)])
@@ -185,12 +221,6 @@ def test_the_verdict_comes_first_in_print():
     assert " ".join(str(one).split()).startswith(one.verdict.text)
     assert one.verdict.text.startswith("Overconfident: stated standard deviations are 1.5")
     assert one.verdict.text in one._repr_html_()
-
-
-def test_calibrated_classifiers_are_called_so():
-    rng = np.random.default_rng(16)
-    found = [uq.evaluate_classification(*classes(rng, 800), metrics=["accuracy"]).verdict for _ in range(150)]
-    assert share(found, "consistent with calibrated") >= 0.90
 
 
 @pytest.mark.parametrize(("power", "word"), [(1.5, "overconfident"), (0.7, "underconfident")])
