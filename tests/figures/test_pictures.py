@@ -150,8 +150,36 @@ def test_every_figure_can_be_read(case: str) -> None:
     assert {name: list_ for name, list_ in found.items() if list_} == {}
 
 
-@pytest.mark.parametrize("name", ["reliability", "error_vs_std"])
-def test_axes_in_the_unit_of_the_target_say_so(name: str) -> None:
-    ax = plugins.figures()[name].draw(report("ten thousand")).axes[0]
-    assert ax.get_xlabel().endswith("[m]")
-    assert ax.get_ylabel().endswith("[m]")
+@lru_cache
+def in_unit(unit: str, factor: float) -> Report:
+    """The same predictions of a length, told in metres or in shorter pieces."""
+    rng = np.random.default_rng(0)
+    y, std = rng.uniform(0, 30, 1000), np.exp(rng.normal(0, 0.6, 1000))
+    error = 1.5 * std * rng.normal(size=1000)
+    columns = (factor * column for column in (y, y + error, std))
+    label = np.asarray(["a", "b", "c"])[np.arange(1000) % 3]
+    data = uq.Predictions(*columns, by=label, groups=np.arange(1000) % 25)
+    curves = ["scale_sweep", "stability", "reliability_isotonic", "merci_by_alpha"]
+    judged = ["rmse", "n_merci", "spherical_score", "nll"]
+    return uq.evaluate(
+        data, unit=unit, by_target=3 * factor, calibration=True, curves=curves, curve_metrics=judged
+    )
+
+
+@pytest.mark.parametrize(
+    "name", sorted(plugins.figures("regression").keys() - {"by_members", "joint_coverage"})
+)
+def test_axes_that_change_with_the_unit_of_the_target_say_it(name: str) -> None:
+    long, short = (
+        plugins.figures("regression")[name].draw(in_unit(unit, factor))
+        for unit, factor in (("m", 1.0), ("m/1024", 1024.0))
+    )
+    long.draw_without_rendering()
+    short.draw_without_rendering()
+    for one, other in zip(long.axes, short.axes, strict=True):
+        for axis, scaled in ((one.xaxis, other.xaxis), (one.yaxis, other.yaxis)):
+            if one.axison and any(label.get_text() for label in axis.get_ticklabels()):
+                label = axis.get_label_text()
+                changes = not np.allclose(axis.get_view_interval(), scaled.get_view_interval(), rtol=1e-3)
+                assert changes == label.endswith("]"), label
+                assert changes <= (label != scaled.get_label_text() or label.endswith("[nats]")), label

@@ -145,7 +145,8 @@ def _sweep_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
         best = _best(report, column, table[column])
         limits = np.append(limits, table[column][best])
         line(ax, [factor[best]], [table[column][best]], color=color, marker="o", markersize=5)
-    margin = 0.08 * float(np.ptp(limits)) or 0.1
+    spread, size = float(np.ptp(limits)), float(np.abs(limits).max())
+    margin = 0.08 * spread if spread > 1e-6 * size else 0.1 * size or 0.1
     ax.set_ylim(float(limits.min()) - margin, float(limits.max()) + margin)
     _log_x(ax, factor)
     ax.axvline(1.0, color=style.REFERENCE, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1.5)

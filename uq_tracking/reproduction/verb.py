@@ -48,7 +48,7 @@ def reproduce(
     papers : str or sequence of str
         Keys of `PAPERS`, or "all".
     quick : bool
-        Smaller samples and fewer repeats: minutes in all instead of most of an hour.
+        Smaller samples and fewer repeats: on two cores three minutes in all instead of fifteen.
     output : path
         Folder of ``index.html``, ``reproduction.json``, the figures, the runs and finished work.
     to : str, optional
