@@ -1,11 +1,13 @@
 """What holds for every test: examples in docstrings run in a folder of their own, and a missing browser is told.
 
-A browser and an MLflow server are started once for all tests that ask for them.
+A browser and an MLflow server are started once for all tests that ask for them. What a test has left to threads
+is given up when it ends.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,13 @@ import pytest
 
 from tests.browser import MISSING, browser, is_skipped_for_it
 from tests.mlflow_stores import mlflow_imported, server, sqlite_uri
+from uq_tracking.tracking.deadline import THREADS
+from uq_tracking.tracking.health import forget_health
 
 __all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
+
+LONGEST = 30.0
+"""Seconds that a call may take to end that a test has left behind."""
 
 
 def pytest_configure() -> None:
@@ -32,6 +39,17 @@ def _keep_reports_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def _a_busy_machine_is_no_failing_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls without a deadline of their own wait until even a store that is made beside other tests answers."""
     monkeypatch.setenv("UQ_TRACKING_DEADLINE", "60")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """No thread that waits for a test's trackers prints or writes into another test."""
+    forget_health()
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREADS):
+            thread.join(LONGEST)
+            assert not thread.is_alive(), f"{thread.name} still runs {LONGEST} s after the test"
 
 
 @pytest.fixture(autouse=True)

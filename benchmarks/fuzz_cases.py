@@ -27,7 +27,10 @@ from uq_tracking.tracking.health import forget_health
 Case = Callable[[Random], bool]
 """Tries something; whether it was taken. What it raises beyond refusals is a finding."""
 REFUSED = (UQTrackingError, TypeError)
-NUMBERS = (0.0, 1.0, float("inf"), float("nan"), -1.0, 1e-300, 1e300)
+NUMBERS = (
+    *(0.0, 1.0, float("inf"), float("nan"), -1.0),
+    *(1e-320, 1e-300, 1e-160, 1e-30, 1e30, 1e160, -1e160, 1e300, 1.7e308),
+)
 VALUES = (
     *(None, True, False, 0, -1, 3, 10**30, 1e308, -0.5, 0.5, float("nan"), float("inf")),
     *("", "x", "1", "\ud800", "all", "auto", "sketch"),
@@ -129,8 +132,11 @@ def _evaluate(rng: Random) -> bool:
     with np.errstate(all="ignore"):
         try:
             shape = rng.choice([(-1,), (-1, 1), (1, -1), (1, 1, -1)])
-            dtype, count = rng.choice(DTYPE_NAMES), rng.randint(0, 8)
-            arrays = [np.asarray(_numbers(rng, count)).astype(dtype).reshape(shape) for _ in range(3)]
+            dtype = rng.choice(DTYPE_NAMES) if rng.random() < 0.5 else "f8"
+            count, share = rng.choice([rng.randint(0, 8), 40]), rng.choice([0.0, 0.05, 0.3])
+            arrays = [np.asarray(_numbers(rng, count, share)).astype(dtype).reshape(shape) for _ in range(3)]
+            if rng.random() < 0.7:  # extreme, but finite
+                arrays = [np.nan_to_num(array, posinf=1.0, neginf=1.0) for array in arrays]
             arrays[2] = abs(arrays[2]) if rng.random() < 0.7 else arrays[2]
         except (ValueError, OverflowError, TypeError):  # numpy cannot make such an array
             return False
@@ -144,7 +150,7 @@ def _evaluate_classification(rng: Random) -> bool:
     ]
     shape = (count, classes) if classes else (-1,)
     if rng.random() < 0.2:
-        probabilities = np.asarray(_numbers(rng, count * max(classes, 1))).reshape(shape)
+        probabilities = np.asarray(_numbers(rng, count * max(classes, 1), 0.05)).reshape(shape)
     else:
         probabilities = np.asarray([rng.random() for _ in range(count * max(classes, 1))]).reshape(shape)
         probabilities = probabilities / probabilities.sum(-1, keepdims=True) if classes else probabilities
@@ -189,8 +195,9 @@ def _options(rng: Random, names: tuple[str, ...], most: int) -> dict[str, Any]:
     return {rng.choice(names): value(rng) for _ in range(rng.randint(0, most))}
 
 
-def _numbers(rng: Random, count: int) -> list[float]:
-    return [rng.choice(NUMBERS) if rng.random() < 0.05 else rng.gauss(1.0, 0.5) for _ in range(count)]
+def _numbers(rng: Random, count: int, share: float) -> list[float]:
+    """Plain numbers, of which a share is replaced by extreme ones."""
+    return [rng.choice(NUMBERS) if rng.random() < share else rng.gauss(1.0, 0.5) for _ in range(count)]
 
 
 def damage(rng: Random) -> tuple[int, str, int, bytes]:

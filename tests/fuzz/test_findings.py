@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -167,3 +168,30 @@ def test_intervals_beyond_the_largest_number(tmp_path):
     report = uq.evaluate(truth, truth + 0.5, std, intervals=True)
     assert "largest number" in " ".join(report.provenance["intervals"]["undefined"].values())
     assert uq.Report.from_json(report.to_json()) == report
+
+
+@pytest.mark.parametrize("tiny", [1e-160, 1e-300, 1e-320])
+@pytest.mark.parametrize(
+    "options", [{}, {"statistics": "sketch"}, {"calibration": True}, {"intervals": True}]
+)
+def test_a_standard_deviation_next_to_zero_costs_the_scores_that_overflow(tiny, options):
+    """Their reasons are told, and nothing fails."""
+    rng = np.random.default_rng(0)
+    truth, std = rng.normal(size=120), rng.uniform(0.5, 2.0, 120)
+    std[7] = tiny
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "std_scaling has no scores", TrackingWarning)
+        report = uq.evaluate(truth, truth + 0.5, std, **options)
+    assert "overflow" in report.undefined["nll"]
+    assert np.isfinite(list(report.scores.values())).all()
+    assert uq.Report.from_json(report.to_json()) == report
+
+
+def test_bins_whose_value_overflows_cost_the_band_of_chance():
+    rng = np.random.default_rng(0)
+    truth, std = rng.normal(size=120), np.sort(rng.uniform(0.5, 2.0, 120))
+    std[-30:] = 1e300
+    report = uq.evaluate(truth, truth + 0.5, std)
+    columns = report.curves["reliability"].columns
+    assert 0 < len(columns["rmv"]) < 10
+    assert "chance_low" not in columns

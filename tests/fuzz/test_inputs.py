@@ -13,7 +13,7 @@ from tests.fuzz.test_readers import JSON, QUICK
 from uq_tracking.errors import TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
 
-FLOATS = st.floats(width=32) | st.sampled_from([0.0, 1.0, np.inf, np.nan, -1.0, 1e-300, 1e300])
+FLOATS = st.floats(width=32) | st.sampled_from([0.0, 1.0, np.inf, np.nan, -1.0, 1e-320, 1e-300, 1e160, 1e300])
 ROWS = st.lists(st.tuples(FLOATS, FLOATS, FLOATS), max_size=8)
 DTYPE_NAMES = ("f8", "f4", "f2", "i8", "u1", "?", "O", "U8", "c16", "M8[s]")
 DTYPES = st.sampled_from(DTYPE_NAMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -212,7 +213,9 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
             found[metric.key] = float(np.mean(np.abs(np.asarray(values) - metric.direction)))
         else:
             found[metric.key] = float(np.std(values, ddof=1))
-    return found
+    return {
+        key: value for key, value in found.items() if math.isfinite(value)
+    }  # squares of scores may overflow
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:

@@ -58,12 +58,14 @@ def _with_band(
     points = [each for each in points if len(each) == len(main)]
     if len(points) < FEWEST_GROUPS:
         return curve
-    columns = np.asarray(points).T
     limits = [
         Influence.left_out(column, freedom).limits(value, level)
-        for column, value in zip(columns, main, strict=True)
+        for column, value in zip(np.asarray(points).T, main, strict=True)
     ]
     ends = np.asarray(limits)
+    if not np.isfinite(ends).all():  # squares overflow: nothing is known of any band
+        columns = {name: column for name, column in curve.columns.items() if name not in ("low", "high")}
+        return replace(curve, columns=columns)
     low = np.clip(ends[:, 0], 0, main)
     high = np.clip(ends[:, 1], main, np.maximum(main, np.inf if ceiling is None else ceiling))
     return replace(curve, columns={**curve.columns, "low": low, "high": high})

@@ -109,7 +109,7 @@ def _independent(
     kind: Kind, x: FloatArray, statistics: Any, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     if kind == "variance":
-        freedom, _ = variance_freedom(statistics, settings)
+        freedom = _of_points(variance_freedom(statistics, settings)[0], x)
         low, high = (np.sqrt(special.gammaincinv(freedom / 2, tail) * 2 / freedom) for tail in TAILS)
         return x * low, x * high
     if kind == "confidence":
@@ -119,6 +119,13 @@ def _independent(
         n = np.full(len(x), float(statistics.n_effective))
     low, high = (_binomial(tail, n, x) for tail in TAILS)
     return low, high
+
+
+def _of_points(values: FloatArray, x: FloatArray) -> FloatArray:
+    """The values of bins; ``Undefined`` where the curve lacks the point of one, whose value overflows."""
+    if values.shape != x.shape:
+        raise Undefined("the value of a bin overflows")
+    return values
 
 
 def _binomial(tail: float, n: FloatArray, p: FloatArray) -> FloatArray:
@@ -134,7 +141,7 @@ def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> 
     if kind == "confidence":
         bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
         moves = moves[:, bins.count > 0]
-    reach = _reach(moves, statistics)
+    reach = _of_points(_reach(moves, statistics), x)
     if kind == "variance":  # moves of log(MSE / MV)
         return x * np.exp(-reach / 2), x * np.exp(reach / 2)
     return np.clip(x - reach, 0.0, 1.0), np.clip(x + reach, 0.0, 1.0)

@@ -164,7 +164,7 @@ def effective_share_limits(share: float, influence: Influence, n_groups: int, le
     That number is ``p (1 - p) / variance`` times ``(t_inf / t_df)^2``; where the groups show no spread, the number of
     groups.
     """
-    variance = influence.standard_error**2
+    variance = influence.standard_error * influence.standard_error
     if variance > 0 and 0 < share < 1:
         tail = (1 + level) / 2
         narrow = float(special.ndtri(tail) / special.stdtrit(influence.freedom, tail))
@@ -297,7 +297,7 @@ def gap_limits(
         by_chance = np.mean(np.square(noise) @ share >= share @ np.square(gap))
     if by_chance >= (1 - level) / 2:
         low = 0.0
-    return (total * low**2, total * high**2) if score.norm == "square" else (total * low, total * high)
+    return (total * low * low, total * high * high) if score.norm == "square" else (total * low, total * high)
 
 
 def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float | None) -> Range:

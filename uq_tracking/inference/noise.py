@@ -126,6 +126,8 @@ class Uniform:
 
 def floor_of(drawn: FloatArray, observed: float, note: str = "") -> NoiseFloor:
     """The floor of a score from its simulated values, ascending; the observed one counts among them."""
+    if not math.isfinite(drawn[-1]):
+        raise Undefined("simulated scores overflow 64-bit numbers")
     beyond = len(drawn) - int(np.searchsorted(drawn, observed * (1 - 1e-12)))
     high = float(drawn[math.ceil(0.95 * len(drawn)) - 1])
     return NoiseFloor(float(drawn.mean()), high, (1 + beyond) / (1 + len(drawn)), note)

@@ -108,7 +108,8 @@ def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
 def _independent_square(statistics: Any, family: Standard) -> tuple[float, Influence]:
     n, share = read.effective(statistics)
     if family.name == "gaussian":
-        mean = statistics.moments["z"].variance() + statistics.moments["z"].mean ** 2
+        z = statistics.moments["z"]
+        mean = z.variance() + z.mean * z.mean
     else:
         total = read.power_sums(statistics, "z", lambda z: np.square(normal_scores(family, z))[None])[0]
         mean = total / statistics.n
@@ -142,8 +143,10 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
     else:
         n, share = read.effective(statistics)
         spread = moments.m2 * share
-        influence = Influence(n, spread / n**2, 0.0, 3 * spread**2 / n**5)
+        influence = Influence(n, spread / n**2, 0.0, 3 * spread * spread / n**5)
     low, high = influence.limits(-moments.mean, level, cautious=True)
+    if not math.isfinite(low + high):
+        raise Undefined("errors overflow 64-bit numbers")
     return Estimated(-moments.mean, low, high, influence.dominance)
 
 

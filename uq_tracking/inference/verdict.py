@@ -339,5 +339,8 @@ class _Tests:
     def bias(self) -> Estimate | None:
         """Mean error, or mean confidence less accuracy."""
         find = scale.mean_bias if self.task == "regression" else scale.confidence_gap
-        found = find(self.statistics, LEVEL)
+        try:
+            found = find(self.statistics, LEVEL)
+        except Undefined:
+            return None
         return Estimate(found.value, found.low, found.high, LEVEL)

@@ -10,6 +10,9 @@ from uq_tracking.errors import InvalidValueError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 
+LEAST, MOST = 1e-100, 1e100
+"""Weights between which sums of squares neither vanish nor overflow."""
+
 
 def read_weights(value: Any, truth: Source) -> Source:
     """Read weights, in the shape of the truth.
@@ -56,17 +59,18 @@ def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
     Raises
     ------
     InvalidValueError
-        Some are negative or not finite.
+        Some are negative, not finite, or not between ``LEAST`` and ``MOST``.
     """
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = ~((weights == 0) | ((weights >= LEAST) & (weights <= MOST)))
     if valid is not None:
         bad &= valid
     if bad.any():
         first = tuple(int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape))
         count = int(np.count_nonzero(bad))
         raise InvalidValueError(
-            f"weights has {count} negative or non-finite value{'s' * (count > 1)} (first at index {first}); a weight "
-            "is a finite number of at least 0, and 0 leaves a sample out"
+            f"weights has {count} negative, non-finite or extreme number{'s' * (count > 1)} (first at index "
+            f"{first}: {weights[first]}); a weight is 0, which leaves a sample out, or a number "
+            f"from {LEAST:g} to {MOST:g}"
         )
 
 

@@ -140,7 +140,7 @@ def _missed_point_masses(statistics: Statistics) -> float:
 
 def _nll_gaussian(statistics: Statistics) -> float:
     z = statistics.moments["z"]
-    return 0.5 * math.log(2 * math.pi) + 0.5 * (z.variance() + z.mean**2)
+    return 0.5 * math.log(2 * math.pi) + 0.5 * (z.variance() + z.mean * z.mean)
 
 
 def _nll_laplace(statistics: Statistics) -> float:

@@ -75,7 +75,7 @@ def fit_std_scaling(statistics: Statistics, settings: Settings, fitted_on: Fitte
 def _factor(statistics: Statistics, settings: Settings) -> float:
     z = statistics.moments["z"]
     if settings.family == "gaussian":
-        return math.sqrt(z.variance() + z.mean**2)
+        return math.sqrt(z.variance() + z.mean * z.mean)
     if settings.family == "laplace":
         return SQRT2 * mean_of_z(statistics.orders["z"], np.abs)
     if settings.family == "uniform":
@@ -90,7 +90,7 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
     from scipy.optimize import minimize_scalar
 
     z = statistics.moments["z"]
-    spread = math.sqrt(z.variance() + z.mean**2)
+    spread = math.sqrt(z.variance() + z.mean * z.mean)
     if spread == 0:
         return 0.0
     groups = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]

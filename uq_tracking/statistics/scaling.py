@@ -70,7 +70,7 @@ def _scaled_moments(moments: Moments, factor: float) -> Moments:
     return Moments(
         moments.count,
         moments.mean * factor,
-        moments.m2 * factor**2,
+        moments.m2 * factor * factor,
         moments.low * factor,
         moments.high * factor,
     )

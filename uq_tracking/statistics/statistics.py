@@ -143,7 +143,7 @@ class Statistics:
     def n_effective(self) -> float:
         """Number of equally weighted samples that are as much evidence, ``(sum w)^2 / sum w^2`` (Kish 1965)."""
         weight, n = self.moments.get(WEIGHT), self.counts["n"]
-        return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean**2)))
+        return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean * weight.mean)))
 
     @property
     def parts(self) -> Parts:

@@ -41,8 +41,10 @@ class BackendCase:
     capabilities: Capabilities = Capabilities()
 
     @pytest.fixture(autouse=True)
-    def _every_tracker_is_well(self) -> None:
+    def _every_tracker_is_well(self) -> Iterator[None]:
         """An outage that one test made is not the next one's."""
+        forget_health()
+        yield
         forget_health()
 
     @pytest.fixture

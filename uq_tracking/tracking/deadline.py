@@ -25,6 +25,8 @@ LONGEST = 1e9
 """Seconds for which a thread can wait on every system; longer deadlines, infinite ones too, are as long as this."""
 CONNECT_SECONDS = 2.0
 VARIABLE = "UQ_TRACKING_DEADLINE"
+THREADS = "uq-tracking"
+"""What the names of the threads that wait for trackers start with."""
 RESERVE = 0.2
 """Share of the deadline that is left for each further tracker of the call."""
 
@@ -117,7 +119,7 @@ class LeftBehind:
             except BaseException as error:
                 outcome.set_exception(error)
 
-        thread = threading.Thread(target=work, name="uq-tracking", daemon=True)
+        thread = threading.Thread(target=work, name=THREADS, daemon=True)
         try:
             thread.start()
             wait([outcome], None if math.isinf(seconds) else seconds)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.deadline import LeftBehind, check_listens
+from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened
@@ -121,7 +121,8 @@ class Health:
 
     def confirm(self, path: Path, arrival: Callable[[], None]) -> None:
         """Remove an entry when the tracker, which uploads in the background, has what it holds; else it stays."""
-        thread = threading.Thread(target=self._confirm, args=(path, arrival), daemon=True)
+        name = f"{THREADS}: {self.name} confirms"
+        thread = threading.Thread(target=self._confirm, args=(path, arrival), name=name, daemon=True)
         with self._changed:
             self._unconfirmed[path] = thread
         thread.start()
@@ -135,7 +136,7 @@ class Health:
         with suppress(OSError):
             path.unlink(missing_ok=True)
         with self._changed:
-            del self._unconfirmed[path]
+            self._unconfirmed.pop(path, None)
 
     def waiting(self) -> int:
         """How many entries are still to be sent, or to be confirmed."""
@@ -166,13 +167,20 @@ class Health:
                 left[0].parent,
             )
 
+    def forget(self) -> None:
+        """Send nothing more: what waits is left to `sync`, and threads end when their call returns."""
+        with self._changed:
+            for waiting in (self._queue, self._refused, self._unconfirmed):
+                waiting.clear()
+            self._changed.notify_all()
+
     def _start(self) -> None:
         """Start a thread that sends, unless one does; another if that one is stuck."""
         self._drainers = [thread for thread in self._drainers if thread.is_alive()]
         is_stuck = self._asking_since is not None and time.monotonic() - self._asking_since > LONGEST_PAUSE
         if self._drainers and not (is_stuck and len(self._drainers) < DRAINERS):
             return
-        thread = threading.Thread(target=self._drain, name=f"uq-tracking: {self.name}", daemon=True)
+        thread = threading.Thread(target=self._drain, name=f"{THREADS}: {self.name}", daemon=True)
         self._drainers.append(thread)
         thread.start()
 
@@ -182,10 +190,11 @@ class Health:
             with self._changed:
                 self._asking_since = None
                 self._asked += 1
+                is_wanted = waiting in [*self._queue, *self._refused]
                 if outcome != "again":
                     self._queue = [item for item in self._queue if item is not waiting]
                     self._refused = [item for item in self._refused if item is not waiting]
-                if outcome == "refused":
+                if outcome == "refused" and is_wanted:
                     self._refuse(waiting)
                 self._changed.notify_all()
 
@@ -256,14 +265,19 @@ class _Process:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[str, str], Health] = {}
+        atexit.register(self._finish, os.getpid())
 
     def health(self, name: str, place: str, deadline: float) -> Health:
         with self._lock:
-            if not self._known:
-                atexit.register(self._finish, os.getpid())
             health = self._known.setdefault((name, place), Health(name, place, deadline))
         health.deadline = deadline
         return health
+
+    def forget(self) -> None:
+        with self._lock:
+            for health in self._known.values():
+                health.forget()
+            self._known.clear()
 
     def _finish(self, pid: int) -> None:
         """Bound the end of the program by the longest deadline, however many trackers there are."""
@@ -286,5 +300,5 @@ def health_of(name: str, place: str, deadline: float) -> Health:
 
 
 def forget_health() -> None:
-    """Start as a new process does, with every tracker well; what still waits is sent in the background."""
-    _of_process.cache_clear()
+    """Start as a new process does, with every tracker well; what still waits is left to `sync`."""
+    _of_process(os.getpid()).forget()
