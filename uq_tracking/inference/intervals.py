@@ -54,10 +54,12 @@ FULL_BIN = 50
 """Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
-CARRIED = {False: frozenset({"uce"}), True: frozenset({"uce", "ence", "ause_rmse", "aurg_rmse"})}
-"""Scores that groups with large standard deviations carry, without and with weights."""
-FEWEST_CARRYING = {False: FEWEST_GROUPS, True: 12}
-"""As many equal groups as these must be worth; weights that grow with the variance hide how few they are."""
+CARRIED = {
+    False: {"uce": 25},
+    True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12},
+}
+"""Scores that groups with large standard deviations carry, and as many equal groups as these must be worth; without
+and with weights, which hide how few they are where they grow with the variance."""
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
@@ -100,8 +102,8 @@ def interval_table(
     """
     check_level(level)
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
-    if len(tables) < FEWEST_GROUPS:
-        return Intervals({}, dict.fromkeys((metric.key for metric in chosen), too_few(len(tables))), {})
+    if (reason := too_few(tables)) is not None:
+        return Intervals({}, dict.fromkeys((metric.key for metric in chosen), reason), {})
     known = SCORES.get(tables.layout.task, {})
     plain = [metric for metric in chosen if metric.key not in known]
     left = leave_out(tables, settings, plain)
@@ -195,11 +197,11 @@ class _Together:
 
     def require_carried(self, key: str) -> None:
         """Undefined where a score is carried by too few groups."""
-        weighted = self.statistics.groups.weighted
-        if key in CARRIED[weighted] and self.carrying < FEWEST_CARRYING[weighted]:
+        fewest = CARRIED[self.statistics.groups.weighted].get(key, 0)
+        if fewest and self.carrying < fewest:
             raise Undefined(
                 f"groups with large standard deviations carry it, which are worth {self.carrying:.1f} equal groups; "
-                f"it takes {FEWEST_CARRYING[weighted]}"
+                f"it takes {fewest}"
             )
 
     @cached_property
