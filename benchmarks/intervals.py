@@ -321,7 +321,7 @@ def tests_table(repeats: int) -> Iterable[str]:
                 verdict.calibration != "consistent with calibrated",
                 not verdict.scale.low <= 1 <= verdict.scale.high,
                 verdict.shape_p < 0.025,
-                ranking != "no better than constant",
+                ranking in ("useful", "worse than constant"),
                 not verdict.bias.low <= 0 <= verdict.bias.high,
                 *((False, False) if groups is None else equal_methods(rng, groups, unequal)),
             ]

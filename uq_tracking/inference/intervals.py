@@ -36,7 +36,7 @@ from uq_tracking.inference.leave_out import (
     leave_out,
     too_few,
 )
-from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
+from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits, size_freedom
 from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
 from uq_tracking.inference.noise import without as without_each
 from uq_tracking.inference.tails import averages_squares, heavy_tails
@@ -192,8 +192,7 @@ class _Together:
     @cached_property
     def carrying(self) -> float:
         """How many groups of equal variance those that are there are worth: ``(sum v)^2 / sum v^2``."""
-        variance = read.group_squares(self.statistics)[1]
-        return float(variance.sum() ** 2 / max(np.square(variance).sum(), read.ZERO_GAP))
+        return size_freedom(read.group_squares(self.statistics)[1]) + 1
 
     def require_carried(self, key: str) -> None:
         """Undefined where a score is carried by too few groups."""
@@ -279,7 +278,8 @@ def gap_limits(
     if score.norm == "largest":
         return _largest_limits(without, freedom, level, exact)
     each = score.weights(weights, without.shape[1])
-    total = float(each.sum())
+    unit = max(float(np.abs(without).max()), read.ZERO_GAP)  # whose fourth power may be beyond float64
+    without, total = without / unit, float(each.sum())
     share = each / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
     gap = score.counted(centre)
@@ -299,6 +299,7 @@ def gap_limits(
         by_chance = np.mean(np.square(noise) @ share >= share @ np.square(gap))
     if by_chance >= (1 - level) / 2:
         low = 0.0
+    low, high = low * unit, high * unit
     return (total * low**2, total * high**2) if score.norm == "square" else (total * low, total * high)
 
 

@@ -86,7 +86,7 @@ class Influence:
     @property
     def dominance(self) -> float:
         """Skewness of the contributions over the root of their number: 1 where a single unit carries everything."""
-        return abs(self.cube) / self.square**1.5 if self.square else 0.0
+        return abs(self.cube) / self.square / math.sqrt(self.square) if self.square else 0.0
 
     @property
     def freedom(self) -> float:
@@ -94,7 +94,7 @@ class Influence:
         n = self.units
         if not self.square:
             return float(n - 1)
-        kurtosis = n * self.fourth / self.square**2
+        kurtosis = n * self.fourth / self.square / self.square
         if n > SMALLEST:
             kurtosis = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
         return max(1.0, min(n - 1.0, self.most_freedom, 2 * n / max(kurtosis - 1, 1e-9)))
@@ -104,7 +104,7 @@ class Influence:
             return 0.0
         n = self.units
         unbiased = math.sqrt(n * (n - 1)) / (n - 2) if n > SMALLEST else 1.0
-        return float(unbiased * self.cube / self.square**1.5 * math.sqrt(n))
+        return float(unbiased * self.cube / self.square / math.sqrt(self.square) * math.sqrt(n))
 
     def limits(self, estimate: float, level: float, *, cautious: bool = False) -> Range:
         """Confidence limits of the estimate; NaN where there are fewer than two units.

@@ -318,7 +318,11 @@ class _Tests:
         if read.group_count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
             caveats.append(f"The ranking is not tested: it takes {FEWEST_RANKED} independent samples.")
             return "not enough data", recovered
-        influence = gain_influence(self.statistics, self.task, model, mean)
+        try:
+            influence = gain_influence(self.statistics, self.task, model, mean)
+        except Undefined as reason:
+            caveats.append(f"The ranking is not tested: {reason}.")
+            return "not enough data", recovered
         low, high = influence.limits(gain, LEVEL, cautious=True)
         if not low <= high:  # a single sample carries every error
             return "not enough data", recovered
