@@ -125,6 +125,7 @@ def evaluate(
     order : array of numbers or dates, optional
         Time of each sample of a series, in the shapes of ``groups``: at most twenty blocks of consecutive samples
         become the groups, so that intervals, verdict and comparisons hold although neighbours resemble each other.
+        Where errors stay alike for longer than a block, all is one group, and there are no intervals.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
     metrics : iterable of str, optional

@@ -177,12 +177,12 @@ class TestIntervals:
         wide, narrow = (evaluated(*scenes(), level=level).intervals["brier"] for level in (0.99, 0.5))
         assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
-    @pytest.mark.parametrize("groups", [1, 7])
-    def test_few_groups_have_none_and_say_why(self, groups):
+    @pytest.mark.parametrize(("groups", "counted"), [(1, "1 group is"), (7, "7 groups are")])
+    def test_few_groups_have_none_and_say_why(self, groups, counted):
         report = evaluated(*scenes(groups=groups))
         assert report.intervals == {}
         reason = report.provenance["intervals"]["undefined"]["accuracy"]
-        assert reason == f"{groups} groups are too few for an interval; it takes 8"
+        assert reason == f"{counted} too few for an interval; it takes 8"
 
     def test_a_score_that_is_undefined_has_none(self):
         codes, labels, z = scenes()

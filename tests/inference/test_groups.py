@@ -121,14 +121,14 @@ class TestCoverage:
 
 class TestIntervals:
     def test_of_a_report(self):
-        codes, y, mean, std = images()
+        codes, y, mean, std = images(groups=60, size=100)
         report = uq.evaluate(y, mean, std, groups=codes)
         assert report.intervals.keys() == report.scores.keys()
         for key, (low, high) in report.intervals.items():
             # finite data push calibration scores above the values that their intervals speak of
             assert low <= report.scores[key] <= high or key in SCORES["regression"], key
         about = report.provenance["intervals"]
-        assert (about["level"], about["groups"], about["sets"]) == (0.95, 30, 20)
+        assert (about["level"], about["groups"], about["sets"]) == (0.95, 60, 20)
         assert str(report).count("[") >= len(report.scores)
 
     def test_without_groups_there_are_none(self):
@@ -151,6 +151,17 @@ class TestIntervals:
         assert (
             report.provenance["intervals"]["undefined"]["rmse"]
             == "7 groups are too few for an interval; it takes 8"
+        )
+
+    def test_few_groups_that_carry_a_score_give_it_none(self):
+        codes, y, mean, std = images(groups=40)
+        wide = np.where(codes < 4, 5.0, 1.0)
+        report = uq.evaluate(wide * y, wide * mean, wide * std, groups=codes)
+        v = np.bincount(codes, np.square(wide * std))
+        assert {"rmse", "ence"} < report.intervals.keys()
+        assert report.provenance["intervals"]["undefined"]["uce"] == (
+            f"groups with large standard deviations carry it, which are worth {v.sum() ** 2 / (v @ v):.1f} equal "
+            "groups; it takes 25"
         )
 
     def test_a_metric_that_is_seldom_defined_has_none(self):

@@ -86,6 +86,54 @@ def test_the_bias_of_dependent_errors_is_tested_at_its_level():
     assert rejected["none"] > 20
 
 
+def no_interval(made):
+    return made.intervals == {} and made.verdict.calibration == "not enough data"
+
+
+def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval():
+    rng = np.random.default_rng(7)
+    zero, one, time = np.zeros(100), np.ones(100), np.arange(100)
+    refused = {0.0: 0, 0.5: 0, 0.95: 0}
+    for phi in refused:
+        for _ in range(40):
+            made = uq.evaluate(series(rng, 100, phi), zero, one, order=time, metrics=["bias", "rmse"])
+            refused[phi] += no_interval(made)
+    assert refused[0.0] == refused[0.5] == 0
+    assert refused[0.95] >= 30
+    alike = uq.evaluate(np.sin(time / 30), zero, one, order=time)
+    reason = "1 group (a series worth 0.5 independent samples) is too few for"
+    assert alike.verdict.text == f"Not enough data to judge: {reason} a test; it takes 8."
+    assert set(alike.provenance["intervals"]["undefined"].values()) == {f"{reason} an interval; it takes 8"}
+
+
+def test_what_stays_alike_may_be_the_size_of_errors_or_the_classes():
+    rng, time = np.random.default_rng(8), np.arange(400)
+    rough = np.where(time < 200, 1.0, 9.0) * rng.choice([-1, 1], 400)
+    assert no_interval(uq.evaluate(rough, np.zeros(400), np.ones(400), order=time))
+    probs = np.tile([0.3, 0.7], (400, 1))
+    assert no_interval(uq.evaluate_classification((time < 200).astype(int), probs, order=time))
+    mixed = uq.evaluate_classification((rng.random(400) < 0.7).astype(int), probs, order=time)
+    assert "accuracy" in mixed.intervals
+
+
+def test_many_samples_of_a_time_hide_nothing():
+    rng, time = np.random.default_rng(9), np.arange(100)
+    frames = np.sin(time / 30)[:, None] + 5 * rng.normal(size=(100, 400))
+    made = uq.evaluate(frames, np.zeros((100, 400)), np.full((100, 400), 5.0), order=time)
+    assert no_interval(made)
+    masked = np.zeros((100, 400), dtype=bool)
+    masked[:30] = True
+    assert no_interval(
+        uq.evaluate(frames, np.zeros((100, 400)), np.full((100, 400), 5.0), order=time, mask=masked)
+    )
+
+
+@pytest.mark.parametrize("error", [0.0, 0.1, 1e-200, 1e200])
+def test_errors_that_are_all_the_same_are_no_reason(error):
+    made = uq.evaluate(np.full(90, error), np.zeros(90), np.ones(90), order=np.arange(90), metrics=["mae"])
+    assert made.provenance["intervals"]["groups"] == 8
+
+
 def literally(one, other, terms):
     d = [a - b for a, b in zip(one, other, strict=True)]
     n, mean = len(d), sum(d) / len(d)

@@ -162,6 +162,40 @@ def test_unit_and_order_change_nothing():
         assert other.shape_p == pytest.approx(one.shape_p, rel=1e-6)
 
 
+@pytest.mark.parametrize("factor", [1e60, 1e-60])
+def test_units_far_from_one_change_neither_verdict_nor_intervals(factor):
+    truth, mean, std, label = forecasts(np.random.default_rng(21), 3000, 1.3, groups=60)
+    one = uq.evaluate(truth, mean, std, groups=label)
+    other = uq.evaluate(factor * truth, factor * mean, factor * std, groups=label)
+    assert {"uce", "ence"} < other.intervals.keys() == one.intervals.keys()
+    assert np.asarray(other.intervals["uce"]) / factor**2 == pytest.approx(one.intervals["uce"], rel=0.05)
+    assert (other.verdict.calibration, other.verdict.ranking) == ("overconfident", "useful")
+    assert other.verdict.scale.high == pytest.approx(one.verdict.scale.high, rel=1e-9)
+
+
+def test_names_of_groups_change_nothing():
+    truth, mean, std, label = forecasts(np.random.default_rng(22), 600, groups=12)
+    one = uq.evaluate(truth, mean, std, groups=label, metrics=["auce"])
+    names = np.random.default_rng(23).permutation(12)[label]
+    other = uq.evaluate(truth, mean, std, groups=names, metrics=["auce"])
+    assert other.verdict.shape_p == one.verdict.shape_p
+    assert other.noise["auce"].p == one.noise["auce"].p
+    assert other.verdict.text == one.verdict.text
+
+
+@pytest.mark.parametrize("wild", [1, 2])
+def test_the_ranking_is_not_tested_where_few_groups_hold_the_errors(wild):
+    """Within these groups the order of errors is chance, of which leaving out groups knows nothing."""
+    rng, label = np.random.default_rng(24), np.repeat(np.arange(20), 50)
+    found = []
+    for _ in range(10):
+        truth = np.where(label < wild, 100.0, 1.0) * rng.normal(size=1000)
+        std = np.exp(0.4 * rng.normal(size=1000))
+        found.append(uq.evaluate(truth, np.zeros(1000), std, groups=label, metrics=FEW).verdict)
+    assert {verdict.ranking for verdict in found} == {"not enough data"}
+    assert all("few groups hold most of the errors" in " ".join(verdict.caveats) for verdict in found)
+
+
 @pytest.mark.parametrize("method", ["exact", "sketch"])
 def test_streams_and_files_have_the_same_verdict(method, tmp_path):
     truth, mean, std, _ = forecasts(np.random.default_rng(11), 3000, 1.4)

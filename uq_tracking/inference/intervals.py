@@ -36,7 +36,7 @@ from uq_tracking.inference.leave_out import (
     leave_out,
     too_few,
 )
-from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
+from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits, size_freedom
 from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
 from uq_tracking.inference.noise import without as without_each
 from uq_tracking.inference.tails import averages_squares, heavy_tails
@@ -54,10 +54,12 @@ FULL_BIN = 50
 """Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
 HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
-CARRIED = {False: frozenset({"uce"}), True: frozenset({"uce", "ence", "ause_rmse", "aurg_rmse"})}
-"""Scores that groups with large standard deviations carry, without and with weights."""
-FEWEST_CARRYING = {False: FEWEST_GROUPS, True: 12}
-"""As many equal groups as these must be worth; weights that grow with the variance hide how few they are."""
+CARRIED = {
+    False: {"uce": 25},
+    True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12},
+}
+"""Scores that groups with large standard deviations carry, and as many equal groups as these must be worth; without
+and with weights, which hide how few they are where they grow with the variance."""
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
@@ -100,8 +102,8 @@ def interval_table(
     """
     check_level(level)
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
-    if len(tables) < FEWEST_GROUPS:
-        return Intervals({}, dict.fromkeys((metric.key for metric in chosen), too_few(len(tables))), {})
+    if (reason := too_few(tables)) is not None:
+        return Intervals({}, dict.fromkeys((metric.key for metric in chosen), reason), {})
     known = SCORES.get(tables.layout.task, {})
     plain = [metric for metric in chosen if metric.key not in known]
     left = leave_out(tables, settings, plain)
@@ -190,16 +192,15 @@ class _Together:
     @cached_property
     def carrying(self) -> float:
         """How many groups of equal variance those that are there are worth: ``(sum v)^2 / sum v^2``."""
-        variance = read.group_squares(self.statistics)[1]
-        return float(variance.sum() ** 2 / max(np.square(variance).sum(), read.ZERO_GAP))
+        return size_freedom(read.group_squares(self.statistics)[1]) + 1
 
     def require_carried(self, key: str) -> None:
         """Undefined where a score is carried by too few groups."""
-        weighted = self.statistics.groups.weighted
-        if key in CARRIED[weighted] and self.carrying < FEWEST_CARRYING[weighted]:
+        fewest = CARRIED[self.statistics.groups.weighted].get(key, 0)
+        if fewest and self.carrying < fewest:
             raise Undefined(
                 f"groups with large standard deviations carry it, which are worth {self.carrying:.1f} equal groups; "
-                f"it takes {FEWEST_CARRYING[weighted]}"
+                f"it takes {fewest}"
             )
 
     @cached_property
@@ -277,7 +278,8 @@ def gap_limits(
     if score.norm == "largest":
         return _largest_limits(without, freedom, level, exact)
     each = score.weights(weights, without.shape[1])
-    total = float(each.sum())
+    unit = max(float(np.abs(without).max()), read.ZERO_GAP)  # whose fourth power may be beyond float64
+    without, total = without / unit, float(each.sum())
     share = each / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
     gap = score.counted(centre)
@@ -297,6 +299,7 @@ def gap_limits(
         by_chance = np.mean(np.square(noise) @ share >= share @ np.square(gap))
     if by_chance >= (1 - level) / 2:
         low = 0.0
+    low, high = low * unit, high * unit
     return (total * low * low, total * high * high) if score.norm == "square" else (total * low, total * high)
 
 

@@ -89,6 +89,11 @@ def check_level(level: float) -> None:
         raise SettingsError(f"level is {level}; it is a confidence level between 0 and 1, such as 0.95")
 
 
-def too_few(groups: int) -> str:
-    """The reason why so few groups give no interval."""
-    return f"{groups} groups are too few for an interval; it takes {FEWEST_GROUPS}"
+def too_few(tables: GroupTables, what: str = "an interval") -> str | None:
+    """Why so few groups tell nothing of their spread, or None."""
+    if len(tables) >= FEWEST_GROUPS:
+        return None
+    label = tables.labels[0]
+    named = f" ({label})" if isinstance(label, str) else ""
+    counted = f"1 group{named} is" if len(tables) == 1 else f"{len(tables)} groups are"
+    return f"{counted} too few for {what}; it takes {FEWEST_GROUPS}"

@@ -76,9 +76,8 @@ class Influence:
     def scaled(self, factor: float) -> Influence:
         """Contributions to a multiple of the estimate."""
         square, cube = self.square * factor * factor, self.cube * factor * factor * factor
-        return Influence(
-            self.units, square, cube, self.fourth * factor * factor * factor * factor, self.most_freedom
-        )
+        fourth = self.fourth * factor * factor * factor * factor
+        return Influence(self.units, square, cube, fourth, self.most_freedom)
 
     @property
     def standard_error(self) -> float:
@@ -88,7 +87,7 @@ class Influence:
     @property
     def dominance(self) -> float:
         """Skewness of the contributions over the root of their number: 1 where a single unit carries everything."""
-        return abs(self._over(self.cube, 1.5))
+        return abs(self.cube) / self.square / math.sqrt(self.square) if self.square else 0.0
 
     @property
     def freedom(self) -> float:
@@ -96,21 +95,17 @@ class Influence:
         n = self.units
         if not self.square:
             return float(n - 1)
-        kurtosis = n * self._over(self.fourth, 2.0)
+        kurtosis = n * self.fourth / self.square / self.square
         if n > SMALLEST:
             kurtosis = 3 + (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (kurtosis - 3) + 6)
         return max(1.0, min(n - 1.0, self.most_freedom, 2 * n / max(kurtosis - 1, 1e-9)))
 
     def _skewness(self) -> float:
+        if not self.square:
+            return 0.0
         n = self.units
         unbiased = math.sqrt(n * (n - 1)) / (n - 2) if n > SMALLEST else 1.0
-        return unbiased * self._over(self.cube, 1.5) * math.sqrt(n)
-
-    def _over(self, value: float, power: float) -> float:
-        """A sum over a power of the sum of squares; 0 where these are too small, and NaN where they overflow."""
-        with np.errstate(over="ignore"):
-            base = float(np.power(self.square, power))
-        return value / base if base else 0.0
+        return float(unbiased * self.cube / self.square / math.sqrt(self.square) * math.sqrt(n))
 
     def limits(self, estimate: float, level: float, *, cautious: bool = False) -> Range:
         """Confidence limits of the estimate; NaN where there are fewer than two units.

@@ -251,9 +251,10 @@ def left_out_moves(without: FloatArray) -> FloatArray:
 def multivariate_t(contributions: FloatArray, freedom: float) -> FloatArray:
     """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate.
 
-    ``freedom`` is that which the sizes of the groups allow, at most their number less one.
+    ``freedom`` is that which the sizes of the groups allow, at most their number less one. The draws do not depend on
+    the order of the groups.
     """
-    return np.asarray(_t_weights(len(contributions), freedom) @ contributions)
+    return np.asarray(_t_weights(len(contributions), freedom) @ contributions[np.lexsort(contributions.T)])
 
 
 @lru_cache(maxsize=8)

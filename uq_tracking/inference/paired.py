@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, check_level, leave_out, too_few
+from uq_tracking.inference.leave_out import LeftOut, check_level, leave_out, too_few
 from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
@@ -148,8 +148,8 @@ def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, Group
         raise IncompatibleStatisticsError(
             f"the groups differ ({mine.n_groups} and {theirs.n_groups}); score both methods on the same images"
         )
-    if len(mine) < FEWEST_GROUPS:
-        raise IncompatibleStatisticsError(too_few(len(mine)))
+    if (reason := too_few(mine)) is not None:
+        raise IncompatibleStatisticsError(reason)
     fewest = min(len(mine), len(theirs))
     return mine.pooled_to(fewest), theirs.pooled_to(fewest)
 

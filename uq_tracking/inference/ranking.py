@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.inference import read
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
+from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.grouped import FloatArray
 from uq_tracking.statistics.regression import joint_counts
 
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
 """What samples are ordered by, and their error, by task."""
+FEWEST_CARRYING = 5
+"""As many groups of equal errors as the groups must be worth: where few hold all errors, leaving them out cancels."""
 
 
 def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: float) -> Influence:
@@ -36,6 +39,11 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
         The model's sparsification curve, of roots in a regression.
     mean_error : float
         Mean squared error, or mean Brier score, of all samples.
+
+    Raises
+    ------
+    Undefined
+        Few groups hold most of the errors.
     """
     by, payload = ORDER[task]
     power = 2 if task == "regression" else 1
@@ -45,6 +53,11 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
         kept = read.group_positions(statistics, remaining_counts)
         table, groups = statistics.groups.orders[by], len(statistics.groups)
         count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
+        worth = size_freedom(error[:, 0]) + 1
+        if worth < FEWEST_CARRYING:
+            raise Undefined(
+                f"few groups hold most of the errors, worth {worth:.1f} equal ones, and it takes {FEWEST_CARRYING}"
+            )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, read.group_freedom(statistics))
     of_samples = _of_cells if task == "regression" else _of_bounded

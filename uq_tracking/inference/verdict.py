@@ -26,9 +26,9 @@ import numpy as np
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
 from uq_tracking.inference.gaps import largest
+from uq_tracking.inference.leave_out import too_few
 from uq_tracking.inference.limits import DOMINATED
 from uq_tracking.inference.noise import (
-    FEWEST_GROUPS,
     TRUSTED_GROUPS,
     NoiseFloor,
     floor_of,
@@ -202,13 +202,13 @@ class _Tests:
 
     def too_little(self) -> str | None:
         """Why nothing can be tested, or None."""
-        groups = read.group_count(self.statistics)
+        groups = self.statistics.groups
         if self.task not in ("regression", "classification"):
             return f"there is no test for the task {self.task}"
-        if groups is not None and groups < FEWEST_GROUPS:
-            return f"{groups} {'group is' if groups == 1 else 'groups are'} too few, a test takes {FEWEST_GROUPS}"
+        if groups is not None:
+            return too_few(groups, "a test")
         n = int(self.statistics.n_effective)
-        if groups is None and n < FEWEST_SAMPLES:
+        if n < FEWEST_SAMPLES:
             return f"{n} {'sample is' if n == 1 else 'samples are'} too few, a test takes {FEWEST_SAMPLES}"
         return None
 
@@ -318,7 +318,11 @@ class _Tests:
         if read.group_count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
             caveats.append(f"The ranking is not tested: it takes {FEWEST_RANKED} independent samples.")
             return "not enough data", recovered
-        influence = gain_influence(self.statistics, self.task, model, mean)
+        try:
+            influence = gain_influence(self.statistics, self.task, model, mean)
+        except Undefined as reason:
+            caveats.append(f"The ranking is not tested: {reason}.")
+            return "not enough data", recovered
         low, high = influence.limits(gain, LEVEL, cautious=True)
         if not low <= high:  # a single sample carries every error
             return "not enough data", recovered

@@ -12,7 +12,8 @@ import numpy as np
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
-from uq_tracking.inputs.labels import check_no_gaps, read_labels
+from uq_tracking.inputs.labels import check_no_gaps, read_labels, spread
+from uq_tracking.inputs.time_blocks import Series
 from uq_tracking.inputs.validation import Scan, Wording, check_scan, check_shapes, scan
 from uq_tracking.inputs.weights import check_weights, read_weights
 
@@ -54,13 +55,18 @@ def assemble(
     check_scan(found, wording, on_invalid)
     if given is not None:
         check_weights(given.values, found.valid)
+    labels = _labels(groups, "groups", truth, found.valid)
+    if isinstance(groups, Series):
+        counted = np.ones(mean.shape, dtype=bool) if found.valid is None else found.valid
+        error = (truth.values[counted] - mean[counted]).astype(np.float64)
+        labels = groups.labels(spread(groups.times, mean.shape)[counted], (error, np.abs(error)))
     values = {
         "target": truth.values,
         "mean": mean,
         "std": _unsigned(std, found) if std_floor is None else _raised(std, std_floor),
         "valid": found.valid,
         "weights": None if given is None else given.values,
-        "groups": _labels(groups, "groups", truth, found.valid),
+        "groups": labels,
         "by": _labels(by, "by", truth, found.valid),
     }
     views = {name: read_only(array) for name, array in values.items()}

@@ -28,7 +28,9 @@ from uq_tracking.inputs.class_arrays import (
 from uq_tracking.inputs.class_validation import check_class_scan, scan_classes
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats, read_mask
 from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.probabilities import ClassScores, Place, Rows, Transform, sample_columns
+from uq_tracking.inputs.time_blocks import Series
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.inputs.weights import check_weights, read_weights
 from uq_tracking.parallel import map_threads, worker_count
@@ -181,6 +183,12 @@ class ClassPredictions(PredictionsBase):
             by=read_only(read_strata(by, "by", truth, scan.valid)),
             axes=(class_axis, members_axis),
         )
+        if isinstance(groups, Series):
+            blocks = list(self.row_blocks(codes=spread(groups.times, self.shape)))
+            times, *losses = (
+                np.concatenate([block[name] for block in blocks]) for name in ("codes", "correct", "brier")
+            )
+            self._fill(groups=read_only(groups.labels(times, losses)))
 
     def _fill(self, **values: Any) -> Self:
         """Set the attributes of a new object; a frozen dataclass allows no other way."""

@@ -81,7 +81,7 @@ def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Pred
     for labels in ("weights", "groups", "by"):
         if own.get(labels) is not None:
             values = read(own[labels], labels).values
-            own[labels] = values[..., k] if values.ndim == ndim else values
+            own[labels] = values[..., k] if values.ndim == ndim else own[labels]
     try:
         return Predictions(target, mean, std, **own)
     except InputError as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError
-from uq_tracking.inputs.convert import read
+from uq_tracking.inputs.convert import AnyArray, read
 
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
 """Blocks of a series are few and long, so that what reaches from one into the next is little. The t statistic of
 their means holds its level whatever the dependence within them is (Ibragimov and Mueller 2010, Journal of Business
 and Economic Statistics 28, 453)."""
+ALIKE = 1e-20
+"""Mean square, as part of the largest, below which losses are equal but for rounding."""
 BLOCKS_RATE = 0.2
 """Of ``n^(2/3)`` times, how many blocks there are: a shorter series has fewer."""
 
@@ -60,10 +64,51 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
     return np.asarray(block[place].reshape(values.shape))
 
 
+class Series:
+    """Blocks of an order for groups, or a single group where errors stay alike for longer than a block."""
+
+    def __init__(self, order: Any) -> None:
+        self.blocks = time_blocks(order)
+        times = np.unique(np.asarray(read(order, "order").values), return_inverse=True)[1]
+        self.times: AnyArray = times.reshape(self.blocks.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        return self.blocks.astype(dtype or self.blocks.dtype)
+
+    def labels(self, times: AnyArray, losses: Sequence[AnyArray]) -> AnyArray:
+        """The blocks, or one label for all that says why.
+
+        Parameters
+        ----------
+        times : int array, shape (n,)
+            Place of the time of each sample that counts.
+        losses : arrays, each of shape (n,)
+            What samples are scored by.
+        """
+        worth = min(self._worth(times, loss) for loss in losses)
+        if worth >= len(np.unique(self.blocks)):
+            return self.blocks
+        return np.full(self.blocks.shape, f"a series worth {worth:.1f} independent samples")
+
+    def _worth(self, times: AnyArray, loss: AnyArray) -> float:
+        """Independent times that would spread the means of blocks as much: times over the ratio F of mean squares."""
+        count = np.bincount(times)
+        known = np.flatnonzero(count)
+        means = np.bincount(times, loss)[known] / count[known]
+        means /= max(np.abs(means).max(), np.finfo(float).tiny)
+        of_time = np.zeros(self.times.max() + 1, dtype=np.int64)
+        of_time[self.times.reshape(-1)] = self.blocks.reshape(-1)
+        _, block, size = np.unique(of_time[known], return_inverse=True, return_counts=True)
+        centre = np.bincount(block, means) / size
+        between = float(size @ np.square(centre - means.mean())) / max(len(size) - 1, 1)
+        within = float(np.square(means - centre[block]).sum()) / max(len(known) - len(size), 1)
+        return math.inf if between <= ALIKE or len(known) == len(size) else len(known) * within / between
+
+
 def groups_of(groups: Any, order: Any) -> Any:
     """The groups that are given, or blocks of the order; SettingsError for both."""
     if order is None:
         return groups
     if groups is not None:
         raise SettingsError("order makes groups of consecutive samples; leave groups= out")
-    return time_blocks(order)
+    return Series(order)

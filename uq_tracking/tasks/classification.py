@@ -247,7 +247,7 @@ def _one_output(
     for name in ("mask", "weights", "groups", "by"):
         if options.get(name) is not None:
             values = read(options[name], name).values
-            options[name] = values[..., k] if values.ndim == truth.ndim else values
+            options[name] = values[..., k] if values.ndim == truth.ndim else options[name]
     return truth[..., k], np.take(given, k, axis=plain[-1]), options
 
 
