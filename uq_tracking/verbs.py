@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from uq_tracking.errors import SettingsError, UnknownOptionError
@@ -351,6 +352,15 @@ VERBS: dict[str, Callable[..., Any]] = {
 }
 
 
+@lru_cache(maxsize=8)
+def _options(verb: Callable[..., Any]) -> frozenset[str]:
+    """Names of the options of a verb."""
+    parameters = inspect.signature(verb).parameters
+    return frozenset(name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY) - {
+        "outputs"
+    }
+
+
 def planned(
     task: Task, function: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[Plan, dict[str, Any]]:
@@ -363,8 +373,7 @@ def planned(
     SettingsError
         An option is out of range.
     """
-    parameters = inspect.signature(VERBS[task.name]).parameters
-    known = {name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY} - {"outputs"}
+    known = _options(VERBS[task.name])
     unknown = options.keys() - known
     if unknown:
         own = inspect.signature(function).parameters.keys() - {"options"}

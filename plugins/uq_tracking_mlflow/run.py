@@ -7,8 +7,8 @@ import math
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.description import Dataset, Description
 
 _SOURCE = "uq_tracking"
+AT_ONCE = 1000
+"""Points and tags that MLflow sends in one request."""
 Points = dict[int, float]
 """Value by step."""
 
@@ -148,7 +150,8 @@ class MLflowRun(Run):
         """Put our part into the run's description; see `Run`."""
         from uq_tracking_mlflow import notes
 
-        before = {**self._known.data.tags, **self._tagged}.get(notes.TAG, "")
+        waiting = {} if self._open.batch is None else self._open.batch.tags
+        before = {**self._known.data.tags, **self._tagged, **waiting}.get(notes.TAG, "")
         listed = self._artifacts.list("")
         text = notes.with_part(before, description, self.run_id, {item.path for item in listed})
         if text not in (None, before):
@@ -191,7 +194,7 @@ class MLflowRun(Run):
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Send everything logged inside in one request (in chunks of 1000 points)."""
+        """Send everything logged inside in one request (in chunks of 1000 points), tags last."""
         if self._open.batch is not None:
             yield
             return
@@ -206,7 +209,7 @@ class MLflowRun(Run):
         """Upload a file; see `Run`."""
         *folders, file = name_parts(name)
         self._check_writable()
-        with scratch_folder() as folder:
+        with nullcontext(path.parent) if path.name == file else scratch_folder() as folder:
             source = path if path.name == file else Path(shutil.copyfile(path, folder / file))
             self._call(
                 f"storing {name}",
@@ -261,9 +264,9 @@ class MLflowRun(Run):
     def connection(self) -> Connection:
         """The connection, made on first use."""
         if self._connection is None:
-            from mlflow import MlflowClient
+            from mlflow import get_tracking_uri
 
-            self._connection = Connection(self._client or MlflowClient())
+            self._connection = Connection(self._client or _client_of(get_tracking_uri()))
         return self._connection
 
     @property
@@ -326,18 +329,17 @@ class MLflowRun(Run):
             metrics = [*self._new_scalars(batch, latest), *self._new_points(batch, stored)]
         tags = [RunTag(k, v) for k, v in batch.tags.items() if before.get(k) != v]
         if metrics or tags:
-            # In a thread of its own, because MLflow adds the active model of the calling one to every metric.
-            self._call(
-                "logging",
-                lambda: LeftBehind().call(
-                    lambda: self.client.log_batch(self.run_id, metrics=metrics, tags=tags, synchronous=True),
-                    math.inf,
-                    math.inf,
-                ),
-            )
+            at_once = [{"metrics": metrics, "tags": tags}]
+            if len(metrics) + len(tags) > AT_ONCE:  # MLflow would send tags with the first points
+                at_once = [{"metrics": metrics}, {"tags": tags}]
+            self._call("logging", lambda: _without_model(lambda: self._log_batches(at_once)))
             self._is_fresh = False
         self._tagged.update(batch.tags)
         series.sent(batch, latest)
+
+    def _log_batches(self, batches: Sequence[dict[str, Any]]) -> None:
+        for each in batches:
+            self.client.log_batch(self.run_id, **each, synchronous=True)
 
     def _new_scalars(self, batch: _Batch, stored: Collection[Any]) -> Iterator[Metric]:
         from mlflow.entities import Metric
@@ -399,6 +401,22 @@ class MLflowRun(Run):
 def _active_model() -> str | None:
     """The model (MLflow 3) that is set as active in the thread of the caller: another one sends."""
     return getattr(sys.modules.get("mlflow"), "get_active_model_id", lambda: None)()
+
+
+def _without_model(send: Callable[[], object]) -> None:
+    """Send where no model is active, for MLflow adds that of the calling thread to every metric."""
+    if _active_model() is None:
+        send()
+    else:
+        LeftBehind().call(send, math.inf, math.inf)
+
+
+@lru_cache(maxsize=4)
+def _client_of(tracking_uri: str) -> MlflowClient:
+    """MLflow's client of a tracker: making one takes as long as preparing a request."""
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri)
 
 
 def _belongs_to(model: str | None, dataset: tuple[str, str] | None) -> dict[str, str]:

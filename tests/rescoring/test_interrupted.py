@@ -58,3 +58,21 @@ def test_nothing_more_is_written_once_something_is_refused(dir_place, monkeypatc
     assert run.stored.tags == tags
     assert run.stored.scalars == logged_scores(before)
     assert run.scored().scores == before.scores
+
+
+@pytest.mark.parametrize(("method", "is_sealed"), [("describe", True), ("log_scalars", False)])
+def test_a_run_is_sealed_without_its_description_and_not_without_its_scores(
+    dir_place, monkeypatch, method, is_sealed
+):
+    dir_place.log(predictions(n=100))
+
+    def refuse(*arguments, **options):
+        raise OSError("refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryRun, method, refuse)
+        found = uq.rescore(dir_place.uri, **ASKED)
+    assert (len(found.done), len(found.failed)) == ((1, 0) if is_sealed else (0, 1))
+    run = dir_place.run()
+    assert (run.stored.tags[SCORES_TAG] == scores_digest(run.scored())) == is_sealed
+    assert (logged_scores(run.scored()).items() <= run.stored.scalars.items()) == is_sealed

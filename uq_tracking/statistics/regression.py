@@ -100,6 +100,7 @@ class RegressionLayout(Layout):
         error = _errors(rows) if "target" in rows else rows["error"]
         target = Moments.of(rows["target"]) if known is None else known.moments["target"]
         by_std = sort_by_std(rows["std"], error)
+        del error  # it is sorted now; the unsorted one would only take room
         std = by_std.values
 
         def rest() -> tuple[SortedRows, float, dict[str, Moments]]:

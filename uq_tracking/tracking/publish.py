@@ -17,6 +17,7 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.drawings import MapSpec, pictured
+from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.parallel import begin
 from uq_tracking.report import Report
@@ -129,12 +130,15 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
             for writer in writers:
                 if not (content.seal and writer.lost):
                     writer.write_together(writes)
-    _present(content, writers, unmade)
+    if content.seal:
+        _seal(content, writers, unmade)
+    else:
+        _describe(content, writers, unmade)
+    if content.step is None:
+        names = {name for each in (content, *content.also) for name in _names(each)}
+        for writer in writers:
+            writer.page = writer.present("the page of all runs", lambda run: run.show(names))
     for writer in writers:  # while the files are there, for those that keep them
-        if content.seal and not unmade and not writer.lost:
-            writer.write(
-                "the tag of completion", lambda run: run.seal({**_scores_tag(content), **content.seal})
-            )
         writer.close()
     return unmade
 
@@ -148,18 +152,41 @@ def _one_behind(groups: Iterator[T]) -> Iterator[T]:
     yield from before
 
 
-def _present(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
-    """Describe the run and the truth, and bring the page of all runs up to date."""
-    if content.step is not None:
-        return
-    names: set[str] = set()
-    for each in (content, *content.also):
+def _describe(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
+    """Describe the run and the truth."""
+    for each in (content, *content.also) if content.step is None else ():
         for name, describe in _made([("the description", partial(_description, each))], unmade):
             for writer in writers:
                 writer.present(name, describe)
-        names |= _names(each)
+
+
+def _seal(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> None:
+    """Write the scores, the description and, if all else has arrived, the seal in one request."""
+    contents, seal = (content, *content.also), {**_scores_tag(content), **content.seal}
+
+    def made(name: str, make: Callable[[Content], Write]) -> list[Write]:
+        return [write for _, write in _made([(name, partial(make, each)) for each in contents], unmade)]
+
+    scores, told = made("the scores", _scores), made("the description", _description)
+
+    def end(run: Run, described: Sequence[Write]) -> None:
+        with run.batch():
+            for write in (*scores, *described):
+                write(run)
+            if not unmade:
+                run.seal(seal)
+
+    def write(run: Run) -> None:
+        try:
+            end(run, told)
+        except (TrackerUnreachableError, RunNotFoundError):
+            raise
+        except Exception:  # the description, which is only there to be looked at, may be what is refused
+            end(run, ())
+
     for writer in writers:
-        writer.page = writer.present("the page of all runs", lambda run: run.show(names))
+        if not writer.lost:
+            writer.write("the scores", write)
 
 
 def _description(content: Content) -> Write:
@@ -198,8 +225,8 @@ def _made(group: Iterable[tuple[str, Callable[[], Write]]], unmade: list[str]) -
 def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable[[], Write]]]]:
     """Yield the names of what is written together, and the functions that make it.
 
-    First the scores, which matter most; files are packed while figures are drawn. With a seal first the report, whose
-    scores' tag comes with the seal: a run in which the two do not fit has been interrupted.
+    First the scores, which matter most; files are packed while figures are drawn. With a seal first the report, and
+    no scores, which come with the seal and their tag: a run in which the two do not fit has been interrupted.
     """
     scores = [("the scores", lambda: _scores(content))]
     if content.step is not None:
@@ -211,8 +238,6 @@ def _groups(content: Content, folder: Path) -> Iterator[list[tuple[str, Callable
     if not content.seal:
         yield files
     yield from ([item] for item in _maps(content, folder))
-    if content.seal:
-        yield scores
 
 
 def _maps(content: Content, folder: Path) -> Iterator[tuple[str, Callable[[], Write]]]:

@@ -22,12 +22,16 @@ from uq_tracking.tracking.backend import Backend, Run, RunStore
 from uq_tracking.tracking.ranks import is_rank_zero
 
 
+def no_release() -> None:
+    """Leave a run as it is, which somebody else has opened."""
+
+
 @dataclass(frozen=True)
 class Opened:
     """A run to write to, and what to do when the writing is over."""
 
     run: Run
-    release: Callable[[], None] = field(default=lambda: None)
+    release: Callable[[], None] = no_release
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,14 @@ from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.redaction import printable, redact
-from uq_tracking.tracking.resolve import Opened, Target, check_usable, find_backend, reopened
+from uq_tracking.tracking.resolve import (
+    Opened,
+    Target,
+    check_usable,
+    find_backend,
+    no_release,
+    reopened,
+)
 from uq_tracking.tracking.spool import Group, Origin, Write, keep
 
 _log = logging.getLogger("uq_tracking")
@@ -114,7 +121,7 @@ class RunWriter:
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
         opened = self._opened
-        if opened is not None and not self._gave_up:
+        if opened is not None and opened.release is not no_release and not self._gave_up:
             error = self._call(opened.release)
             if error is not None:
                 self._failed(["the end of the run"], error)

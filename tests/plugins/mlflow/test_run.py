@@ -17,7 +17,7 @@ from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.run import MLflowRun, _series
+from uq_tracking_mlflow.run import AT_ONCE, MLflowRun, _series
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}
@@ -311,6 +311,27 @@ def test_a_failed_batch_leaves_the_run_usable(client, experiment):
         run.log_scalars({"uq/a": 1 / 0})
     run.log_scalars({"uq/b": 2.0})
     assert client.get_run(run.run_id).data.metrics == {"uq/b": 2.0}
+
+
+@pytest.mark.parametrize(("points", "requests"), [(10, 1), (AT_ONCE, 2)])
+def test_tags_arrive_with_the_last_points_or_after_them(client, monkeypatch, points, requests):
+    sent, log_batch = [], mlflow.MlflowClient.log_batch
+
+    def noted(self, run_id, metrics=(), params=(), tags=(), **options):
+        sent.append((len(metrics), len(tags)))
+        return log_batch(self, run_id, metrics, params, tags, **options)
+
+    monkeypatch.setattr(mlflow.MlflowClient, "log_batch", noted)
+    with mlflow.start_run() as run:
+        target = MLflowRun(run.info.run_id)
+        with target.batch():
+            target.set_tags({"done": "yes"})
+            target.log_scalars({f"score/{number}": 1.0 for number in range(points)})
+    assert len(sent) == requests
+    assert sum(metrics for metrics, _ in sent) == points
+    assert sent[-1][1] == 1
+    stored = client.get_run(run.info.run_id).data
+    assert (len(stored.metrics), stored.tags["done"]) == (points, "yes")
 
 
 def test_scores_belong_to_the_active_model_and_points_of_curves_do_not(client, experiment):
