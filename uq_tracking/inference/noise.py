@@ -45,6 +45,8 @@ SMALL = 300
 """Up to this many samples shares at levels are drawn exactly."""
 RANKS = 64
 """Places in a bin at which its standard deviations are looked up."""
+ORDERED_DIGITS = 9
+"""Of contributions, as parts of the largest, by which groups are ordered before draws are made."""
 SEED = 20120
 """Of the draws: the same report has the same floor wherever it is made."""
 
@@ -252,9 +254,11 @@ def multivariate_t(contributions: FloatArray, freedom: float) -> FloatArray:
     """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate.
 
     ``freedom`` is that which the sizes of the groups allow, at most their number less one. The draws do not depend on
-    the order of the groups.
+    the order of the groups, nor on rounding.
     """
-    return np.asarray(_t_weights(len(contributions), freedom) @ contributions[np.lexsort(contributions.T)])
+    size = max(float(np.abs(contributions).max(initial=0.0)), read.ZERO_GAP)
+    order = np.lexsort(np.round(contributions / size, ORDERED_DIGITS).T)
+    return np.asarray(_t_weights(len(contributions), freedom) @ contributions[order])
 
 
 @lru_cache(maxsize=8)
