@@ -181,14 +181,15 @@ class MLflowRun(Run):
         from uq_tracking_mlflow import view
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
-        if not before.keys() >= set(names):  # the others are in the view since they were logged
-            ours = {name for name in before if name.startswith("uq")}
-            experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-            value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
-            if value is not None:
-                self._call(
-                    "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
-                )
+        ours = {
+            name for name in before if name.startswith("uq")
+        }  # an earlier call may have ended before this
+        experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
+        value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
+        if value is not None:
+            self._call(
+                "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
+            )
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 

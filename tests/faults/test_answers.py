@@ -1,7 +1,8 @@
-"""A server whose health is well and whose API is not: one call waits, later ones ask nothing, `sync` restores all."""
+"""A tracker that is there and takes nothing: one call waits, later ones ask nothing, `sync` restores all."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 import uuid
@@ -17,7 +18,7 @@ from tests.faults.stores import differences, mlflow_content
 from tests.rescoring.conftest import use_tracking_uri
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.health import health_of
+from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
 
 DEADLINE = 0.5
@@ -38,7 +39,6 @@ def gate(server, tmp_path, monkeypatch):
     monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # only `sync` sends
     monkeypatch.chdir(tmp_path)
     yield uri, lambda mode: (tmp_path / "mode").write_text(mode)
-    health_of("mlflow", uri, DEADLINE)._queue.clear()
     gateway.shutdown()
     gateway.server_close()
 
@@ -87,3 +87,34 @@ def test_an_api_that_fails_while_its_health_is_well(gate, undisturbed, monkeypat
     assert not uq.sync().failed
     assert list(entries()) == []
     assert differences(undisturbed, mlflow_content(uri, run)) == []
+
+
+def test_a_database_that_another_process_holds(sqlite_uri, tmp_path, monkeypatch):
+    """As a backup does: one call waits, the other is kept at once, and `sync` restores both."""
+    import mlflow
+
+    use_tracking_uri(monkeypatch, sqlite_uri)
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)
+    monkeypatch.chdir(tmp_path)
+    run = new_run(sqlite_uri)
+    log(0, run, 0, strict=True)
+    holder = sqlite3.connect(sqlite_uri.removeprefix("sqlite:///"), isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        start = time.monotonic()
+        with pytest.warns(TrackingWarning, match="Everything is kept in"):
+            log(1, run, 1, deadline=DEADLINE)
+        found = time.monotonic()
+        log(2, run, 2, deadline=DEADLINE)
+        kept = time.monotonic()
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert found - start < DEADLINE + SLACK
+    assert kept - found < DEADLINE
+    assert not uq.sync().failed
+    assert list(entries()) == []
+    history = mlflow.MlflowClient(sqlite_uri).get_metric_history(run, scalar_name("rmse"))
+    assert {point.step: point.value for point in history} == {
+        step: uq.evaluate(*arrays(step)).scores["rmse"] for step in range(3)
+    }

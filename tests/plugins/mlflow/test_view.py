@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
+from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
 from uq_tracking.tracking.description import Description
 from uq_tracking_mlflow import notes, view
+from uq_tracking_mlflow.run import MLflowRun
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}
@@ -61,6 +63,25 @@ class TestRun:
             uq.log(TRUTH, MEAN, STD, maps=False, strict=True, deadline=120)
         text = client.get_run(run.info.run_id).data.tags["mlflow.note.content"]
         assert f"(get-artifact?path=uq_calibration.png&run_uuid={run.info.run_id})" in text
+
+    def test_a_call_that_ended_before_its_charts_were_named_names_them_when_it_is_sent(
+        self, client, in_experiment, monkeypatch
+    ):
+        def refused(*_):
+            raise TrackerUnreachableError("the storage refuses")
+
+        def shown(run):
+            return client.get_experiment(run.info.experiment_id).tags.get(view.TAG)
+
+        monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)
+        with mlflow.start_run() as run, monkeypatch.context() as patch:
+            patch.setattr(MLflowRun, "log_file", refused)
+            with pytest.warns(TrackingWarning, match="the storage refuses"):
+                uq.log(TRUTH, MEAN, STD, figures=False, maps=False)
+        assert "uq/rmse" in client.get_run(run.info.run_id).data.metrics
+        assert shown(run) is None
+        assert not uq.sync().failed
+        assert "uq/rmse" in json.dumps(state_of(shown(run)))
 
     def test_a_failing_view_disturbs_nothing(self, client, monkeypatch, recwarn):
         def broken(*_args, **_options):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import wandb
 import uq_tracking as uq
 from tests.plugins.wandb.helpers import expected_losses, fragment_of, losses, train
 from tests.wandb_server import WandbServer
+from tests.wandb_server.fixtures import child_processes
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.inputs import Predictions
 from uq_tracking.statistics.store import read_statistics
@@ -25,6 +27,7 @@ from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries, read_entry
 from uq_tracking_wandb.backend import WandbBackend
+from uq_tracking_wandb.offline import OfflineStore
 
 Opened = tuple[Callable[[str], RunStore], Callable[[str], list[dict[str, Any]]]]
 
@@ -173,3 +176,32 @@ def test_nothing_is_entrusted_to_an_offline_run_whose_disk_is_nearly_full(
             sample_predictions(), step=1, **quick
         )  # there is room again, but who knows what wandb has lost
     assert len(list(entries())) == 2
+
+
+def test_a_core_that_is_stopped_holds_up_one_call(
+    wandb_offline: Path, backend: WandbBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call that finds it waits for the deadline, later ones are kept, and the run ends with all of them."""
+    monkeypatch.chdir(tmp_path)
+    quick: dict[str, Any] = {"method": "m", "figures": False, "maps": False, "deadline": 0.3}
+    seconds = []
+    with wandb.init(project="p", name="n") as sdk_run:
+        uq.log(sample_predictions(), step=0, **{**quick, "deadline": 60})
+        (core,) = child_processes("wandb-core")
+        os.kill(core, signal.SIGSTOP)
+        try:
+            with pytest.warns(TrackingWarning, match="Everything is kept in"):
+                uq.log(sample_predictions(), step=1, **quick)
+            for step in (2, 3):
+                start = time.monotonic()
+                uq.log(sample_predictions(), step=step, **quick)
+                seconds.append(time.monotonic() - start)
+        finally:
+            os.kill(core, signal.SIGCONT)
+    assert not uq.sync().failed
+    assert list(entries()) == []
+    assert max(seconds) < 0.3
+    (stored,) = backend.store(str(wandb_offline), scheme="wandb-offline")[0].runs()
+    assert stored.run_id == sdk_run.id
+    rows = OfflineStore(wandb_offline)._read(sdk_run.id, history=True).history
+    assert sorted({row["uq/step"] for row in rows if scalar_name("nll", None) in row}) == [0, 1, 2, 3]
