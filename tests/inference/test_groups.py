@@ -164,6 +164,17 @@ class TestIntervals:
             "groups; it takes 25"
         )
 
+    def test_weights_that_grow_with_the_variance_let_fewer_groups_carry_more_scores(self):
+        codes, y, mean, std = images(groups=30, spread=0.5)
+        for weights, refused in (
+            (std**2, {"uce", "ence", "ause_rmse", "aurg_rmse", "spearman"}),
+            (None, {"uce"}),
+        ):
+            made = uq.evaluate(y, mean, std, groups=codes, weights=weights).provenance["intervals"][
+                "undefined"
+            ]
+            assert {key for key, reason in made.items() if "equal groups" in reason} == refused
+
     def test_a_metric_that_is_seldom_defined_has_none(self):
         def odd(statistics, settings):
             if statistics.kind == "sketch":

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import uq_tracking as uq
-from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
+from uq_tracking.cli import app
+from uq_tracking.errors import FileFormatError, RecalibrationError, SettingsError, ShapeError
 from uq_tracking.recalibration import ConformalBy, Recalibration, recalibrate_file
 
 
@@ -118,3 +120,25 @@ def test_refusals(tmp_path):
     with pytest.warns(UserWarning, match="needs the group of each sample"):
         report = uq.evaluate(truth, mean, std, calibration=["conformal_by"])
     assert "pass by=" in report.recalibration["methods"]["conformal_by"]["refused"]
+
+
+def test_a_file_names_the_column_of_groups(tmp_path):
+    truth, mean, std, by = data = sample(np.random.default_rng(7), 400)
+    rule = fitted(data)
+    expected = rule.apply(mean, std, by)[1]
+    np.savez(tmp_path / "new.npz", std=std, scene=by)
+    with np.load(recalibrate_file(rule, tmp_path / "new.npz", by="scene")) as arrays:
+        np.testing.assert_array_equal(arrays["std_recalibrated"], expected)
+    table = "\n".join(["std,scene", *(f"{s!r},{label}" for s, label in zip(std.tolist(), by, strict=True))])
+    (tmp_path / "new.csv").write_text(table + "\n")
+    command = ["recalibrate", f"dir:{tmp_path / 'runs'}", "--apply", str(tmp_path / "new.csv")]
+    uq.log(
+        truth, mean, std, by=by, calibration=rule, run=f"dir:{tmp_path / 'runs'}", figures=False, strict=True
+    )
+    done = CliRunner().invoke(app, [*command, "--columns", "by=scene"])
+    assert done.exit_code == 0, done.output
+    rows = (tmp_path / "new.recalibrated.csv").read_text().splitlines()
+    assert rows[0] == "std,scene,std_recalibrated"
+    assert [float(row.split(",")[2]) for row in rows[1:]] == expected.tolist()
+    with pytest.raises(FileFormatError, match=r"holds std, scene, but no groups \(place\)"):
+        recalibrate_file(rule, tmp_path / "new.csv", by="place")

@@ -140,7 +140,7 @@ def recalibrate(
         ),
     ] = None,
     split: Split = None,
-    columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu.")] = "",
+    columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu,by=scene.")] = "",
 ) -> None:
     """Recalibrate the standard deviations of a file with what a run was recalibrated by, or could be."""
     from uq_tracking.recalibration import recalibrate_file
@@ -148,8 +148,8 @@ def recalibrate(
 
     with shown_errors():
         names = parse_columns(columns) or {}
-        if names.keys() - {"std", "mean"}:
-            raise SettingsError(f"--columns {columns!r}: a recalibration reads std and mean")
+        if names.keys() - {"std", "mean", "by"}:
+            raise SettingsError(f"--columns {columns!r}: a recalibration reads std, mean and by")
         with messages.status(f"reading {run}"):
             fitted = run_recalibration(run, method, split=split)
         say(f"method: {fitted.method}")

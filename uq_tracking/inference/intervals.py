@@ -56,7 +56,7 @@ HOPELESS = 0.75
 """Dominance (see ``limits``) from which on there is no interval."""
 CARRIED = {
     False: {"uce": 25},
-    True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12},
+    True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12, "spearman": 12},
 }
 """Scores that groups with large standard deviations carry, and as many equal groups as these must be worth; without
 and with weights, which hide how few they are where they grow with the variance."""

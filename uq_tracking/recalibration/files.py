@@ -54,6 +54,7 @@ def recalibrate_file(
     *,
     std: str | None = None,
     mean: str | None = None,
+    by: str | None = None,
 ) -> Path:
     """Write a copy of a file of predictions with recalibrated standard deviations beside the given ones.
 
@@ -69,6 +70,8 @@ def recalibrate_file(
         By default the source with ``.recalibrated`` before its suffix.
     std, mean : str, optional
         The names, where they are others.
+    by : str, optional
+        Name of the group of each prediction, for a recalibration that was fitted by groups.
 
     Returns
     -------
@@ -94,7 +97,10 @@ def recalibrate_file(
         raise RecalibrationError(f"{target} would be overwritten; choose another output")
     columns = _read(source)
     std_name = _find(columns.arrays, std, GUESSES["std"], "standard deviations", source)
-    columns.write(target, _recalibrated(recalibration, columns.arrays, std_name, mean, source))
+    labels = None
+    if by is not None:
+        labels = columns.arrays[_find(columns.arrays, by, (), "groups", source)]
+    columns.write(target, _recalibrated(recalibration, columns.arrays, std_name, mean, labels, source))
     return target
 
 
@@ -103,15 +109,17 @@ def _recalibrated(
     arrays: dict[str, Array],
     std_name: str,
     mean: str | None,
+    labels: Array | None,
     source: Path,
 ) -> dict[str, Array]:
     """The new columns."""
     zero, one = np.zeros(1), np.ones(1)
     moves_mean = bool(np.any(recalibration.new_mean(zero, one) != zero))
     if not moves_mean or source.suffix == ".npy":
-        return {std_name + SUFFIX: recalibration.apply_std(arrays[std_name])}
+        std = arrays[std_name]
+        return {std_name + SUFFIX: recalibration.apply(np.zeros_like(std), std, labels)[1]}
     mean_name = _find(arrays, mean, GUESSES["mean"], "means", source)
-    new_mean, new_std = recalibration.apply(arrays[mean_name], arrays[std_name])
+    new_mean, new_std = recalibration.apply(arrays[mean_name], arrays[std_name], labels)
     return {mean_name + SUFFIX: new_mean, std_name + SUFFIX: new_std}
 
 
@@ -169,9 +177,9 @@ def _read_csv(source: Path) -> Columns:
     header, body = rows[0], rows[1:]
     arrays = {}
     for i, name in enumerate(header):
-        column = _numbers([row[i] for row in body])
-        if column is not None:
-            arrays[name] = column
+        texts = [row[i] for row in body]
+        numbers = _numbers(texts)
+        arrays[name] = np.asarray(texts) if numbers is None else numbers
 
     def write(target: Path, new: Mapping[str, Array]) -> None:
         columns = [array.tolist() for array in new.values()]
