@@ -122,7 +122,7 @@ def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
 def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> list[str]:
     unmade: list[str] = []
     for number, each in enumerate((content, *content.also)):
-        own = folder / str(number)
+        own = folder / str(number) if number else folder
         with suppress(OSError):  # files that cannot be made in it say so one by one
             own.mkdir(exist_ok=True)
         groups = (list(_made(group, unmade)) for group in _groups(each, own))
