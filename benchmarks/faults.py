@@ -32,7 +32,8 @@ of an undisturbed job: every value of every score at every step, the number of r
 |---|---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501  (a table's head is one line)
 LEGEND = """
-- **slowest call**: from the fault on, drawing and all; **all calls**: the whole job's.
+- **slowest call**: from the fault on, with scoring and drawing, which are no waiting and come on top of the deadline;
+  **all calls**: the whole job's.
 - **later steps**: the slowest step after the one that found the fault, while it lasted, less the time in which it was
   ready to run and had no processor; **of it working**: the most processor time that one of them took.
   Empty where the tracker took the steps, if slowly.
