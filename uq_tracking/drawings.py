@@ -11,7 +11,6 @@ from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import TASKS, Task
-from uq_tracking.parallel import begin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,17 +103,10 @@ class MapSpec:
 
 
 def pictured(figure: Figure) -> Figure:
-    """A figure as the picture of it, which every tracker stores and shows without drawing it again.
-
-    Its file is packed beside what follows.
-    """
+    """A figure as the picture of it, which every tracker stores and shows without drawing it again."""
     from uq_tracking.figures.picture import Picture
-    from uq_tracking.figures.style import begin_png
 
-    if isinstance(figure, Picture):
-        return figure
-    pack, shape = begin_png(figure)
-    return Picture(begin(pack), shape)
+    return Picture(png_of(figure))
 
 
 def png_of(figure: Figure) -> bytes:

@@ -11,7 +11,6 @@ from PIL import Image
 
 from uq_tracking import figures
 from uq_tracking.figures import style
-from uq_tracking.figures.png import png_bytes
 from uq_tracking.figures.text import readable, text_width
 
 from . import made, seen
@@ -58,16 +57,6 @@ def test_png_and_pixels_agree(report):
     figure = figures.sparsification(report)
     png = Image.open(io.BytesIO(figures.to_png(figure))).convert("RGB")
     np.testing.assert_array_equal(np.asarray(png), figures.to_rgb(figure))
-
-
-@pytest.mark.parametrize("opacity", [255, 40])
-def test_a_png_file_holds_the_pixels(opacity):
-    pixels = np.random.default_rng(0).integers(0, 256, (7, 5, 4), dtype=np.uint8)
-    pixels[..., 3] = opacity
-    picture = Image.open(io.BytesIO(png_bytes(pixels, 160)))
-    assert picture.mode == ("RGB" if opacity == 255 else "RGBA")
-    np.testing.assert_array_equal(np.asarray(picture.convert("RGBA")), pixels)
-    np.testing.assert_allclose(picture.info["dpi"], 160, atol=0.01)
 
 
 def test_pixels_are_rgb_bytes_at_the_wanted_size(report):

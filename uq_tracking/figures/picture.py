@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,21 +19,15 @@ class Picture(Figure):
 
     Parameters
     ----------
-    png : function that returns bytes
-        Gives the content of the PNG file, which is unpacked only where the figure is drawn.
-    shape : tuple of int
-        Height and width in pixels.
+    png : bytes
+        Content of the PNG file, which is unpacked only where the figure is drawn.
     """
 
-    def __init__(self, png: Callable[[], bytes], shape: tuple[int, int]) -> None:
-        self._png = png
-        height, width = shape
+    def __init__(self, png: bytes) -> None:
+        self.png = png
+        with Image.open(BytesIO(png)) as image:
+            width, height = image.size
         super().__init__(figsize=(width / DPI, height / DPI), dpi=DPI)
-
-    @property
-    def png(self) -> bytes:
-        """Content of the PNG file."""
-        return self._png()
 
     def draw(self, renderer: Any) -> None:
         """Draw the pixels; see ``Figure.draw``."""
@@ -68,7 +61,4 @@ def picture(path: Path) -> Picture:
     Picture
         Of the picture's size in pixels.
     """
-    png = path.read_bytes()
-    with Image.open(BytesIO(png)) as image:
-        width, height = image.size
-    return Picture(lambda: png, (height, width))
+    return Picture(path.read_bytes())

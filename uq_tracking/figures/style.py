@@ -10,9 +10,10 @@ vision deficiencies; lines that share a picture also differ in their dashes.
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+import zlib
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -24,9 +25,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
+from PIL import Image
 
 from uq_tracking.figures.picture import Picture
-from uq_tracking.figures.png import png_bytes
 from uq_tracking.figures.text import FAMILY, cut, printable, readable, text_width
 
 FloatArray = npt.NDArray[np.float64]
@@ -214,14 +215,11 @@ def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
     """
     if isinstance(figure, Picture) and dpi is None:
         return figure.png
-    return png_bytes(_drawn(figure, dpi), dpi or figure.get_dpi())
-
-
-def begin_png(figure: Figure) -> tuple[Callable[[], bytes], tuple[int, int]]:
-    """Draw the figure, and return the function that packs it as a PNG file, and its height and width in pixels."""
-    pixels = _drawn(figure, None)
-    height, width, _ = pixels.shape
-    return partial(png_bytes, pixels, figure.get_dpi()), (height, width)
+    pixels, size, buffer = _drawn(figure, dpi), dpi or figure.get_dpi(), io.BytesIO()
+    drawn = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
+    # Runs alone: a third of the time that searching for matches takes, maps no larger, curves by 20 kB.
+    drawn.save(buffer, "png", dpi=(size, size), compress_type=zlib.Z_RLE)
+    return buffer.getvalue()
 
 
 def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]:
