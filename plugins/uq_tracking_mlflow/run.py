@@ -181,9 +181,8 @@ class MLflowRun(Run):
         from uq_tracking_mlflow import view
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
-        ours = {
-            name for name in before if name.startswith("uq")
-        }  # an earlier call may have ended before this
+        # Names of earlier calls too: one may have ended before it came to this.
+        ours = {name for name in before if name.startswith("uq")}
         experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
         value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
         if value is not None:
