@@ -21,7 +21,7 @@ from uq_tracking.errors import BackendError, SettingsError
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import COLORS
 from uq_tracking.settings import Settings
-from uq_tracking.tracking.publish import logged_scores
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.resolve import open_store
 
 TWO = ("multi-epochs", "gaussian-process")

@@ -87,6 +87,7 @@ class TestProperScores:
         y = mean + std * rng.uniform(-1.7, 1.7, 80)
         z, dist = (y - mean) / std, S[name]
         square = integrals_of(lambda x: dist.pdf(x) ** 2)
+        crps = [s * crps_by_quadrature(dist, float(at)) for s, at in zip(std, z, strict=True)]
         for kind, rtol in (("exact", 1e-9), ("sketch", 1e-5)):
             if kind == "sketch" and name == "uniform":
                 rtol = 1e-3  # the density jumps within a bucket
@@ -95,7 +96,6 @@ class TestProperScores:
             assert_allclose(scores["quadratic_score"], np.mean((2 * dist.pdf(z) - square) / std), rtol=rtol)
             spherical = np.mean(dist.pdf(z) / np.sqrt(square * std))
             assert_allclose(scores["spherical_score"], spherical, rtol=rtol)
-            crps = [s * crps_by_quadrature(dist, float(at)) for s, at in zip(std, z, strict=True)]
             assert_allclose(scores["crps"], np.mean(crps), rtol=max(rtol, 1e-8))
 
 

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.rescoring.places import arrays
 from uq_tracking.errors import BackendError
-from uq_tracking.tracking.publish import logged_scores
+from uq_tracking.tracking.content import logged_scores
 
 
 @pytest.fixture

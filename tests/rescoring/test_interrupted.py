@@ -6,9 +6,9 @@ import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import predictions
+from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.directory import DirectoryRun
 from uq_tracking.tracking.names import SCORES_TAG
-from uq_tracking.tracking.publish import logged_scores, scores_digest
 
 ASKED = {"alpha": 0.8, "n_bins": 7}
 

@@ -12,7 +12,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import predictions
-from uq_tracking.tracking.publish import logged_scores
+from uq_tracking.tracking.content import logged_scores
 
 RUNS = 12
 SCRIPT = """

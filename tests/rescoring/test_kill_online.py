@@ -17,8 +17,8 @@ import uq_tracking as uq
 from tests.rescoring.places import predictions
 from tests.rescoring.test_kill import SCRIPT
 from tests.wandb_server.fixtures import child_processes
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.names import RESCORED_TAG
-from uq_tracking.tracking.publish import logged_scores
 
 RUNS = 2
 MOMENTS = {

@@ -9,8 +9,8 @@ import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import predictions
+from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG
-from uq_tracking.tracking.publish import logged_scores, scores_digest
 
 ASKED = {"alpha": 0.8, "n_bins": 7}
 

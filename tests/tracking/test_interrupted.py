@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 import warnings
 
 import pytest
@@ -47,6 +48,7 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
 
     def interrupt():
         asked.wait(20)
+        time.sleep(0.1)  # until the main thread waits, for a signal before that ends no waiting
         signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
 
     before = signal.signal(signal.SIGALRM, handler)

@@ -28,9 +28,9 @@ from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.tasks import task_of
+from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
-from uq_tracking.tracking.publish import Scores, logged_scores
 from uq_tracking.tracking.resolve import targets_of
 
 if TYPE_CHECKING:

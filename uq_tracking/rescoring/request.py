@@ -18,8 +18,8 @@ from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
 from uq_tracking.tracking.arguments import check_scores
+from uq_tracking.tracking.content import Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
-from uq_tracking.tracking.publish import Scores
 
 Figures = Literal["auto"] | bool
 

@@ -14,7 +14,7 @@ from uq_tracking.rescoring.request import Figures, make_request
 from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.work import Work
 from uq_tracking.settings import Family
-from uq_tracking.tracking.publish import Scores
+from uq_tracking.tracking.content import Scores
 
 Progress = Callable[[Outcome, int], object]
 """Called with every outcome, as soon as it is there, and the number of runs."""

@@ -22,6 +22,7 @@ from uq_tracking.rescoring.source import NothingStoredError, Source, read_source
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import task_of
+from uq_tracking.tracking.content import Content, scores_digest
 from uq_tracking.tracking.map_file import DrawnCases, stored_cases
 from uq_tracking.tracking.names import (
     RECALIBRATION_FILE,
@@ -33,7 +34,7 @@ from uq_tracking.tracking.names import (
     scalar_name,
     tag_name,
 )
-from uq_tracking.tracking.publish import Content, publish, scores_digest
+from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
 from uq_tracking.tracking.run_writer import RunWriter

@@ -17,9 +17,9 @@ from uq_tracking.report import Report
 from uq_tracking.testing.case import BackendCase
 from uq_tracking.testing.samples import sample_curve, sample_figure, sample_predictions
 from uq_tracking.tracking.backend import Run, RunStore
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.deadline import Budget, LeftBehind
 from uq_tracking.tracking.log import log
-from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import entries, read_entry
 

@@ -17,8 +17,8 @@ from uq_tracking.testing.case import BackendCase, run_id_of
 from uq_tracking.testing.runs import BAD_FILE_NAMES
 from uq_tracking.testing.samples import sample_predictions
 from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.log import log
-from uq_tracking.tracking.publish import logged_scores
 
 MISSING_RUN = "0123456789abcdef0123456789abcdef"
 

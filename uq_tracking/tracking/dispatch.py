@@ -11,11 +11,12 @@ from typing import Any
 from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
 from uq_tracking.report import Report
 from uq_tracking.tracking.clock import calling
+from uq_tracking.tracking.content import Content
 from uq_tracking.tracking.deadline import DEADLINE, Budget
 from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.hint import hint
-from uq_tracking.tracking.publish import Content, publish
+from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.ranks import is_rank_zero, tell_once
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Target

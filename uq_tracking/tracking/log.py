@@ -17,10 +17,10 @@ from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 from uq_tracking.tracking.arguments import checked_about
 from uq_tracking.tracking.cases import Maps, choose
+from uq_tracking.tracking.content import Content, Scores
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import check_split, output_split
-from uq_tracking.tracking.publish import Content, Scores
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.verbs import planned, truth_of
 

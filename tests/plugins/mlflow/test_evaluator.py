@@ -20,7 +20,7 @@ from uq_tracking.errors import (
     SettingsError,
     TrackingWarning,
 )
-from uq_tracking.tracking.publish import logged_scores
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.verbs import EvaluateOptions
 
 with warnings.catch_warnings():  # MLflow's import hooks use what Python deprecates

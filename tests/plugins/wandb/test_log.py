@@ -23,8 +23,8 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.statistics.store import read_statistics
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.names import scalar_name
-from uq_tracking.tracking.publish import logged_scores
 from uq_tracking.tracking.spool import entries, read_entry
 from uq_tracking_wandb.backend import WandbBackend
 from uq_tracking_wandb.offline import OfflineStore

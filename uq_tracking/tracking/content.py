@@ -1,0 +1,92 @@
+"""What one call may log, and which numbers a tracker shows of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from uq_tracking import plugins
+from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.report import Report
+from uq_tracking.tracking.map_file import Limits
+from uq_tracking.tracking.names import parameter_name, recalibrated_name, scalar_name
+
+Scores = Literal["headline", "all"]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Everything one call may log.
+
+    ``scores`` says which scores the tracker shows, ``shown`` names those that the run shows already. ``figures``,
+    ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal`` are tags that
+    are set last, with that of the scores, once all else has arrived.
+    """
+
+    report: Report
+    predictions: PredictionsBase | None = None
+    scores: Scores = "headline"
+    shown: Collection[str] = ()
+    split: str | None = None
+    step: int | None = None
+    method: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    figures: bool | Collection[str] = True
+    cases: Sequence[int] = ()
+    images: Any = None
+    keep_predictions: Literal["auto"] | bool = "auto"
+    curves: Collection[str] | None = None
+    files: Collection[str] | None = None
+    seal: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[int, Case] = field(default_factory=dict)
+    """Cases of a stream, whose predictions are gone, by their number."""
+    notes: Mapping[int, str] = field(default_factory=dict)
+    """Why cases were chosen, by their number."""
+    limits: Limits | None = None
+    """Colour limits of the maps; those of these cases by default."""
+    also: Sequence[Content] = ()
+    """What goes into the same runs besides, such as further outputs."""
+
+
+def chosen_scores(
+    report: Report, scores: Mapping[str, float], choice: Scores = "headline", shown: Collection[str] = ()
+) -> dict[str, float]:
+    """Those of the scores that a tracker shows: the headline and what was asked for by name, or all.
+
+    All as well where the headline is empty, as in a task of a plugin that declares none.
+    """
+    known = plugins.metrics(report.task)
+    asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
+    wanted = {*asked, *report.provenance.get("asked", ()), *shown}
+    found = {key: value for key, value in scores.items() if choice == "all" or key in wanted}
+    return found or dict(scores)
+
+
+def logged_scores(
+    report: Report, split: str | None = None, choice: Scores = "headline", shown: Collection[str] = ()
+) -> dict[str, float]:
+    """The scores that a tracker shows, by the names they have in a run."""
+    chosen = chosen_scores(report, report.scores, choice, shown)
+    return {scalar_name(key, split, report.task): value for key, value in chosen.items()}
+
+
+def recalibrated_scores(content: Content) -> dict[str, float]:
+    """Parameters and scores after recalibration; those of the first method have the short name."""
+    methods: Mapping[str, Any] = (content.report.recalibration or {}).get("methods", {})
+    found: dict[str, float] = {}
+    for place, (method, entry) in enumerate(methods.items()):
+        for name, value in entry.get("scalars", {}).items():
+            found[parameter_name(name, content.split)] = value
+        scores = entry.get("scores", {})
+        for key, value in chosen_scores(content.report, scores, content.scores, content.shown).items():
+            found[recalibrated_name(key, content.split, method if place else None)] = value
+    return found
+
+
+def scores_digest(report: Report) -> str:
+    """Sixteen hexadecimal digits of a report's scores and settings."""
+    values = [report.scores, report.settings, (report.recalibration or {}).get("methods")]
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,277 @@
+"""Make the pieces of a logged run, once for all its trackers: scores, curves, figures, maps, tables and files."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from uq_tracking import plugins
+from uq_tracking.drawings import MapSpec, pictured
+from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.parallel import begin
+from uq_tracking.report import Report
+from uq_tracking.statistics.store import write_statistics
+from uq_tracking.streams.map_samples import case_image
+from uq_tracking.tasks import task_of
+from uq_tracking.tracking.backend import Run, finite
+from uq_tracking.tracking.content import Content, logged_scores, recalibrated_scores, scores_digest
+from uq_tracking.tracking.description import dataset, description
+from uq_tracking.tracking.map_file import LARGEST, DrawnCases
+from uq_tracking.tracking.names import (
+    MAPS_FILE,
+    METHOD_TAG,
+    PREDICTIONS_FILE,
+    RECALIBRATION_FILE,
+    REPORT_FILE,
+    SCHEMA_TAG,
+    SCORES_TAG,
+    STATISTICS_FILE,
+    VERDICT_TAG,
+    VERSION_TAG,
+    curve_name,
+    figure_name,
+    file_name,
+    map_name,
+    tag_name,
+    worst_name,
+)
+from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
+
+PREDICTIONS_LIMIT = 256 * 2**20
+"""Bytes of predictions up to which ``predictions="auto"`` stores them."""
+
+Write = Callable[[Run], None]
+Piece = tuple[str, Callable[[], Write]]
+"""Name, and the function that makes it and returns how a run takes it."""
+_log = logging.getLogger("uq_tracking")
+
+
+def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
+    """Yield the names of what is written together, and the functions that make it.
+
+    First the scores, which matter most; files are packed while figures are drawn. With a seal first the report, and
+    no scores, which come with the seal and their tag: a run in which the two do not fit has been interrupted.
+    """
+    scores = [("the scores", lambda: scores_piece(content))]
+    if content.step is not None:
+        yield scores
+        return
+    files = list(_files(content, folder))
+    yield files if content.seal else scores
+    yield from ([item] for item in _figures(content))
+    if not content.seal:
+        yield files
+    yield from ([item] for item in _maps(content, folder))
+
+
+def _maps(content: Content, folder: Path) -> Iterator[Piece]:
+    """Maps of cases and what is worst, as maps and as tables."""
+    drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
+    if drawn.cases:
+        yield from _all_maps(content, drawn, folder)
+        yield (
+            "the table of cases",
+            lambda: _table(
+                "cases", worst_cases(content.report, drawn.cases, drawn.notes, content.split), content
+            ),
+        )
+    strata = worst_strata(content.report)
+    if strata is not None:
+        yield "the table of strata", lambda: _table("strata", strata, content)
+
+
+def _table(name: str, worst: Worst, content: Content) -> Write:
+    return lambda run: run.log_table(worst_name(name, content.split), worst.columns, worst.rows)
+
+
+def scores_piece(content: Content) -> Write:
+    """Scores, tags and curves, in one request."""
+    scores = logged_scores(content.report, content.split, content.scores, content.shown)
+    scalars = finite({**scores, **recalibrated_scores(content)})
+    tags = _tags(content)
+    settings = content.report.settings
+    curves = {
+        curve_name(name, content.split, settings, content.report.task): curve
+        for name, curve in (content.report.curves.items() if content.step is None else ())
+        if content.curves is None or name in content.curves
+    }
+
+    def write(run: Run) -> None:
+        with run.batch():
+            run.set_tags(tags)
+            run.log_scalars(scalars, step=content.step)
+            for name, curve in curves.items():
+                run.log_curve(name, curve)
+
+    return write
+
+
+def description_piece(content: Content) -> Write:
+    """The run's description, and the truth as its data set."""
+    told, truth = description(content.report, content.split), dataset(content.report, content.split)
+
+    def write(run: Run) -> None:
+        run.describe(told)
+        run.use_dataset(truth)
+
+    return write
+
+
+def names_of(content: Content) -> set[str]:
+    """Names of all scalars, curves and maps."""
+    report, split = content.report, content.split
+    curves = [name for name, curve in report.curves.items() if curve.steps is not None]
+    cases = (*content.kept, *content.cases) if content.predictions is not None or content.kept else ()
+    return {
+        *logged_scores(report, split, content.scores, content.shown),
+        *recalibrated_scores(content),
+        *(curve_name(name, split, report.settings, report.task) for name in curves),
+        *(map_name(_case_name(number, spec), split) for number in cases for spec in _maps_of(report)),
+    }
+
+
+def _tags(content: Content) -> dict[str, str]:
+    provenance = content.report.provenance
+    tags = {SCHEMA_TAG: str(provenance["schema"]), VERSION_TAG: str(provenance["version"])}
+    if content.method is not None:
+        tags[METHOD_TAG] = content.method
+    if content.step is None:
+        tags[tag_name(VERDICT_TAG, content.split)] = content.report.verdict.short
+        tags |= {} if content.seal else scores_tag(content)
+    return tags | {name: str(value) for name, value in content.tags.items()}
+
+
+def scores_tag(content: Content) -> dict[str, str]:
+    """The tag that tells which report a run's scores belong to."""
+    return {tag_name(SCORES_TAG, content.split): scores_digest(content.report)}
+
+
+def _files(content: Content, folder: Path) -> Iterator[Piece]:
+    for path, save in _savers(content, folder):
+        if content.files is None or path.name in content.files:
+            yield _file(content, path, save)
+
+
+def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Path], object]]]:
+    report = content.report
+    yield folder / REPORT_FILE, report.to_json
+    statistics = report.statistics
+    if statistics is not None:
+        yield (
+            folder / STATISTICS_FILE,
+            lambda path: write_statistics(path, statistics, data=report.provenance.get("digest")),
+        )
+    if report.recalibration:
+        text = json.dumps(report.recalibration, indent=1, allow_nan=False)
+        yield folder / RECALIBRATION_FILE, lambda path: path.write_text(text, encoding="utf-8")
+    predictions = content.predictions
+    if predictions is not None and _keeps(predictions, content.keep_predictions):
+        yield folder / PREDICTIONS_FILE, predictions.save
+
+
+def _file(content: Content, path: Path, save: Callable[[Path], object]) -> Piece:
+    """A file, which is written while others are."""
+    name, saved = file_name(path.name, content.split), begin(partial(save, path))
+
+    def make() -> Write:
+        saved()
+        return lambda run: run.log_file(path, name)
+
+    return name, make
+
+
+def _keeps(predictions: PredictionsBase, keep: Literal["auto"] | bool) -> bool:
+    size = predictions.nbytes
+    if keep != "auto" or size <= PREDICTIONS_LIMIT:
+        return bool(keep)
+    _log.warning(
+        "predictions of %.0f MB are not stored, their statistics are; or pass predictions=True", size / 2**20
+    )
+    return False
+
+
+def _figures(content: Content) -> Iterator[Piece]:
+    known = plugins.figures(content.report.task)
+    usual = [spec.name for spec in known.values() if spec.default]
+    chosen = usual if content.figures is True else content.figures or ()
+    for spec in known.values():
+        if spec.name in chosen and spec.has_curves(content.report.curves):
+            name = figure_name(spec.name, content.split)
+            yield f"{name}.png", _figure(name, spec.draw, content.report)
+
+
+def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callable[[], Write]:
+    def make() -> Write:
+        figure = pictured(draw(report))
+        return lambda run: run.log_figure(name, figure)
+
+    return make
+
+
+def _cases(content: Content) -> Iterator[tuple[int, Case]]:
+    """Cases to draw, cut out one at a time without copying the rest."""
+    yield from content.kept.items()
+    data = content.predictions
+    if data is None:
+        return
+    for number in content.cases:
+        shape = data.shape
+        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        yield number, data.case(place, case_image(content.images, place, shape))
+
+
+def _all_maps(content: Content, drawn: DrawnCases, folder: Path) -> Iterator[Piece]:
+    """Panels of every case on common colours, and the cases themselves, from which they can be drawn again."""
+    options = task_of(content.report).map_options(content.report)
+    found: list[DrawnCases] = []
+
+    def limited(spec: MapSpec) -> DrawnCases:
+        """The cases with the limits of their colours, which are found once."""
+        if drawn.limits is not None or spec.limits is None:
+            return drawn
+        if not found:
+            found.append(replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options)))
+        return found[0]
+
+    specs = _maps_of(content.report)
+    for number, case in drawn.cases.items():
+        for spec in specs:
+            name = map_name(_case_name(number, spec), content.split)
+            title = _map_title(content, number)
+            yield name, partial(_map, name, spec, case, {**options, "title": title}, limited)
+    usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
+    if usual is not None and content.files is None and drawn.nbytes <= LARGEST:
+        yield _file(content, folder / MAPS_FILE, lambda path: limited(usual).save(path))
+
+
+def _map_title(content: Content, number: int) -> str:
+    method = content.report.provenance.get("method")
+    note = content.notes.get(number)
+    return ", ".join(part for part in (method, f"case {number}", note) if part)
+
+
+def _maps_of(report: Report) -> Iterable[MapSpec]:
+    return plugins.maps(report.task).values()
+
+
+def _case_name(number: int, spec: MapSpec) -> str:
+    return f"{number}" if spec.name == "uncertainty" else f"{number}_{spec.name}"
+
+
+def _map(
+    name: str,
+    spec: MapSpec,
+    case: Case,
+    options: Mapping[str, Any],
+    limited: Callable[[MapSpec], DrawnCases],
+) -> Write:
+    limits = {} if spec.limits is None else {"limits": limited(spec).limits}
+    figure = pictured(spec.draw(*case.arrays.values(), **options, **case.parts, **limits, image=case.image))
+    return lambda run: run.log_map(name, figure)
