@@ -41,11 +41,11 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.demo
 	$(BIN)/uq-tracking demo
 
-# Three workers for two cores, since many tests wait for servers; each computes on one thread.
+# Four workers for two cores, since many tests wait for servers; each computes on one thread.
 test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 test-lowest: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
