@@ -15,7 +15,7 @@ from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
 from tests.fuzz.test_readers import packed, sound
-from uq_tracking.errors import FileFormatError, InputError, SettingsError, TrackingWarning
+from uq_tracking.errors import FileFormatError, InputError, InvalidValueError, SettingsError, TrackingWarning
 from uq_tracking.files.reading import read_predictions
 from uq_tracking_tensorboard.store import TensorBoardStore
 
@@ -195,3 +195,24 @@ def test_bins_whose_value_overflows_cost_the_band_of_chance():
     columns = report.curves["reliability"].columns
     assert 0 < len(columns["rmv"]) < 10
     assert "chance_low" not in columns
+
+
+@pytest.mark.parametrize("exponent", [-150, -30, 70, 150])
+def test_units_far_from_one_leave_reports_that_read_back(exponent):
+    """With groups there are floors, bands, verdicts and spreads of recalibration, all of squares and more."""
+    rng = np.random.default_rng(0)
+    unit, std = 10.0**exponent, rng.uniform(0.5, 2.0, 240)
+    error = 1.5 * std * rng.normal(size=240)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrackingWarning)
+        report = uq.evaluate(
+            0 * error, unit * error, unit * std, groups=np.arange(240) // 12, calibration=True
+        )
+    assert report.verdict.calibration == "overconfident"
+    assert uq.Report.from_json(report.to_json()) == report
+
+
+@pytest.mark.parametrize("weight", [1e-101, 1e101, 5e-324])
+def test_weights_whose_squares_are_no_numbers_are_refused(weight):
+    with pytest.raises(InvalidValueError, match=r"1e-100"):
+        uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.9], [0.1, 0.2, 0.3], weights=[1.0, weight, 1.0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -212,10 +211,9 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
         if isinstance(metric.direction, float):
             found[metric.key] = float(np.mean(np.abs(np.asarray(values) - metric.direction)))
         else:
-            found[metric.key] = float(np.std(values, ddof=1))
-    return {
-        key: value for key, value in found.items() if math.isfinite(value)
-    }  # squares of scores may overflow
+            size = max(map(abs, values)) or 1.0  # whose square may be beyond float64
+            found[metric.key] = size * float(np.std(np.asarray(values) / size, ddof=1))
+    return found
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
