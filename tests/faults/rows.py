@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -228,10 +229,25 @@ def on_wandb(folder: Path) -> Rows:
 
             return start, end
 
+        def silent() -> tuple[Change, Change]:
+            answers = threading.Event()
+
+            def start() -> None:
+                answers.clear()
+                server.fault = lambda request: 503 if not answers.wait(120) else None
+
+            def end() -> None:
+                server.fault = None
+                answers.set()
+
+            return start, end
+
         runs = folder / "dir" / "wandb"
         short: dict[str, Any] = {"finish_timeout": 5}
         yield store, Fault("503 to everything", *faulty(""))
         yield store, Fault("storage refuses, the API answers", *faulty("/storage"))
+        yield store, Fault("killed, then started", server.go_down, server.come_back)
+        yield store, Fault("never answers", *silent())
         yield store, Fault("503 to everything until the job has ended, then `wandb sync`", *faulty(""), until="exit",
                            job=short, wandb_sync=runs)  # fmt: skip
         yield store, Fault("storage refuses until the job has ended, then `wandb sync`", *faulty("/storage"),

@@ -8,6 +8,7 @@ import re
 import threading
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -66,20 +67,38 @@ class WandbServer:
         self._runs.artifacts = self._artifacts
         self._http: ThreadingHTTPServer | None = None
         self._thread: threading.Thread | None = None
+        self.is_down = False
 
     def __enter__(self) -> WandbServer:
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._listen(0)
+        return self
+
+    def _listen(self, port: int) -> None:
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
         self._http.daemon_threads = True
         self.state.base_url = self.url
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
         self._thread.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def go_down(self) -> None:
+        """Refuse connections, and break off those there are at their next request, as a server that was killed."""
+        self.is_down = True
+        self._close()
+
+    def come_back(self) -> None:
+        """Listen again, at the same port, with all that was stored."""
+        assert self._http is not None
+        self.is_down = False
+        self._listen(self._http.server_address[1])
+
+    def _close(self) -> None:
         assert self._http is not None
         assert self._thread is not None
         self._http.shutdown()
@@ -185,12 +204,17 @@ def _handler(server: WandbServer) -> type[BaseHTTPRequestHandler]:
             """Keep the tests' output clean."""
 
         def _handle(self) -> None:
-            answer = server.answer(self.command, unquote(self.path.split("?")[0]), self._body())
-            self.send_response(answer.status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
+            body = self._body()
+            if server.is_down:
+                self.close_connection = True
+                return
+            answer = server.answer(self.command, unquote(self.path.split("?")[0]), body)
+            with suppress(ConnectionError):  # a client that no longer waits
+                self.send_response(answer.status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(answer.body)))
+                self.end_headers()
+                self.wfile.write(answer.body)
 
         def _body(self) -> bytes:
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
