@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 from uq_tracking.errors import SettingsError
@@ -20,6 +20,12 @@ def require_number(name: str, value: object) -> None:
     """Raise SettingsError for an option that is no real number."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise SettingsError(f"{name} is {value!r}, which is no number")
+
+
+def check_seed(seed: object) -> None:
+    """Raise SettingsError for a seed that starts no random numbers."""
+    if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
+        raise SettingsError(f"seed is {seed!r}; pass a whole number from 0 on")
 
 
 MOST_BINS = 10**6

@@ -216,3 +216,11 @@ def test_units_far_from_one_leave_reports_that_read_back(exponent):
 def test_weights_whose_squares_are_no_numbers_are_refused(weight):
     with pytest.raises(InvalidValueError, match=r"1e-100"):
         uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.9], [0.1, 0.2, 0.3], weights=[1.0, weight, 1.0])
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+def test_a_seed_that_is_none_is_refused_before_anything_is_scored(seed):
+    with pytest.raises(SettingsError, match="seed is"):
+        uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.9], [0.1, 0.2, 0.3], seed=seed)
+    with pytest.raises(SettingsError, match="seed is"):
+        uq.compare({"a": "dir:nowhere"}, seed=seed)

@@ -18,6 +18,7 @@ from uq_tracking.comparison.table import mean_loss
 from uq_tracking.errors import BackendError, SettingsError, closest
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.settings import check_seed
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import check_split
 
@@ -93,6 +94,7 @@ def compare(
         raise SettingsError(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
         )
+    check_seed(seed)
     found, skipped = collect(sources, where, split, progress)
     runs, others = _of_one_task(found)
     runs, copies = _once(runs)

@@ -17,7 +17,7 @@ from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
-from uq_tracking.settings import Settings
+from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import How, build_groups, build_statistics
 from uq_tracking.tasks import Task
 
@@ -60,10 +60,12 @@ class Plan:
         recalibration: str | Iterable[str] | None = None,
         calibration: Any = None,
         level: float = 0.95,
+        seed: int = 0,
         **rest: Any,
     ) -> Plan:
         """Check the options; SettingsError or UnknownMetricError for one that is wrong."""
         check_level(level)
+        check_seed(seed)
         if recalibration is not None and calibration in (None, False):
             raise SettingsError(
                 "recalibration= names methods, but not what to fit on; pass calibration=, or True"
@@ -76,6 +78,7 @@ class Plan:
             calibration=calibration,
             recalibration=None if recalibration is None else _named(recalibration),
             level=level,
+            seed=seed,
             **rest,
         )
 
