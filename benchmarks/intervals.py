@@ -192,7 +192,7 @@ class Counted:
 def coverage(setting: Setting, repeats: int, seed: int) -> dict[str, Counted]:
     """How many intervals are made, and how many do not hold the truth, by key."""
     rng = np.random.default_rng(seed)
-    metrics = [m for m in select(setting.task) if m.key in SHOWN[setting.task]]  # type: ignore[arg-type]
+    metrics = [m for m in select(setting.task) if m.key in SHOWN[setting.task]]
     truth = truth_of(setting.draw, setting.task, setting.weigh)
     counted = {key: Counted() for key in SHOWN[setting.task]}
     for _ in range(repeats):

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -34,7 +35,7 @@ DEADLINE = 5.0
 class OnServer(MLflow):
     """The demo's MLflow tracker, on a server that may fail: logged to as training does."""
 
-    log_options = {"deadline": DEADLINE}  # noqa: RUF012  (read only)
+    log_options = MappingProxyType({"deadline": DEADLINE})
 
     def __init__(self, folder: Path, uri: str, experiment: str) -> None:
         super().__init__(folder)

@@ -7,6 +7,8 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
@@ -75,6 +77,6 @@ def _site_links(app: object, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\(\.\./([^)]+)\)", rf"]({REPOSITORY}/blob/main/\1)", source[0])
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Register what the pages need before they are read."""
-    app.connect("source-read", _site_links)  # type: ignore[attr-defined]
+    app.connect("source-read", _site_links)

@@ -27,8 +27,11 @@ class Standard(ABC):
     """A distribution with location 0 and scale 1: mean and standard deviation, where it has a variance."""
 
     name: str
-    pdf_square_integral: float
-    """Integral of the squared density; divided by s it is that of the scaled density. NaN without a density."""
+
+    @property
+    @abstractmethod
+    def pdf_square_integral(self) -> float:
+        """Integral of the squared density; divided by s it is that of the scaled density. NaN without a density."""
 
     @abstractmethod
     def cdf(self, z: FloatArray) -> FloatArray:
@@ -212,7 +215,8 @@ class StudentT(Standard):
         return self.dof > 0.5
 
     @property
-    def pdf_square_integral(self) -> float:  # type: ignore[override]
+    @override
+    def pdf_square_integral(self) -> float:
         """``c^2 sqrt(pi v) Gamma(v + 1/2) / Gamma(v + 1)`` over the scale, c the constant of the density."""
         v, log_norm = self.dof, _log_norm_of_t(self.dof)
         log_ratio = special.gammaln(v + 0.5) - special.gammaln(v + 1)

@@ -25,30 +25,36 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 
 @hookspec
-def uq_metrics() -> list[Metric]:  # type: ignore[empty-body]
+def uq_metrics() -> list[Metric]:
     """Metrics to compute, besides those that the plugin's module declares with ``@metric``."""
+    raise NotImplementedError
 
 
 @hookspec
-def uq_curves() -> list[CurveSpec]:  # type: ignore[empty-body]
+def uq_curves() -> list[CurveSpec]:
     """Curves to build, besides those that the plugin's module declares with ``@curve``."""
+    raise NotImplementedError
 
 
 @hookspec
-def uq_recalibrators() -> list[Recalibrator]:  # type: ignore[empty-body]
+def uq_recalibrators() -> list[Recalibrator]:
     """Recalibration methods."""
+    raise NotImplementedError
 
 
 @hookspec
-def uq_figures() -> list[FigureSpec]:  # type: ignore[empty-body]
+def uq_figures() -> list[FigureSpec]:
     """Figures drawn from a report, besides those that a curve's declaration names."""
+    raise NotImplementedError
 
 
 @hookspec
-def uq_maps() -> list[MapSpec]:  # type: ignore[empty-body]
+def uq_maps() -> list[MapSpec]:
     """Panels drawn for single cases of spatial predictions."""
+    raise NotImplementedError
 
 
 @hookspec
-def uq_backends() -> list[Backend]:  # type: ignore[empty-body]
+def uq_backends() -> list[Backend]:
     """Trackers to log to and read from."""
+    raise NotImplementedError

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from uq_tracking.figures import style
 from uq_tracking.figures.text import counted, cut, readable, text_width
@@ -47,8 +48,8 @@ def put_header(figure: Figure, lines: Sequence[Line]) -> None:
         )  # fmt: skip
         top += SPACING * line.size
     engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.set(rect=(0, 0, 1, 1 - top / height))  # type: ignore[call-arg]
+    if isinstance(engine, ConstrainedLayoutEngine):
+        engine.set(rect=(0, 0, 1, 1 - top / height))
 
 
 def report_header(

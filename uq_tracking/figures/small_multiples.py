@@ -63,7 +63,7 @@ def _grid(
     figure = new_figure((max(WIDTH * wide, 4.4), height * high + HEAD))
     for place, (curve, key) in enumerate(panels, start=1):
         draw(figure.add_subplot(high, wide, place), report, curve, key)
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.06)  # type: ignore[union-attr, call-arg]
+    figure.set_layout_engine("compressed", w_pad=0.1, h_pad=0.06)
     more = len(all_panels) - len(panels)
     report_header(figure, report, name, [*notes, *([f"{more} more metrics are not drawn"] if more else [])])
     return figure

@@ -179,23 +179,23 @@ class ClassSamples(Samples):
     data: ClassPredictions
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of samples."""
+    @override
+    def n(self) -> int:
         return self.data.n
 
     @property
-    def layout(self) -> Layout:  # type: ignore[override]
-        """What the statistics consist of."""
+    @override
+    def layout(self) -> Layout:
         return LAYOUT
 
     @property
-    def facts(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Of the statistics."""
+    @override
+    def facts(self) -> Mapping[str, Any]:
         return self.data.facts
 
     @property
-    def codes(self) -> npt.NDArray[Any] | None:  # type: ignore[override]
-        """Number of each sample's group."""
+    @override
+    def codes(self) -> npt.NDArray[Any] | None:
         return None if self.data.groups is None else self.data.select(self.data.label_codes("groups")[1])
 
     @override

@@ -185,18 +185,18 @@ class RegressionSamples(Samples):
     """Whether these are all the samples that ``like`` is of."""
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """Number of samples."""
+    @override
+    def n(self) -> int:
         return len(self.columns["std"])
 
     @property
-    def layout(self) -> Layout:  # type: ignore[override]
-        """What the statistics consist of."""
+    @override
+    def layout(self) -> Layout:
         return self.like.layout
 
     @property
-    def facts(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """Of the statistics."""
+    @override
+    def facts(self) -> Mapping[str, Any]:
         return self.like.facts
 
     @override

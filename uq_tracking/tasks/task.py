@@ -23,11 +23,25 @@ Fit = Callable[[Recalibrator], Recalibration]
 class Samples(ABC):
     """Samples that a recalibration is fitted to, or applied to and scored."""
 
-    n: int
-    layout: Layout
-    facts: Mapping[str, Any]
-    codes: npt.NDArray[Any] | None
-    """Number of each sample's group, shape (n,); None where there are no groups."""
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of samples."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """What the statistics consist of."""
+
+    @property
+    @abstractmethod
+    def facts(self) -> Mapping[str, Any]:
+        """Of the statistics."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> npt.NDArray[Any] | None:
+        """Number of each sample's group, shape (n,); None where there are no groups."""
 
     @abstractmethod
     def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
