@@ -50,27 +50,38 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
     >>> time_blocks([3.0, 1.0, 2.0, 4.0], blocks=2)
     array([1, 0, 0, 1])
     """
+    return _cut(*_places(order), blocks)
+
+
+def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Place of the time of each sample, in the shape of the order, and how many samples each time has."""
     values = np.asarray(read(order, "order").values)
     if values.dtype.kind not in "iufmM":
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
     if values.dtype.kind in "fmM" and not np.isfinite(values.astype(np.float64)).all():
         raise InvalidValueError("order has missing values; pass the time of every sample")
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return place.reshape(values.shape), count
+
+
+def _cut(
+    place: npt.NDArray[np.int64], count: npt.NDArray[np.int64], blocks: int | None = None
+) -> npt.NDArray[np.int64]:
+    """Number of the block of each sample."""
     if blocks is None:
         blocks = min(max(round(BLOCKS_RATE * len(count) ** (2 / 3)), FEWEST_BLOCKS), MOST_BLOCKS)
     ends = np.cumsum(count)
     middle = ends - (count + 1) / 2  # of the samples of each time
     block = np.minimum(middle * blocks // ends[-1], blocks - 1).astype(np.int64)
-    return np.asarray(block[place].reshape(values.shape))
+    return np.asarray(block[place])
 
 
 class Series:
     """Blocks of an order for groups, or a single group where errors stay alike for longer than a block."""
 
     def __init__(self, order: Any) -> None:
-        self.blocks = time_blocks(order)
-        times = np.unique(np.asarray(read(order, "order").values), return_inverse=True)[1]
-        self.times: AnyArray = times.reshape(self.blocks.shape)
+        self.times, count = _places(order)
+        self.blocks = _cut(self.times, count)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         return self.blocks.astype(dtype or self.blocks.dtype)
