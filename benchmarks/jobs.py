@@ -6,6 +6,8 @@ The data are float32: gamma-distributed standard deviations, normal errors of th
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,6 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy._core import _multiarray_umath as multiarray
+
+os.environ["UQ_TRACKING_PLUGINS"] = "mlflow,wandb,tensorboard"
+"""What the wheel brings; the examples beside it, where they are installed, bring metrics and figures of their own."""
 
 Array = Any
 Job = Callable[[], Callable[[Array, Array, Array], object]]
@@ -31,6 +37,11 @@ def np_sort() -> Callable[[Array, Array, Array], object]:
 
 def np_argsort() -> Callable[[Array, Array, Array], object]:
     return lambda y, mu, s: np.argsort(s)
+
+
+def np_argsort_plain() -> Callable[[Array, Array, Array], object]:
+    """The same on a processor without SIMD instructions for sorting; see ``in_process``."""
+    return np_argsort()
 
 
 def suite_exact() -> Callable[[Array, Array, Array], object]:
@@ -128,6 +139,19 @@ JOBS: dict[str, Job] = {
     for name, job in list(globals().items())
     if callable(job) and getattr(job, "__module__", "") == __name__ and name not in ("data", "Job")
 }
+
+
+def in_process(job: str, n: int) -> dict[str, float]:
+    """Seconds and extra megabytes of a job in a process of its own."""
+    environment = dict(os.environ)
+    if job == "np_argsort_plain":
+        environment["NPY_DISABLE_CPU_FEATURES"] = " ".join(
+            name for name in multiarray.__cpu_dispatch__ if multiarray.__cpu_features__[name]
+        )
+    command = [sys.executable, __file__, job, str(n)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def start_peak() -> int:

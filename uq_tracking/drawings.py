@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.metrics.registry import TASKS, Task
+from uq_tracking.parallel import begin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,10 +105,18 @@ class MapSpec:
 
 
 def pictured(figure: Figure) -> Figure:
-    """A figure as the picture of it, which every tracker stores and shows without drawing it again."""
-    from uq_tracking.figures.picture import Picture
+    """A figure as the picture of it, which every tracker stores and shows without drawing it again.
 
-    return Picture(png_of(figure))
+    Its file is packed beside what follows.
+    """
+    from uq_tracking.figures.picture import Picture, packed
+    from uq_tracking.figures.style import drawn
+
+    if isinstance(figure, Picture):
+        return figure
+    pixels = drawn(figure)
+    height, width = pixels.shape[:2]
+    return Picture(begin(partial(packed, pixels, figure.get_dpi())), (width, height))
 
 
 def png_of(figure: Figure) -> bytes:

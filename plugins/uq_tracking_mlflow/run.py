@@ -408,7 +408,8 @@ def _without_model(send: Callable[[], object]) -> None:
     if _active_model() is None:
         send()
     else:
-        LeftBehind().call(send, math.inf, math.inf)
+        other = LeftBehind()
+        other.result(other.begin(send), math.inf, math.inf)
 
 
 @lru_cache(maxsize=4)

@@ -79,7 +79,7 @@ def test_an_api_that_fails_while_its_health_is_well(gate, undisturbed, monkeypat
     assert len(told) == 1
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("error", TrackingWarning)
-        patch.setattr(Budget, "call", lambda *_: pytest.fail("a tracker that is known to be sick is asked"))
+        patch.setattr(Budget, "begin", lambda *_: pytest.fail("a tracker that is known to be sick is asked"))
         log(2, run, 2, deadline=DEADLINE)
         log(FINAL, run, deadline=DEADLINE)
     assert len(list(entries())) == 3

@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 import uq_tracking as uq
+from uq_tracking.drawings import FigureSpec
 from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
@@ -68,3 +69,23 @@ def test_what_a_signal_handler_raises_passes_and_the_call_is_kept(hung, kind, mo
     (stored,) = DirectoryStore(run.path.parent).runs()
     assert stored.scalars[scalar_name("crps")] == uq.evaluate(TRUTH, MEAN, STD).scores["crps"]
     assert "uq/report.json" in DirectoryStore(run.path.parent).files(run.path.name)
+
+
+def test_an_interruption_while_its_run_is_being_made_makes_no_second_one(tmp_path, monkeypatch):
+    create, draw, drawn = DirectoryStore.create, FigureSpec.draw, []
+
+    def interrupted(*given, **more):
+        drawn.append(1)
+        if len(drawn) == 1:
+            raise KeyboardInterrupt
+        return draw(*given, **more)
+
+    monkeypatch.setattr(
+        DirectoryStore, "create", lambda *given, **more: time.sleep(0.3) or create(*given, **more)
+    )
+    monkeypatch.setattr(FigureSpec, "draw", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}")
+    uq.sync()
+    (stored,) = DirectoryStore(tmp_path).runs()
+    assert "uq/report.json" in DirectoryStore(tmp_path).files(stored.run_id)

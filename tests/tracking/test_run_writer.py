@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+import uq_tracking as uq
+from uq_tracking.drawings import FigureSpec
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.directory import DirectoryBackend, DirectoryRun, DirectoryStore
 from uq_tracking.tracking.health import Health
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
@@ -106,3 +110,36 @@ def test_nothing_to_say_when_all_is_well(writer):
 )
 def test_redaction(text, safe):
     assert redact(text) == safe
+
+
+def test_what_is_begun_is_written_beside_the_caller(writer):
+    writer.safety = Safety(Budget(30), Health("dir", writer.target.place, 30))
+    told, waited = threading.Event(), []
+    writer.begin([("a", lambda run: waited.append(told.wait(20)))])
+    told.set()
+    writer.settle()
+    assert (waited, writer.arrived, writer.lost) == ([True], 1, [])
+
+
+def test_what_is_begun_and_never_answered_is_lost_when_it_is_waited_for(writer):
+    writer.safety = Safety(Budget(0.2), Health("dir", writer.target.place, 0.2))
+    end = threading.Event()
+    writer.begin([("a", lambda run: end.wait(20))])
+    assert writer.lost == []
+    writer.begin([("b", fine)])
+    end.set()
+    assert (writer.arrived, writer.lost) == (0, ["a", "b"])
+    assert isinstance(writer.error, TrackerUnreachableError)
+
+
+def test_figures_are_drawn_while_scores_are_written(tmp_path, monkeypatch):
+    drawn, waited = threading.Event(), []
+    draw, write = FigureSpec.draw, DirectoryRun.log_scalars
+    monkeypatch.setattr(FigureSpec, "draw", lambda *given, **more: drawn.set() or draw(*given, **more))
+    monkeypatch.setattr(
+        DirectoryRun,
+        "log_scalars",
+        lambda *given, **more: waited.append(drawn.wait(20)) or write(*given, **more),
+    )
+    uq.log([1.0, 2.0, 3.0], [1.1, 2.2, 2.7], [0.1, 0.2, 0.3], run=f"dir:{tmp_path}", deadline=60)
+    assert waited[0]

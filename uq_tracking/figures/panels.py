@@ -202,7 +202,7 @@ def show(
 ) -> AxesImage:
     """Draw one panel."""
     ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
-    if panel.scale != "image":  # seen where values are missing
+    if panel.scale != "image" and np.ma.getmaskarray(panel.values).any():
         ax.patch.set(hatch="///", edgecolor="#B4B4B4", linewidth=0)
     height, width = panel.values.shape[:2]
     stretched = not 1 / LONGEST <= height / width <= LONGEST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,21 @@ class Picture(Figure):
 
     Parameters
     ----------
-    png : bytes
-        Content of the PNG file, which is unpacked only where the figure is drawn.
+    png : callable
+        Returns the content of the PNG file, which may still be packed while other figures are drawn.
+    size : tuple of int
+        Its width and height in pixels.
     """
 
-    def __init__(self, png: bytes) -> None:
-        self.png = png
-        with Image.open(BytesIO(png)) as image:
-            width, height = image.size
+    def __init__(self, png: Callable[[], bytes], size: tuple[int, int]) -> None:
+        self._png = png
+        width, height = size
         super().__init__(figsize=(width / DPI, height / DPI), dpi=DPI)
+
+    @property
+    def png(self) -> bytes:
+        """Content of the PNG file."""
+        return self._png()
 
     def draw(self, renderer: Any) -> None:
         """Draw the pixels; see ``Figure.draw``."""
@@ -61,4 +69,15 @@ def picture(path: Path) -> Picture:
     Picture
         Of the picture's size in pixels.
     """
-    return Picture(path.read_bytes())
+    png = path.read_bytes()
+    with Image.open(BytesIO(png)) as image:
+        return Picture(lambda: png, image.size)
+
+
+def packed(pixels: npt.NDArray[np.uint8], dpi: float) -> bytes:
+    """Pixels with their opacity as a PNG file, without it where all are opaque; equal pixels give equal bytes."""
+    drawn = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
+    buffer = BytesIO()
+    # Runs alone: a third of the time that searching for matches takes, maps no larger, curves by 20 kB.
+    drawn.save(buffer, "png", dpi=(dpi, dpi), compress_type=zlib.Z_RLE)
+    return buffer.getvalue()

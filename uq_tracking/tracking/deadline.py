@@ -10,7 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -74,42 +75,58 @@ class Budget:
         reserved = min(RESERVE * self._others, 0.8) * self.seconds
         return max(self.seconds - self._spent - reserved, 0.0)
 
+    def hurry(self, seconds: float) -> None:
+        """Wait no more than so many seconds from now on."""
+        self.seconds = min(self.seconds, self._spent + seconds)
+
     def given_up(self) -> None:
         """Note that a tracker is asked no more, so that its share is the others'."""
         self._others = max(self._others - 1, 0)
 
     def call(self, function: Callable[[], T], left_behind: LeftBehind) -> T:
         """Return the function's result; TrackerUnreachableError when it has taken all that is left."""
-        start = time.monotonic()
-        try:
-            return left_behind.call(function, self.left(), self.seconds)
-        finally:
-            self._spent += time.monotonic() - start
+        return self.begin(function, left_behind)()
+
+    def begin(self, function: Callable[[], T], left_behind: LeftBehind) -> Callable[[], T]:
+        """Start a call beside what follows; the result waits for it, and returns or raises as ``call`` does."""
+        if self.left() <= 0:
+            raise TrackerUnreachableError(f"the deadline of {self.seconds:g} s has passed")
+        begun = left_behind.begin(function)
+
+        def result() -> T:
+            start = time.monotonic()
+            try:
+                return left_behind.result(begun, self.left(), self.seconds)
+            finally:
+                self._spent += time.monotonic() - start
+
+        return result
+
+
+@dataclass(frozen=True)
+class Begun(Generic[T]):
+    """A call that goes on in a thread."""
+
+    outcome: Future[T]
+    thread: threading.Thread
 
 
 class LeftBehind:
-    """Runs calls in threads of their own, and leaves those behind that take too long: at most ``most``."""
+    """Runs calls in threads of their own, and leaves those behind that take too long: at most ``most``.
+
+    The time-outs and retries of an SDK belong to the whole process, so to the user's own calls too; hence they are
+    left as they are, and a call that takes too long goes on in its thread, which does not keep the process alive.
+    """
 
     def __init__(self, most: int = 3) -> None:
         self._most = most
         self._threads: list[threading.Thread] = []
 
-    def call(self, function: Callable[[], T], seconds: float, deadline: float) -> T:
-        """Return the function's result, or raise what it raises.
-
-        The time-outs and retries of an SDK belong to the whole process, so to the user's own calls too; hence they
-        are left as they are, and the call goes on in its thread, which does not keep the process alive.
-
-        Raises
-        ------
-        TrackerUnreachableError
-            It takes longer, or too many calls are left behind already.
-        """
+    def begin(self, function: Callable[[], T]) -> Begun[T]:
+        """Start a call; TrackerUnreachableError when too many are left behind already."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= self._most:
             raise TrackerUnreachableError(f"{len(self._threads)} earlier calls still wait for its answer")
-        if seconds <= 0:
-            raise TrackerUnreachableError(f"the deadline of {deadline:g} s has passed")
         outcome: Future[T] = Future()
         context = contextvars.copy_context()
 
@@ -120,16 +137,25 @@ class LeftBehind:
                 outcome.set_exception(error)
 
         thread = threading.Thread(target=work, name=THREADS, daemon=True)
+        thread.start()
+        return Begun(outcome, thread)
+
+    def result(self, begun: Begun[T], seconds: float, deadline: float) -> T:
+        """Return what the call returns, or raise what it raises.
+
+        Raises
+        ------
+        TrackerUnreachableError
+            It takes longer than so many seconds, which are what is left of the deadline.
+        """
         try:
-            thread.start()
-            wait([outcome], None if math.isinf(seconds) else seconds)
-        except BaseException:  # a signal handler of the user's has raised it
-            self._threads.append(thread)
-            raise
-        if not outcome.done():
-            self._threads.append(thread)
+            wait([begun.outcome], None if math.isinf(seconds) else seconds)
+            if begun.outcome.done():
+                return begun.outcome.result()
             raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s")
-        return outcome.result()
+        finally:  # a signal handler of the user's may have raised something while it waited
+            if not begun.outcome.done() and begun.thread not in self._threads:
+                self._threads.append(begun.thread)
 
 
 def check_listens(place: str) -> None:

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,8 +56,9 @@ _log = logging.getLogger("uq_tracking")
 def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
     """Yield the names of what is written together, and the functions that make it.
 
-    First the scores, which matter most; files are packed while figures are drawn. With a seal first the report, and
-    no scores, which come with the seal and their tag: a run in which the two do not fit has been interrupted.
+    First the scores, which matter most; then maps, the largest, and figures, while which files are packed. With a
+    seal first the report, and no scores, which come with the seal and their tag: a run in which the two do not fit
+    has been interrupted.
     """
     scores = [("the scores", lambda: scores_piece(content))]
     if content.step is not None:
@@ -65,26 +66,30 @@ def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
         return
     files = list(_files(content, folder))
     yield files if content.seal else scores
-    yield from ([item] for item in _figures(content))
+    maps, tables = _maps(content, folder)
+    yield from ([item] for item in (*maps, *_figures(content)))
     if not content.seal:
         yield files
-    yield from ([item] for item in _maps(content, folder))
+    yield from ([item] for item in tables)
 
 
-def _maps(content: Content, folder: Path) -> Iterator[Piece]:
-    """Maps of cases and what is worst, as maps and as tables."""
+def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
+    """Panels of every case on common colours; the cases themselves, and what is worst, as tables."""
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
+    panels, tables = _panels(content, drawn, folder) if drawn.cases else ([], [])
     if drawn.cases:
-        yield from _all_maps(content, drawn, folder)
-        yield (
-            "the table of cases",
-            lambda: _table(
-                "cases", worst_cases(content.report, drawn.cases, drawn.notes, content.split), content
-            ),
+        tables.append(
+            (
+                "the table of cases",
+                lambda: _table(
+                    "cases", worst_cases(content.report, drawn.cases, drawn.notes, content.split), content
+                ),
+            )
         )
     strata = worst_strata(content.report)
     if strata is not None:
-        yield "the table of strata", lambda: _table("strata", strata, content)
+        tables.append(("the table of strata", lambda: _table("strata", strata, content)))
+    return panels, tables
 
 
 def _table(name: str, worst: Worst, content: Content) -> Write:
@@ -227,28 +232,31 @@ def _cases(content: Content) -> Iterator[tuple[int, Case]]:
         yield number, data.case(place, case_image(content.images, place, shape))
 
 
-def _all_maps(content: Content, drawn: DrawnCases, folder: Path) -> Iterator[Piece]:
-    """Panels of every case on common colours, and the cases themselves, from which they can be drawn again."""
+def _panels(content: Content, drawn: DrawnCases, folder: Path) -> tuple[list[Piece], list[Piece]]:
+    """The panels, and the file of the cases, from which they can be drawn again."""
     options = task_of(content.report).map_options(content.report)
-    found: list[DrawnCases] = []
 
+    @cache
     def limited(spec: MapSpec) -> DrawnCases:
-        """The cases with the limits of their colours, which are found once."""
+        """The cases with the limits of their colours."""
         if drawn.limits is not None or spec.limits is None:
             return drawn
-        if not found:
-            found.append(replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options)))
-        return found[0]
+        return replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options))
 
     specs = _maps_of(content.report)
+    panels: list[Piece] = []
     for number, case in drawn.cases.items():
         for spec in specs:
             name = map_name(_case_name(number, spec), content.split)
             title = _map_title(content, number)
-            yield name, partial(_map, name, spec, case, {**options, "title": title}, limited)
+            panels.append((name, partial(_map, name, spec, case, {**options, "title": title}, limited)))
     usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
-    if usual is not None and content.files is None and drawn.nbytes <= LARGEST:
-        yield _file(content, folder / MAPS_FILE, lambda path: limited(usual).save(path))
+    if usual is None or content.files is not None or drawn.nbytes > LARGEST:
+        return panels, []
+    path = folder / MAPS_FILE
+    return panels, [
+        (MAPS_FILE, lambda: _file(content, path, lambda path: limited(usual).save(path))[1]()),
+    ]
 
 
 def _map_title(content: Content, number: int) -> str:

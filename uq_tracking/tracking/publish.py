@@ -54,10 +54,13 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
         with suppress(OSError):  # files that cannot be made in it say so one by one
             own.mkdir(exist_ok=True)
         for group in groups_of_pieces(each, own):
-            writes = list(_made(group, unmade))
+            writes = list(_made(group, unmade))  # while the group before is being written
             for writer in writers:
+                writer.settle()
                 if not (content.seal and writer.lost):
-                    writer.write_together(writes)
+                    writer.begin(writes)
+    for writer in writers:
+        writer.settle()
     if content.seal:
         _seal(content, writers, unmade)
     else:

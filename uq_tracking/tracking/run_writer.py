@@ -27,6 +27,8 @@ from uq_tracking.tracking.spool import Group, Origin, Write, keep
 _log = logging.getLogger("uq_tracking")
 T = TypeVar("T")
 
+LAST_SECONDS = 1.0
+"""That an interrupted call waits for what is being written."""
 LONGEST_REASON = 600
 """Characters of a tracker's own message that are shown."""
 _MAX_FAILURES_IN_A_ROW = 2
@@ -40,6 +42,17 @@ class Safety:
     health: Health
     step: int | None = None
     splits: Sequence[str | None] = (None,)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """What is being written."""
+
+    items: Group
+    failures: list[tuple[str, Exception]]
+    """What single items raise, which is noted as they are written."""
+    error: Callable[[], Exception | None]
+    """Waits, and returns what the request for all of them raised."""
 
 
 @dataclass
@@ -72,6 +85,7 @@ class RunWriter:
     _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
+    _writing: _Writing | None = None
     _groups: list[Group] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,13 +101,27 @@ class RunWriter:
 
     def write_together(self, items: Group) -> None:
         """Write several things as one request or version, where the tracker has such a thing."""
+        self.begin(items)
+        self.settle()
+
+    def begin(self, items: Group) -> None:
+        """Write several things so, beside what the caller does next; ``settle`` waits for them."""
+        self.settle()
         if self.safety is not None:
             self._groups.append(items)
         if self._gave_up:
             self.lost.extend(name for name, _ in items)
             return
         failures: list[tuple[str, Exception]] = []
-        error = self._call(lambda: self._write(items, failures))
+        self._writing = _Writing(items, failures, self._begin(lambda: self._write(items, failures)))
+
+    def settle(self) -> None:
+        """Wait for what is being written, and note what of it does not arrive."""
+        writing = self._writing
+        if writing is None:
+            return
+        items, failures, error = writing.items, writing.failures, writing.error()
+        self._writing = None
         if error is not None:
             self._failed([name for name, _ in items], error)
             return
@@ -108,6 +136,7 @@ class RunWriter:
 
         A tracker that does not answer gets it later, with the rest of the call.
         """
+        self.settle()
         if self.safety is not None:
             self._groups.append([(name, action)])
         if self._gave_up:
@@ -120,6 +149,7 @@ class RunWriter:
 
     def close(self) -> None:
         """Release the run; keep what did not arrive."""
+        self.settle()
         opened = self._opened
         if opened is not None and opened.release is not no_release and not self._gave_up:
             error = self._call(opened.release)
@@ -138,6 +168,8 @@ class RunWriter:
         """Ask the tracker no more, because the user ends the call; whether the call can be kept instead."""
         if self.safety is None:
             return False
+        self.safety.budget.hurry(LAST_SECONDS)  # a run that is being made is continued, not made again
+        self.settle()
         self._groups.clear()
         self.lost.clear()
         self._give_up(TrackerUnreachableError("the call was interrupted"))
@@ -177,6 +209,10 @@ class RunWriter:
 
     def _call(self, function: Callable[[], None]) -> Exception | None:
         """The tracker's error, if there is one; what is raised here comes from a signal handler of the user's."""
+        return self._begin(function)()
+
+    def _begin(self, function: Callable[[], None]) -> Callable[[], Exception | None]:
+        """Call beside what follows; the result waits for it, and returns the tracker's error, if there is one."""
 
         def caught() -> Exception | None:
             try:
@@ -186,11 +222,21 @@ class RunWriter:
             return None
 
         if self.safety is None:
-            return caught()
+            found = caught()
+            return lambda: found
         try:
-            return self.safety.budget.call(caught, self.safety.health.left_behind)
+            waiting = self.safety.budget.begin(caught, self.safety.health.left_behind)
         except TrackerUnreachableError as error:
-            return error
+            refused = error
+            return lambda: refused
+
+        def outcome() -> Exception | None:
+            try:
+                return waiting()
+            except TrackerUnreachableError as error:
+                return error
+
+        return outcome
 
     def _open(self) -> Run:
         if self._opened is None:
