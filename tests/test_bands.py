@@ -66,6 +66,19 @@ def test_the_band_covers_the_curve_of_many_images():
     assert np.mean(inside) > 0.8  # 0.95 less what 8 sets of 40 images can miss
 
 
+@pytest.mark.parametrize("seed", [10, 18, 22])
+def test_the_band_of_groups_that_differ_widely_has_no_spikes(seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(30), np.maximum(8, 75 * rng.gamma(2, 0.5, 30)).astype(int))
+    std = rng.gamma(4, 0.25, len(groups))
+    error = std * (
+        rng.normal(0, 0.5, 30)[groups] + np.exp(0.4 * rng.normal(size=30))[groups] * rng.normal(size=len(std))
+    )
+    columns = uq.evaluate(np.zeros(len(std)), error, std, groups=groups).curves["coverage"].columns
+    for end in ("low", "high"):
+        assert np.abs(np.diff(columns[end], 2)).max() < 0.03
+
+
 @pytest.mark.parametrize("draw", [reliability, sparsification])
 def test_the_band_is_drawn(report, draw):
     curve = report.curves["reliability" if draw is reliability else "sparsification_rmse"].columns

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
+from scipy.ndimage import median_filter
 
 from uq_tracking import plugins
 from uq_tracking.curves import Curve, CurveSpec
@@ -58,14 +60,14 @@ def _with_band(
     points = [each for each in points if len(each) == len(main)]
     if len(points) < FEWEST_GROUPS:
         return curve
-    limits = [
-        Influence.left_out(column, freedom).limits(value, level)
-        for column, value in zip(np.asarray(points).T, main, strict=True)
-    ]
-    ends = np.asarray(limits)
-    if not np.isfinite(ends).all():  # squares overflow: nothing is known of any band
+    moves = [Influence.left_out(column, freedom) for column in np.asarray(points).T]
+    # Of one point degrees of freedom are known badly, of those around it together well; and so little of the skewness
+    # that correcting for it makes bands wider and jagged, and covers no better.
+    known = median_filter([each.freedom for each in moves], len(main) // 10 * 2 + 1, mode="nearest")
+    reach = -special.stdtrit(known, (1 - level) / 2) * [each.standard_error for each in moves]
+    if not np.isfinite(reach).all():  # squares overflow: nothing is known of any band
         columns = {name: column for name, column in curve.columns.items() if name not in ("low", "high")}
         return replace(curve, columns=columns)
-    low = np.clip(ends[:, 0], 0, main)
-    high = np.clip(ends[:, 1], main, np.maximum(main, np.inf if ceiling is None else ceiling))
+    low = np.clip(main - reach, 0, main)
+    high = np.clip(main + reach, main, np.maximum(main, np.inf if ceiling is None else ceiling))
     return replace(curve, columns={**curve.columns, "low": low, "high": high})
