@@ -157,7 +157,9 @@ class Report:
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
-        own: dict[str, Any] = {item.name: vars(self)[item.name] for item in fields(self)}  # what waits, waits on
+        own: dict[str, Any] = {
+            item.name: vars(self)[item.name] for item in fields(self)
+        }  # what waits, waits on
         own["provenance"] = {**self.provenance, **known}
         own["judgement"] = vars(self).get("_judged", self.judgement)  # made once, however it is labelled
         return Report(**own)
@@ -217,7 +219,8 @@ class Report:
         is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
         try:
             text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
-            values = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            values = json.loads(text, parse_constant=_refuse)
+            _require_finite({**values, "curves": None} if isinstance(values, dict) else values)
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
         return cls.from_dict(values)
@@ -383,8 +386,13 @@ def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
     return curve
 
 
-def _finite(text: str) -> float:
-    return finite_score("a number", text)
+def _require_finite(value: Any) -> None:
+    """ValueError where a number is beyond 64 bits, such as 1e999, which JSON's reader takes for infinite."""
+    if isinstance(value, float):
+        finite_score("a number", value)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _require_finite(item)
 
 
 def finite_score(key: str, value: Any) -> float:
