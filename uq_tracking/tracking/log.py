@@ -100,7 +100,8 @@ def log(
     split : str, optional
         Put into every name, e.g. ``uq/test/nll``.
     step : int, optional
-        Log only the scores, as a point of a series; for every epoch. The final call goes without a step.
+        Log only the scores, as a point of a series; for every epoch. The final call goes without a step. The report's
+        other scores are computed when they are looked at.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
         ``uq/<output>/<key>``.
