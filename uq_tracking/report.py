@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from uq_tracking import plugins
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
+from uq_tracking.metrics.later import Later, LaterScores
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import statistics_from_arrays
@@ -37,7 +38,7 @@ INLINE_DPI = 70
 """Of the figures in a notebook: about 700 pixels wide."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Report:
     """Scores, curves and where they came from.
 
@@ -68,8 +69,8 @@ class Report:
     """
 
     task: str
-    scores: Mapping[str, float]
-    undefined: Mapping[str, str]
+    scores: Later[Mapping[str, float]] = Later()  # noqa: RUF009  (a descriptor, made for the class)
+    undefined: Later[Mapping[str, str]] = Later()  # noqa: RUF009  (a descriptor, made for the class)
     curves: Mapping[str, Curve]
     counts: Mapping[str, int]
     settings: Mapping[str, Any]
@@ -80,6 +81,13 @@ class Report:
     verdicts: Mapping[str, str] = field(default_factory=dict)
     judgement: Judgement | None = None
     """Noise floors and verdict as they were stored; made from the statistics where there is none."""
+
+    def scores_of(self, keys: Collection[str]) -> dict[str, float]:
+        """Scores of these metrics, as far as they have a value; those of a step need not wait for the others."""
+        given = vars(self)["scores"]
+        if isinstance(given, LaterScores):
+            return given.of(keys)
+        return {key: value for key, value in self.scores.items() if key in keys}
 
     @property
     def noise(self) -> Mapping[str, NoiseFloor]:
@@ -149,8 +157,12 @@ class Report:
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
-        judged = self.__dict__.get("_judged", self.judgement)  # made once, however it is labelled
-        return replace(self, provenance={**self.provenance, **known}, judgement=judged)
+        own: dict[str, Any] = {
+            item.name: vars(self)[item.name] for item in fields(self)
+        }  # what waits, waits on
+        own["provenance"] = {**self.provenance, **known}
+        own["judgement"] = vars(self).get("_judged", self.judgement)  # made once, however it is labelled
+        return Report(**own)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the statistics as plain values."""
@@ -207,7 +219,8 @@ class Report:
         is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
         try:
             text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
-            values = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            values = json.loads(text, parse_constant=_refuse)
+            _require_finite({**values, "curves": None} if isinstance(values, dict) else values)
         except (ValueError, RecursionError) as error:
             raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
         return cls.from_dict(values)
@@ -231,6 +244,9 @@ class Report:
         return isinstance(other, Report) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "scores": self.scores, "undefined": self.undefined}
 
     def __str__(self) -> str:
         from uq_tracking.tables.report import report_table
@@ -370,8 +386,13 @@ def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
     return curve
 
 
-def _finite(text: str) -> float:
-    return finite_score("a number", text)
+def _require_finite(value: Any) -> None:
+    """ValueError where a number is beyond 64 bits, such as 1e999, which JSON's reader takes for infinite."""
+    if isinstance(value, float):
+        finite_score("a number", value)
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _require_finite(item)
 
 
 def finite_score(key: str, value: Any) -> float:

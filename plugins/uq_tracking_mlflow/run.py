@@ -100,6 +100,7 @@ class MLflowRun(Run):
         client: MlflowClient | None = None,
         experiment_id: str | None = None,
         dataset: tuple[str, str] | None = None,
+        in_view: set[str] | None = None,
     ) -> None:
         self.run_id = run_id
         self.uri = f"mlflow:{experiment_id}/{run_id}" if experiment_id else f"mlflow:{run_id}"
@@ -107,6 +108,8 @@ class MLflowRun(Run):
         self._connection: Connection | None = None
         self._experiment_id = experiment_id
         self._dataset = dataset
+        self._in_view: set[str] = set() if in_view is None else in_view
+        """Names that the experiment's view holds, as runs of the same store have made sure."""
         self._open = _Open()
         self._stored: StoredEntity | None = None
         """The run when it was last read: it can be written to."""
@@ -182,13 +185,15 @@ class MLflowRun(Run):
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
         # Names of earlier calls too: one may have ended before it came to this.
-        ours = {name for name in before if name.startswith("uq")}
-        experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-        value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
-        if value is not None:
-            self._call(
-                "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
-            )
+        wanted = {name for name in before if name.startswith("uq")}.union(names)
+        if not wanted <= self._in_view:
+            experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
+            value = view.updated(experiment.tags.get(view.TAG), wanted, __version__)
+            if value is not None:
+                self._call(
+                    "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
+                )
+            self._in_view |= wanted
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 

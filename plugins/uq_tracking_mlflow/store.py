@@ -32,6 +32,9 @@ class MLflowStore(RunStore):
         self._connection = Connection(client)
         self._opened: dict[str, StoredArtifacts] = {}
         """Of the runs that were listed: reading a run again costs more than its files."""
+        self._sized: tuple[str, str] | None = None
+        """Run and artifact whose size was asked last: who asks is about to fetch it."""
+        self._in_view: set[str] = set()
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List the runs by start time; ``where`` is MLflow's filter, such as ``metrics.`uq/nll` < 1``.
@@ -54,7 +57,8 @@ class MLflowStore(RunStore):
 
     def fetch(self, run_id: str, name: str, folder: Path) -> Path:
         """Download one artifact; see `RunStore`."""
-        if self.size(run_id, name) is None:
+        sized, self._sized = self._sized, None
+        if sized != (run_id, name) and self.size(run_id, name) is None:
             raise FileNotFoundError(f"MLflow run {run_id} has no artifact {name!r}")
         return self._artifacts(run_id).download(name, folder)
 
@@ -62,11 +66,13 @@ class MLflowStore(RunStore):
         """Bytes of an artifact; None where there is none."""
         parent = "/".join(name_parts(name)[:-1])
         items = self._artifacts(run_id).list(parent)
-        return next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
+        found = next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
+        self._sized = None if found is None else (run_id, name)
+        return found
 
     def reopen(self, run_id: str) -> Run:
         """Open the run of this id; see `RunStore`."""
-        return MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id)
+        return MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id, in_view=self._in_view)
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Make a finished run, and the experiment if it is missing."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -325,7 +327,7 @@ def test_refusals_of_sources_and_options():
     with pytest.raises(RecalibrationError, match="cannot fit on a str"):
         uq.recalibrate("std_scaling")
     with pytest.raises(RecalibrationError, match="is of a classification; use method='temperature'"):
-        uq.recalibrate(uq.Report("classification", {}, {}, {}, {}, {}, {}, statistics=report.curves))
+        uq.recalibrate(replace(report, task="classification", statistics=report.curves))
     with pytest.raises(
         SettingsError, match="no recalibration method is called 'platt'; known are std_scaling"
     ):

@@ -11,7 +11,7 @@ from tests.streams.made import predictions
 from uq_tracking.metrics.calibration import PIT_STEPS, pit_ks
 from uq_tracking.metrics.ranking import NEAR, harmonic, harmonic_gap, sum_of_prefix_means
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.exact import STEP, SortedRows
+from uq_tracking.statistics.exact import FEW, FEW_RANKS, STEP, SortedRows
 from uq_tracking.testing.statistics import exact_statistics, sketch_statistics
 
 SIZES = [1, 2, STEP - 1, STEP, STEP + 1, 2 * STEP, 1000, 16_384, 16_385, 40_000]
@@ -98,3 +98,13 @@ def test_the_bounded_search_finds_the_largest_pit_gap(law, n):
     y, mean, std = predictions(law, n)
     found = pit_ks(exact_statistics(y, mean, std), Settings())
     assert found == pytest.approx(stats.kstest((y - mean) / std, "norm").statistic, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [9, 1000, FEW, FEW + 1])
+def test_absolute_values_are_ranked_however_many_are_asked_for(n, dtype):
+    values = np.sort(np.round(np.random.default_rng(n).standard_t(2, n), 2)).astype(dtype)
+    groups, ranks = SortedRows("z", {"z": values}), np.unique(np.linspace(1, n, FEW_RANKS + 3).astype(int))
+    expected = np.sort(np.abs(values))[ranks - 1].astype(float)
+    assert groups.absolute_value(ranks).tolist() == expected.tolist()
+    assert [groups.absolute_value([rank])[0] for rank in ranks] == expected.tolist()

@@ -92,8 +92,8 @@ class Plan:
         parts = self.task.split(arrays, outputs, options)
         return Reports({name: replace(self, **own).report(part) for name, (part, own) in parts.items()})
 
-    def report(self, data: Any) -> Report:
-        """The report of predictions in memory."""
+    def report(self, data: Any, *, later: bool = False) -> Report:
+        """The report of predictions in memory; with ``later``, scores are computed when they are looked at."""
         task, settings = self.task, self.settings
         if settings.unit is None and getattr(data, "unit", None) is not None:
             settings = replace(settings, unit=data.unit)
@@ -118,6 +118,7 @@ class Plan:
             extra=inputs,
             about=data.about,
             asked=self.metrics,
+            later=later,
         )
         tables = build_groups(task.layout_of(data), data, self.intervals)
         if tables is not None:

@@ -14,7 +14,8 @@ from uq_tracking._version import __version__
 from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import build_curves
 from uq_tracking.inference.consistency import with_chance
-from uq_tracking.metrics.registry import Metric, MetricInputs, compute, select
+from uq_tracking.metrics.later import LaterScores
+from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
@@ -56,6 +57,7 @@ def score(
     extra: MetricInputs | None = None,
     about: Mapping[str, Any] | None = None,
     asked: Sequence[str] | None = None,
+    later: bool = False,
 ) -> Report:
     """Every score and curve of statistics.
 
@@ -73,19 +75,20 @@ def score(
         What the input was like; goes into the report's settings.
     asked : sequence of str, optional
         Keys that a user asked for by name; trackers show them.
+    later : bool
+        Whether scores wait until they are looked at.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # a score beyond float64 is undefined
-        inputs = None if extra is None else replace(extra, statistics=statistics)
-        scores, undefined = compute(statistics, settings, chosen, inputs)
+    inputs = None if extra is None else replace(extra, statistics=statistics)
+    scores = LaterScores(statistics, settings, chosen, inputs)
     needy = any(spec.needs and spec.default for spec in plugins.curves(task.name).values())
     curves = LaterCurves(statistics, settings, task.name, inputs if needy else None)
     values = settings.to_dict()
     return Report(
         task=task.name,
-        scores=scores,
-        undefined=undefined,
+        scores=scores if later else scores(),
+        undefined=scores.undefined if later else scores.undefined(),
         curves=curves,
         counts=statistics.counts,
         settings={

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,13 @@ def _of_points(values: FloatArray, x: FloatArray) -> FloatArray:
 
 def _binomial(tail: float, n: FloatArray, p: FloatArray) -> FloatArray:
     """Quantile of the share of n samples of which each counts with probability p."""
+    return _binomial_of(tail, n.astype(np.float64).tobytes(), p.astype(np.float64).tobytes())
+
+
+@lru_cache(maxsize=64)
+def _binomial_of(tail: float, samples: bytes, probabilities: bytes) -> FloatArray:
+    """The same, once for all runs of one size: it takes longer than the curves that these are the bands of."""
+    n, p = np.frombuffer(samples), np.frombuffer(probabilities)
     share = np.clip(p, 1e-12, 1 - 1e-12)
     count = np.ceil(np.nan_to_num(special.bdtrik(tail, n, share)) - 1e-9)
     count = np.where(np.power(1 - share, n) >= tail, 0.0, count)

@@ -23,14 +23,17 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
 
 
-def scored(source: Source, settings: Settings, request: Request, old: Report | None) -> Report:
-    """Score the source; recalibrations are not among it."""
+def scored(
+    source: Source, settings: Settings, request: Request, old: Report | None, *, later: bool = False
+) -> Report:
+    """Score the source, or have its scores wait until they are looked at; recalibrations are not among it."""
     if source.predictions is not None:
-        report = _of_predictions(source.predictions, settings, request, old)
+        report = _of_predictions(source.predictions, settings, request, old, later=later)
     elif source.statistics is not None:
-        report = _of_statistics(source.statistics, settings, request, old)
-    digest = report.provenance.get("digest") or (None if old is None else old.provenance.get("digest"))
-    return replace(report, provenance={**report.provenance, "digest": digest})
+        report = _of_statistics(source.statistics, settings, request, old, later=later)
+    if old is None or report.provenance.get("digest"):
+        return report
+    return replace(report, provenance={**report.provenance, "digest": old.provenance.get("digest")})
 
 
 def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> list[Metric]:
@@ -58,12 +61,12 @@ def about_input(statistics: Statistics, old: Report | None) -> dict[str, Any]:
 
 
 def _of_statistics(
-    statistics: Statistics, settings: Settings, request: Request, old: Report | None
+    statistics: Statistics, settings: Settings, request: Request, old: Report | None, *, later: bool
 ) -> Report:
     digest = None if old is None else old.provenance.get("digest")
     chosen = wanted(statistics.task, request, old, frozenset())
     about = about_input(statistics, old)
-    report = score(statistics, settings, chosen, digest=digest, about=about)
+    report = score(statistics, settings, chosen, digest=digest, about=about, later=later)
     return _with_intervals(report, settings, chosen, old)
 
 
@@ -89,7 +92,9 @@ def _level_of(old: Report) -> float:
     return float((old.provenance.get("intervals") or {}).get("level", 0.95))
 
 
-def _of_predictions(predictions: Any, settings: Settings, request: Request, old: Report | None) -> Report:
+def _of_predictions(
+    predictions: Any, settings: Settings, request: Request, old: Report | None, *, later: bool
+) -> Report:
     task = task_of(predictions)
     kind = None if old is None else old.provenance.get("statistics")
     given = MetricInputs(None, predictions).given
@@ -107,7 +112,7 @@ def _of_predictions(predictions: Any, settings: Settings, request: Request, old:
         intervals=True if old is not None and old.intervals else None,
         level=0.95 if old is None else _level_of(old),
     )
-    return plan.report(predictions)
+    return plan.report(predictions, later=later)
 
 
 def recalibrated_as_before(report: Report, source: Source, settings: Settings, old: Report) -> Report:

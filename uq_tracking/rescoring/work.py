@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from uq_tracking import plugins
@@ -23,8 +24,9 @@ from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.content import Content, scores_digest
-from uq_tracking.tracking.map_file import DrawnCases, stored_cases
+from uq_tracking.tracking.map_file import DrawnCases
 from uq_tracking.tracking.names import (
+    MAPS_FILE,
     RECALIBRATION_FILE,
     REPORT_FILE,
     SCORES_TAG,
@@ -70,10 +72,10 @@ class Work:
         source = self._source(run, logged)
         is_own = self.common is None and request.predictions is None
         # a floor is applied to the source, whose digest binds it to the report already
+        then = _as_then(source, request, logged)
         if logged is not None and is_own and not self.force and not request.changes_floor(logged):
-            before = Settings.from_dict(logged.settings)
-            check_scores(logged, lambda: scored(source, before, request, logged), source.name)
-        report = new_report(run, source, request, logged, is_other=self.common is not None)
+            check_scores(logged, then, source.name)
+        report = new_report(run, source, request, logged, then, is_other=self.common is not None)
         if not self.dry_run:
             content = self._content(written, report, shown, source)
             with self._lock(content):
@@ -135,15 +137,27 @@ class Work:
         options = task_of(report).map_options
         if request.figures is not True and shown is not None and options(shown) == options(report):
             return None
-        return stored_cases(written.store, written.stored.run_id, written.split)
+        return written.read(MAPS_FILE, DrawnCases.load) if written.has(MAPS_FILE) else None
 
     def _lock(self, content: Content) -> AbstractContextManager[Any]:
         """Matplotlib draws in one thread at a time."""
         return self._drawing if content.figures or content.kept else nullcontext()
 
 
+def _as_then(source: Source, request: Request, logged: Report | None) -> Callable[[], Report]:
+    """Scores the source under the settings of the logged report, once; each score when it is looked at."""
+    before = Settings() if logged is None else Settings.from_dict(logged.settings)
+    return cache(lambda: scored(source, before, request, logged, later=True))
+
+
 def new_report(
-    run: LoggedRun, source: Source, request: Request, logged: Report | None, *, is_other: bool = False
+    run: LoggedRun,
+    source: Source,
+    request: Request,
+    logged: Report | None,
+    then: Callable[[], Report],
+    *,
+    is_other: bool = False,
 ) -> Report:
     """The report of a source, with what still holds of the logged one unless it is about other predictions."""
     settings = request.settings(logged)
@@ -154,10 +168,7 @@ def new_report(
         with suppress(RecalibrationError):  # what it showed is kept, marked with the settings of then
             report = recalibrated_as_before(report, source, settings, logged)
     if logged is not None and not is_new:
-        before = Settings.from_dict(logged.settings)
-        report = carried_over(
-            report, logged, (lambda: scored(source, before, request, logged)) if changed else None
-        )
+        report = carried_over(report, logged, then if changed else None)
     if request.recalibrates:
         calibration = _calibration(run, request)
         report = recalibrated_anew(report, source, settings, request, calibration)

@@ -32,6 +32,9 @@ STEP = 64
 FEW = 1 << 14
 """Up to this many rows every prefix sum is stored."""
 
+FEW_RANKS = 8
+"""From more ranks on, absolute values of few rows are sorted: two runs, one falling and one rising."""
+
 
 @dataclass(frozen=True, eq=False)
 class SortedRows(Groups):
@@ -229,7 +232,9 @@ class SortedRows(Groups):
 
     @override
     def absolute_value(self, ranks: npt.ArrayLike) -> FloatArray:
-        values, total = self.values, self.total
+        values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
+        if total <= FEW and len(wanted) > FEW_RANKS:
+            return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
         below = int(np.searchsorted(values, values.dtype.type(0)))  # fall towards 0, the others rise from it
 
         def one(rank: int) -> float:
@@ -247,7 +252,7 @@ class SortedRows(Groups):
                 )
             )
 
-        return np.asarray([one(rank) for rank in np.atleast_1d(np.asarray(ranks)).astype(np.int64).tolist()])
+        return np.asarray([one(rank) for rank in wanted.tolist()])
 
 
 def _prefix_sums(column: FloatArray) -> FloatArray:

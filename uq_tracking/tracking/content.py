@@ -58,18 +58,23 @@ def chosen_scores(
 
     All as well where the headline is empty, as in a task of a plugin that declares none.
     """
-    known = plugins.metrics(report.task)
-    asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
-    wanted = {*asked, *report.provenance.get("asked", ()), *shown}
+    wanted = _shown(report, shown)
     found = {key: value for key, value in scores.items() if choice == "all" or key in wanted}
     return found or dict(scores)
+
+
+def _shown(report: Report, shown: Collection[str]) -> set[str]:
+    """Keys of the headline, of what was asked for by name, and of what a run shows already."""
+    known = plugins.metrics(report.task)
+    asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
+    return {*asked, *report.provenance.get("asked", ()), *shown}
 
 
 def logged_scores(
     report: Report, split: str | None = None, choice: Scores = "headline", shown: Collection[str] = ()
 ) -> dict[str, float]:
     """The scores that a tracker shows, by the names they have in a run."""
-    chosen = chosen_scores(report, report.scores, choice, shown)
+    chosen = (choice != "all" and report.scores_of(_shown(report, shown))) or report.scores
     return {scalar_name(key, split, report.task): value for key, value in chosen.items()}
 
 

@@ -100,7 +100,8 @@ def log(
     split : str, optional
         Put into every name, e.g. ``uq/test/nll``.
     step : int, optional
-        Log only the scores, as a point of a series; for every epoch. The final call goes without a step.
+        Log only the scores, as a point of a series; for every epoch. The final call goes without a step. The report's
+        other scores are computed when they are looked at.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
         ``uq/<output>/<key>``.
@@ -261,7 +262,8 @@ def _log(
         content = []
         for output, (part, own) in parts.items():
             place = output_split(split, output)
-            content.append(_labelled(_scored(replace(plan, **own), part, maps, images, place), place, about))
+            made = _scored(replace(plan, **own), part, maps, images, place, about["step"])
+            content.append(_labelled(made, place, about))
         send(
             replace(content[0], also=content[1:]),
             targets,
@@ -271,7 +273,7 @@ def _log(
             deadline=deadline,
         )
         return Reports({output: item.report for output, item in zip(parts, content, strict=True)})
-    read = _reader(task, arrays, options, maps, images, about["keep_predictions"], split)
+    read = _reader(task, arrays, options, maps, images, about, split)
     targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
     return send(
         _labelled(read(), split, about),
@@ -300,7 +302,7 @@ def _reader(
     options: Mapping[str, Any],
     maps: Maps,
     images: Any,
-    keep: Any,
+    about: Mapping[str, Any],
     split: str | None,
 ) -> Callable[[], Content]:
     """Check the options, and return the function that scores."""
@@ -318,20 +320,21 @@ def _reader(
             if maps not in ("auto", False):
                 raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
             return lambda: Content(truth, images=images)
-        _check_stream(truth, options, maps, images, keep)
+        _check_stream(truth, options, maps, images, about["keep_predictions"])
         return lambda: Content(truth.compute(**options), kept=truth.cases if maps is not False else {})
     plan, given = planned(task, _verb(task), options)
     if is_lazy(truth):
         return lambda: _counted(plan, arrays, given, maps, images, split)
-    return lambda: _scored(plan, task.read(*arrays, **given), maps, images, split)
+    return lambda: _scored(plan, task.read(*arrays, **given), maps, images, split, about["step"])
 
 
-def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None) -> Content:
-    """What is to be logged of arrays in memory."""
+def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None, step: int | None) -> Content:
+    """What is to be logged of arrays in memory; a step shows a few scores, and the others wait."""
     chosen = choose(data.shape, maps, split, plan.task, data)
     check_image_count(data.shape, images)
+    report = plan.report(data, later=step is not None)
     return Content(
-        plan.report(data), data, cases=chosen.numbers, images=images, notes=chosen.notes, limits=chosen.limits
+        report, data, cases=chosen.numbers, images=images, notes=chosen.notes, limits=chosen.limits
     )
 
 

@@ -125,6 +125,23 @@ class TestView:
         (store, _) = uq.tracking.resolve.open_store(f"mlflow:{in_experiment}")
         assert "viewStateShareKey=uq-overview" in str(store.show())
 
+    def test_rescoring_reads_it_once_for_all_runs(self, client, in_experiment, experiment_name, monkeypatch):
+        for _ in range(3):
+            with mlflow.start_run():
+                uq.log(TRUTH, MEAN, STD, **QUICK)
+        client.set_experiment_tag(in_experiment, view.TAG, "lost")
+        read, plain = [], mlflow.MlflowClient.get_experiment
+
+        def counted(self, number):
+            read.append(number)
+            return plain(self, number)
+
+        monkeypatch.setattr(mlflow.MlflowClient, "get_experiment", counted)
+        assert len(uq.rescore(f"mlflow:{experiment_name}", alpha=0.9).done) == 3
+        assert read == [in_experiment]
+        value = plain(client, in_experiment).tags[view.TAG]
+        assert "uq/rmse" in json.dumps(state_of(value))
+
     def test_a_chart_without_a_place_is_kept_out(self):
         value = view.updated(None, ["uq/crps", "uq_spread/cv", "loss"], "3.17.2")
         dead = {card["metricKey"] for card in state_of(value)["compareRunCharts"] if card.get("deleted")}
