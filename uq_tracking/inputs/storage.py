@@ -110,7 +110,7 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
         raise FileFormatError(f"{path} is damaged: {error}") from error
 
 
-DIGEST_BLOCK = 1 << 13
+DIGEST_BLOCK = 1 << 16
 """Values hashed at a time."""
 
 
