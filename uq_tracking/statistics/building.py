@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.cells import CellCounts, Grid
 from uq_tracking.statistics.grouped import bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
@@ -16,6 +17,9 @@ from uq_tracking.statistics.weights import WEIGHT
 
 BUILD_BLOCK = 1 << 17
 """Samples counted at a time: the buckets' tables are added once per block."""
+
+WORKING = 256
+"""Bytes a sample that a block is worked on in."""
 
 JOINED_AT_ONCE = 16
 """Blocks whose tables wait to be added in one go."""
@@ -48,6 +52,7 @@ class Builder:
     def add(self, rows: Rows) -> None:
         """Count validated samples, a cache-sized block at a time."""
         size = len(next(iter(rows.values())))
+        keep_memory(WORKING * min(size, BUILD_BLOCK))
         for start in range(0, size, BUILD_BLOCK):
             part = slice(start, min(start + BUILD_BLOCK, size))
             self._add_block({name: column[part] for name, column in rows.items()})
