@@ -148,8 +148,8 @@ class Joint(CellCounts):
     @classmethod
     def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
         """Count rows, a block at a time."""
-        parts = [slice(start, start + TABLE_BLOCK) for start in range(0, len(std), TABLE_BLOCK)]
-        return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
+        blocks = (cls._of_block(std[part], error[part], bits) for part in table_blocks(len(std)))
+        return cls.total([cls.empty(bits), *blocks])
 
     @classmethod
     def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
@@ -164,8 +164,7 @@ class Joint(CellCounts):
         bits = fitting_bits([s_used, a_used], JOINT_BITS, cells)
         s >>= JOINT_BITS - bits
         a >>= JOINT_BITS - bits
-        parts = [slice(*span) for span in spans(len(s))]
-        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in parts])
+        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in table_blocks(len(s))])
 
     @classmethod
     def _of_buckets(cls, s: IntArray, a: IntArray, bits: int) -> Joint:
@@ -235,6 +234,11 @@ class Grid:
         key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
         order = np.argsort(key)
         return Joint(key[order], count[order], JOINT_BITS)
+
+
+def table_blocks(n: int) -> list[slice]:
+    """Stretches of n samples for each of which a table is gone through once."""
+    return [slice(start, start + TABLE_BLOCK) for start in range(0, n, TABLE_BLOCK)]
 
 
 def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
