@@ -104,14 +104,15 @@ class Builder:
 
     def finish(self) -> Parts:
         """Everything counted."""
-        tables = {name: [table] for name, table in self.layout.empty_tables(self.facts).items()}
+        empty = self.layout.empty_tables(self.facts)
+        tables = {name: [empty[name], *parts] for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
             tables[name].append(grid.joint())
         made = Parts(
             {name: buckets.grouped() for name, buckets in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
-            {name: parts[0].total([*parts, *self._tables[name]]) for name, parts in tables.items()},
+            {name: parts[0].total(parts) for name, parts in tables.items()},
             counts={"n": self.n, **self._counted},
         )
         return made.in_units(made.unit)
