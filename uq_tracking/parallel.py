@@ -20,7 +20,7 @@ MOST_WORKERS = 8
 BLOCK = 1 << 14
 """Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
 
-THREAD_BLOCK = 1 << 16
+THREAD_BLOCK = 1 << 17
 """Samples that each of several threads works on at a time: more, since every hand-over between them costs."""
 
 TABLE_BLOCK = 1 << 18
@@ -29,7 +29,7 @@ TABLE_BLOCK = 1 << 18
 SIDE_BY_SIDE = 1 << 15
 """Samples from which on two whole pieces of work, such as sorts, run side by side."""
 
-WORTH_THREADS = 1 << 22
+WORTH_THREADS = 1 << 21
 """Samples from which on pointwise work is shared between threads."""
 
 MOST_KEPT = 32 * 10**6

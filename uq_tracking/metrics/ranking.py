@@ -17,9 +17,9 @@ from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.cells import JOINT_BITS
 from uq_tracking.statistics.grouped import Block, Groups
 from uq_tracking.statistics.regression import rank_correlation
+from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.statistics import Statistics
 
 FRACTIONS = np.arange(100) / 100

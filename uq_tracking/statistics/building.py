@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.statistics.cells import CellCounts
+from uq_tracking.parallel import keep_memory
+from uq_tracking.statistics.cells import CellCounts, Grid
 from uq_tracking.statistics.grouped import bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 from uq_tracking.statistics.weights import WEIGHT
 
-BUILD_BLOCK = 1 << 18
+BUILD_BLOCK = 1 << 17
 """Samples counted at a time: the buckets' tables are added once per block."""
+
+WORKING = 256
+"""Bytes a sample that a block is worked on in."""
 
 JOINED_AT_ONCE = 16
 """Blocks whose tables wait to be added in one go."""
@@ -37,6 +41,9 @@ class Builder:
         self.layout, self.facts, self.bits = layout, facts, bits
         self.n = 0
         self._orders = {name: BucketSums(name, payloads, bits) for name, payloads in layout.orders.items()}
+        self._grids = {
+            name: Grid(self._orders[one], self._orders[other]) for name, (one, other) in layout.grids.items()
+        }
         self._sums = dict.fromkeys(layout.sums, 0.0)
         self._moments = {name: Moments() for name in layout.moments}
         self._counted = dict.fromkeys(layout.counted, 0)
@@ -45,6 +52,7 @@ class Builder:
     def add(self, rows: Rows) -> None:
         """Count validated samples, a cache-sized block at a time."""
         size = len(next(iter(rows.values())))
+        keep_memory(WORKING * min(size, BUILD_BLOCK))
         for start in range(0, size, BUILD_BLOCK):
             part = slice(start, min(start + BUILD_BLOCK, size))
             self._add_block({name: column[part] for name, column in rows.items()})
@@ -54,10 +62,15 @@ class Builder:
         columns, weight = self.layout.columns(rows), rows.get(WEIGHT)
         if weight is not None:
             columns[WEIGHT] = weight
+        places = {name: buckets.places(columns[name]) for name, buckets in self._orders.items()}
         for name, cells in self.layout.cells(columns, self.facts).items():
             self._join(name, cells)
+        for name, (one, other) in self.layout.grids.items():
+            apart = self._grids[name].add(places[one], places[other], weight)
+            if apart is not None:
+                self._join(name, apart)
         for name, buckets in self._orders.items():
-            buckets.add(columns[name], columns, weight)
+            buckets.add(places[name], columns, weight)
         for name in self._sums.keys() & columns.keys():
             column = columns[name] if weight is None else columns[name] * weight
             self._sums[name] += float(column.sum())
@@ -92,11 +105,14 @@ class Builder:
     def finish(self) -> Parts:
         """Everything counted."""
         empty = self.layout.empty_tables(self.facts)
+        tables = {name: [empty[name], *parts] for name, parts in self._tables.items()}
+        for name, grid in self._grids.items():
+            tables[name].append(grid.joint())
         made = Parts(
             {name: buckets.grouped() for name, buckets in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
-            {name: type(empty[name]).total(parts or [empty[name]]) for name, parts in self._tables.items()},
+            {name: parts[0].total(parts) for name, parts in tables.items()},
             counts={"n": self.n, **self._counted},
         )
         return made.in_units(made.unit)

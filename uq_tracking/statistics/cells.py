@@ -12,17 +12,17 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import TABLE_BLOCK, spans
 from uq_tracking.statistics.grouped import FloatArray, IntArray
-from uq_tracking.statistics.sketch import PAGES, bucket_edges, coarse_bucket
+from uq_tracking.statistics.sketch import JOINT_BITS, PAGES, BucketSums, bucket_edges, coarse_bucket
 from uq_tracking.statistics.weights import in_units
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-JOINT_BITS = 5
-"""Mantissa bits of a cell: 32 cells to an octave, for each of the two variables."""
 BUCKETS = PAGES // 2 << JOINT_BITS
 """Buckets of non-negative values."""
+LARGEST_GRID = 1 << 21
+"""Cells of a grid that is held whole."""
 _SHIFT = 32
 _LOW = (1 << _SHIFT) - 1
 
@@ -62,11 +62,13 @@ class CellCounts:
     @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
         """Cells of all parts, which have the same size."""
-        key, inverse = np.unique(np.concatenate([part.key for part in parts]), return_inverse=True)
-        counts = np.concatenate([part.count for part in parts if len(part.key)] or [parts[0].count])
-        count = np.zeros(len(key), dtype=counts.dtype)
-        np.add.at(count, inverse, counts)
-        return cls(key, count, parts[0].size)
+        key = np.concatenate([part.key for part in parts])
+        if not len(key):
+            return cls.empty(parts[0].size)
+        order = np.argsort(key, kind="stable")  # fast where sorted parts follow each other
+        key, count = key[order], np.concatenate([part.count for part in parts if len(part.key)])[order]
+        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        return cls(key[first], np.add.reduceat(count, first), parts[0].size)
 
     def in_units(self, unit: float) -> Self:
         """The same cells, weights in units of ``unit``."""
@@ -99,16 +101,7 @@ class Confusion(CellCounts):
     @classmethod
     def of(cls, pair: npt.NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> Confusion:
         """Count pairs, or add up their weights."""
-        cells = n_classes**2
-        if weight is not None:
-            key, place = np.unique(pair, return_inverse=True)
-            return cls(key.astype(np.int64), np.bincount(place, weight, len(key)), n_classes)
-        if cells <= 16 * len(pair) + 1024:
-            table = np.bincount(pair, minlength=cells)
-            key = np.flatnonzero(table)
-            return cls(key, table[key].astype(np.int64), n_classes)
-        key, count = np.unique(pair, return_counts=True)
-        return cls(key.astype(np.int64), count.astype(np.int64), n_classes)
+        return cls(*tallied(pair, n_classes**2, weight), n_classes)
 
     @classmethod
     @override
@@ -153,19 +146,10 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def of(
-        cls,
-        std: npt.NDArray[Any],
-        error: npt.NDArray[Any],
-        bits: int = JOINT_BITS,
-        weight: FloatArray | None = None,
-    ) -> Joint:
-        """Count rows, or add up their weights, a block at a time."""
-        if weight is not None:
-            key, place = cls.places(std, np.abs(error), bits)
-            return cls(key, np.bincount(place, weight, len(key)), bits)
-        parts = [slice(start, start + TABLE_BLOCK) for start in range(0, len(std), TABLE_BLOCK)]
-        return cls.total([cls.empty(bits), *(cls._of_block(std[part], error[part], bits) for part in parts)])
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
+        """Count rows, a block at a time."""
+        blocks = (cls._of_block(std[part], error[part], bits) for part in table_blocks(len(std)))
+        return cls.total([cls.empty(bits), *blocks])
 
     @classmethod
     def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
@@ -180,21 +164,16 @@ class Joint(CellCounts):
         bits = fitting_bits([s_used, a_used], JOINT_BITS, cells)
         s >>= JOINT_BITS - bits
         a >>= JOINT_BITS - bits
-        parts = [slice(*span) for span in spans(len(s))]
-        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in parts])
+        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in table_blocks(len(s))])
 
     @classmethod
     def _of_buckets(cls, s: IntArray, a: IntArray, bits: int) -> Joint:
         s_used, s_index = dense(s)
         a_used, a_index = dense(a)
-        if len(s_used) * len(a_used) > 16 * TABLE_BLOCK:  # a table that is nearly all zeros
-            return cls.empty(bits).merge(cls(cls.keys(s, a), np.ones(len(s), dtype=np.int64), bits))
         s_index *= len(a_used)
         s_index += a_index
-        table = np.bincount(s_index, minlength=len(s_used) * len(a_used))
-        cell = np.flatnonzero(table)
-        key = cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)])
-        return cls(key, table[cell].astype(np.int64), bits)
+        cell, count = tallied(s_index, len(s_used) * len(a_used))
+        return cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits)
 
     def coarsened(self, bits: int) -> Joint:
         """The same counts in cells of ``bits`` mantissa bits, or of its own where they are fewer."""
@@ -225,6 +204,43 @@ class Joint(CellCounts):
         return float(np.dot(self.count * s_rank, a_rank) / np.sqrt(s_spread * a_spread))
 
 
+class Grid:
+    """Counts of the cells that two orders of a sketch span, while samples are still added."""
+
+    def __init__(self, std: BucketSums, error: BucketSums) -> None:
+        self._std, self._error = std, error
+        self._table: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.int64)
+
+    def add(self, std: IntArray, error: IntArray, weight: FloatArray | None = None) -> Joint | None:
+        """Count samples, or add up their weights, by their places; those of a grid too large to hold come back."""
+        cell, shape = self._std.cells(std), (self._std.n_cells, self._error.n_cells)
+        cell *= shape[1]
+        cell += self._error.cells(error)
+        if shape[0] * shape[1] > LARGEST_GRID:
+            return self._joint(*tallied(cell, shape[0] * shape[1], weight))
+        added = np.bincount(cell, weight, shape[0] * shape[1]).reshape(shape)
+        added[: len(self._table), : self._table.shape[1]] += self._table
+        self._table = added
+        return None
+
+    def joint(self) -> Joint:
+        """What was counted and did not come back."""
+        table = np.pad(self._table, ((0, 0), (0, self._error.n_cells - self._table.shape[1]))).reshape(-1)
+        used = np.flatnonzero(table)
+        return self._joint(used, table[used])
+
+    def _joint(self, cell: IntArray, count: npt.NDArray[Any]) -> Joint:
+        width = self._error.n_cells
+        key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
+        order = np.argsort(key)
+        return Joint(key[order], count[order], JOINT_BITS)
+
+
+def table_blocks(n: int) -> list[slice]:
+    """Stretches of n samples for each of which a table is gone through once."""
+    return [slice(start, start + TABLE_BLOCK) for start in range(0, n, TABLE_BLOCK)]
+
+
 def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
     """Most mantissa bits, at most ``bits``, at which every axis uses at most ``cells`` of its buckets (distinct)."""
     while bits > 0 and max(len(axis) for axis in axes) > cells:
@@ -251,6 +267,18 @@ def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
     present = np.bincount(above) > 0
     place = np.cumsum(present) - 1
     return np.flatnonzero(present) + low, np.take(place, above, out=above, mode="clip")  # "raise" would copy
+
+
+def tallied(
+    cell: npt.NDArray[Any], size: int, weight: FloatArray | None = None
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    """The cells (of 0 ... size - 1) that occur, and how many samples or how much weight is in each."""
+    if size > 16 * len(cell) + 1024:  # a table that is nearly all zeros
+        used, place = np.unique(cell, return_inverse=True)
+        return used.astype(np.int64), np.bincount(place, weight, len(used))
+    table = np.bincount(cell, weight, size)
+    used = np.flatnonzero(table > 0)
+    return used, table[used]
 
 
 def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -70,6 +70,8 @@ class ClassificationLayout(Layout):
     def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
+        if "pair" not in columns:
+            return {}
         pair, index = np.unique(columns["pair"], return_inverse=True)
         return {"confusion": (pair.astype(np.int64), index, facts["n_classes"])}
 

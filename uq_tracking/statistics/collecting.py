@@ -66,7 +66,7 @@ def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Sta
     counted: Counted = data
     if wants_exact(counted.n, statistics):
         return Statistics.exact(layout, counted.rows(), counts=counted.counts, facts=counted.facts)
-    workers = worker_count() if counted.n > 4 * BUILD_BLOCK else 1
+    workers = worker_count() if counted.n > 8 * BUILD_BLOCK else 1
 
     def count(share: int) -> Statistics:
         builder = Builder(layout, counted.facts)

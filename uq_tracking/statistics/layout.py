@@ -76,6 +76,8 @@ class Layout(ABC):
     moments: ClassVar[tuple[str, ...]]
     """Columns whose moments are known."""
     tables: ClassVar[Mapping[str, type[CellCounts]]]
+    grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """The tables that are grids of two orders."""
     counts: ClassVar[tuple[str, ...]]
     """Names of the counts, ``n`` first."""
     counted: ClassVar[tuple[str, ...]] = ()
@@ -91,11 +93,11 @@ class Layout(ABC):
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
         """Every payload, summed column and moment variable of a block of rows, in float64."""
 
-    @abstractmethod
     def cells(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
-        """The tables of a block, from its columns."""
+        """The tables of a block that are no grids, from its columns."""
+        return {}
 
     @abstractmethod
     def places(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import spans
+from uq_tracking.parallel import TABLE_BLOCK, inner, spans
 
 
 def _of_block(values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None) -> tuple[float, ...]:
@@ -16,15 +16,12 @@ def _of_block(values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None)
     origin = float(values[0])
     if not np.isfinite(origin):
         origin = 0.0
-    shifted = values.astype(np.float64)
-    shifted -= origin  # a constant gives exactly zero spread
+    shifted = np.subtract(values, origin, dtype=np.float64)  # a constant gives exactly zero spread
     count = len(values) if weights is None else float(weights.sum())
     mean = float(shifted.sum() if weights is None else (shifted * weights).sum()) / count
     shifted -= mean
-    np.square(shifted, out=shifted)
-    if weights is not None:
-        shifted *= weights
-    return count, origin + mean, float(shifted.sum()), float(values.min()), float(values.max())
+    m2 = inner(shifted, shifted if weights is None else shifted * weights)
+    return count, origin + mean, m2, float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True)
@@ -43,11 +40,12 @@ class Moments:
         """Moments of an array, in cache-sized blocks; ``weights``, above 0, say how much each value counts."""
         if not len(values):
             return cls()
+        stretches = spans(len(values)) if len(values) > TABLE_BLOCK else [(0, len(values))]
         with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
             found = np.asarray(
                 [
                     _of_block(values[start:end], None if weights is None else weights[start:end])
-                    for start, end in spans(len(values))
+                    for start, end in stretches
                 ]
             )
             count, mean, m2, low, high = found.T

@@ -11,15 +11,15 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
-from uq_tracking.statistics.cells import JOINT_BITS, CellCounts, Joint
+from uq_tracking.statistics.cells import CellCounts, Joint
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
-from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, standardised
+from uq_tracking.statistics.sketch import JOINT_BITS
+from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, z_column
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weighted import weighted_correlation
-from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
 
 LARGE = 10**6
@@ -46,6 +46,7 @@ class RegressionLayout(Layout):
     sums: ClassVar[tuple[str, ...]] = ("log_std",)
     moments: ClassVar[tuple[str, ...]] = ("target", "std", "error", "z")
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {"joint": Joint}
+    grids: ClassVar[Mapping[str, tuple[str, str]]] = {"joint": ("std", "abs_error")}
     counts: ClassVar[tuple[str, ...]] = ("n", "n_missing", "n_masked", "n_invalid", "n_zero_std")
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     kept: ClassVar[tuple[str, ...]] = ("std", "error")
@@ -60,7 +61,7 @@ class RegressionLayout(Layout):
             error = made["target"] - rows["mean"]
         else:
             error = rows["error"].astype(np.float64)
-        z = standardised(error, std)
+        z = z_column(error, std)
         with np.errstate(divide="ignore", over="ignore"):
             inverse = 1 / std
             return {
@@ -77,12 +78,6 @@ class RegressionLayout(Layout):
                 "log_std": np.log(std),
                 "n_zero_std": std == 0,
             }
-
-    @override
-    def cells(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
-    ) -> dict[str, CellCounts]:
-        return {"joint": Joint.of(columns["std"], columns["error"], weight=columns.get(WEIGHT))}
 
     @override
     def places(
@@ -142,6 +137,7 @@ class RankingLayout(RegressionLayout):
     sums = ()
     moments = ()
     tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
+    grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
     counted = ()
     kept: ClassVar[tuple[str, ...]] = ("std", "abs_error")
 
@@ -153,12 +149,6 @@ class RankingLayout(RegressionLayout):
 
     @override
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
-        return {}
-
-    @override
-    def cells(
-        self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
-    ) -> dict[str, CellCounts]:
         return {}
 
 

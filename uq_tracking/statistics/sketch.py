@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import spans
 from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 
 MANTISSA = 52
@@ -26,58 +25,61 @@ CLOSED = -(1 << 62)
 SKETCH_BITS = 11
 """Mantissa bits of a full sketch: buckets are at most 1/2048 of their value wide."""
 
+JOINT_BITS = 5
+"""Mantissa bits of a cell of a grid: 32 cells to an octave, for each of the two variables."""
+
 
 class BucketSums:
     """Counts and payload sums per bucket, kept in pages of one octave, so memory follows the data."""
 
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
+        self._fine = max(bits, JOINT_BITS)
         self._shift = np.full(PAGES, CLOSED, dtype=np.int64)
-        """From a bucket's number to its place in the tables, per page."""
+        """From a fine bucket's number to its place, per page."""
         self._pages: list[int] = []
         self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
         self._sums = {name: np.zeros(0) for name in self.payloads}
 
-    def add(
-        self, values: FloatArray, sums: Mapping[str, FloatArray], weight: FloatArray | None = None
-    ) -> None:
-        """Count values (float64, shape (n,)) and add their payloads, each as often as its weight says."""
-        index = self._index(values)
+    def places(self, values: FloatArray) -> IntArray:
+        """Where each value (float64) lies among the fine buckets; makes room for new octaves."""
+        place = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
+        page = place >> MANTISSA
+        shift = self._shift[page]  # pages of negative values count from the end
+        if shift.min(initial=0) == CLOSED:
+            self._open(np.flatnonzero(np.bincount(page & (PAGES - 1))))
+            shift = self._shift[page]
+        place >>= MANTISSA - self._fine
+        place += shift
+        return place
+
+    def add(self, places: IntArray, sums: Mapping[str, FloatArray], weight: FloatArray | None = None) -> None:
+        """Count values at these places and add their payloads, each as often as its weight says."""
+        index, size = self._index(places), len(self._count)
         if weight is not None:
             self._count = self._count.astype(np.float64, copy=False)
-        self._count += np.bincount(index, weight, minlength=len(self._count))
+        self._count += np.bincount(index, weight, size)
         for name in self.payloads:
             column = sums[name] if weight is None else sums[name] * weight
-            self._sums[name] += np.bincount(index, column, minlength=len(self._count))
+            self._sums[name] += np.bincount(index, column, size)
 
     def absorb(self, groups: Grouped) -> None:
         """Add the buckets of another sketch of the same ``bits``."""
         nearest_zero = np.where(groups.key < 0, groups.key + groups.width, groups.key)
-        index = self._index(nearest_zero)
+        index = self._index(self.places(nearest_zero))
         if groups.weighted:
             self._count = self._count.astype(np.float64, copy=False)
         self._count[index] += groups.count
         for name in self.payloads:
             self._sums[name][index] += groups.sums[name]
 
-    def _index(self, values: FloatArray) -> IntArray:
-        """Where in the tables each value's bucket lies; makes room for new octaves."""
-        index = np.empty(len(values), dtype=np.int64)
-        for start, end in spans(len(values)):
-            bucket = coarse_bucket(values[start:end], self.bits)
-            page = bucket >> self.bits
-            page &= PAGES - 1
-            shift = self._shift.take(page)
-            if shift.min() == CLOSED:
-                self._open(np.unique(page))
-                shift = self._shift.take(page)
-            np.add(bucket, shift, out=index[start:end])
-        return index
+    def _index(self, places: IntArray) -> IntArray:
+        return places if self._fine == self.bits else places >> (self._fine - self.bits)
 
     def _open(self, pages: npt.NDArray[Any]) -> None:
         fresh = pages[self._shift[pages] == CLOSED]
         signed = fresh - np.where(fresh >= PAGES // 2, PAGES, 0)  # what the shift makes of a negative value
-        self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self.bits
+        self._shift[fresh] = (len(self._pages) + np.arange(len(fresh)) - signed) << self._fine
         self._pages.extend(fresh.tolist())
         size = len(fresh) << self.bits
         self._count = np.concatenate([self._count, np.zeros(size, dtype=self._count.dtype)])
@@ -87,12 +89,27 @@ class BucketSums:
     def grouped(self) -> Grouped:
         """The buckets that hold samples, sorted by value."""
         used = np.flatnonzero(self._count)
-        page = np.asarray(self._pages, dtype=np.uint64)[used >> self.bits]
-        bucket = (page << np.uint64(self.bits)) | (used & ((1 << self.bits) - 1)).astype(np.uint64)
-        low, width = bucket_edges(bucket, self.bits)
+        low, width = bucket_edges(self._buckets(used, self.bits), self.bits)
         order = np.argsort(low, kind="stable")
         sums = {name: column[used][order] for name, column in self._sums.items()}
         return Grouped(self.by, low[order], width[order], self._count[used][order], sums)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of an axis of a grid."""
+        return len(self._pages) << JOINT_BITS
+
+    def cells(self, places: IntArray) -> IntArray:
+        """The cell of a grid's axis that each place lies in."""
+        return places >> (self._fine - JOINT_BITS)
+
+    def cell_buckets(self, cells: IntArray) -> IntArray:
+        """Bucket numbers of cells."""
+        return self._buckets(cells, JOINT_BITS).astype(np.int64)
+
+    def _buckets(self, index: IntArray, bits: int) -> npt.NDArray[np.uint64]:
+        page = np.asarray(self._pages, dtype=np.uint64)[index >> bits]
+        return np.asarray((page << np.uint64(bits)) | (index & ((1 << bits) - 1)).astype(np.uint64))
 
 
 def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray, FloatArray]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK, inner, spans
 from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.grouped import IntArray
 
 Keys = npt.NDArray[np.uint64]
 Bits = npt.NDArray[Any]
@@ -48,13 +48,11 @@ def sort_by_z(by_std: SortedRows) -> SortedRows:
     return (_Packed if _packable(std, error) else _Plain).by_z(std, error)
 
 
-def standardised(error: Column, std: Column) -> FloatArray:
-    """``z = e / s`` in float64; of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere."""
-    return z_column(error.astype(np.float64), std)
-
-
 def z_column(error: Column, std: Column) -> Column:
-    """``standardised`` in the dtype of the errors; no zero is negative."""
+    """``z = e / s`` in the dtype of the errors, no zero negative.
+
+    Of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z: Column = np.divide(error, std, dtype=error.dtype)
     z += z.dtype.type(0)

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
-from uq_tracking.statistics.cells import JOINT_BITS, Joint
+from uq_tracking.statistics.cells import Joint
 from uq_tracking.statistics.grouped import Grouped
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.regression import REGRESSION
-from uq_tracking.statistics.sketch import MANTISSA, SKETCH_BITS, bucket_edges
+from uq_tracking.statistics.sketch import JOINT_BITS, MANTISSA, SKETCH_BITS, bucket_edges
 from uq_tracking.statistics.statistics import Statistics
 
 Tensor = torch.Tensor

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from uq_tracking.statistics.grouped import FloatArray, Grouped
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.sorting import stable_order
 from uq_tracking.statistics.weights import WEIGHT, in_units
 
@@ -36,7 +37,10 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
     told = {name: column for name, column in columns.items() if known is None or name not in layout.forgotten}
     sums = {name: float((told[name] * counts).sum()) for name in layout.sums if name in told}
     moments |= {name: Moments.of(told[name], counts) for name in layout.moments if name in told}
-    tables = layout.cells({**told, WEIGHT: counts}, facts)
+    tables = {
+        name: layout.tables[name](key, np.bincount(place, counts, len(key)), size)
+        for name, (key, place, size) in layout.places(told, facts, JOINT_BITS).items()
+    }
     if known is not None:
         sums |= {name: known.sums[name] for name in layout.sums if name not in told}
         moments |= {name: known.moments[name] for name in layout.moments if name not in told}

@@ -1,0 +1,54 @@
+"""The grid of std and absolute error that a sketch counts, against one counted from the samples."""
+
+import numpy as np
+import pytest
+
+from uq_tracking.metrics.ranking import ause_rmse
+from uq_tracking.settings import Settings
+from uq_tracking.statistics import building, cells
+from uq_tracking.statistics.building import Builder
+from uq_tracking.statistics.cells import Joint
+from uq_tracking.statistics.collecting import statistics_of_rows
+from uq_tracking.statistics.regression import RANKING, REGRESSION
+
+
+def columns(n=20_000):
+    """Values over many octaves, some of them zero."""
+    rng = np.random.default_rng(0)
+    std, error = np.exp(3 * rng.normal(size=n)), np.exp(3 * rng.normal(size=n)) * rng.choice([-1, 0, 1], n)
+    return {"target": error, "mean": np.zeros(n), "std": std}
+
+
+def counted(rows, bits=11):
+    builder = Builder(REGRESSION, {}, bits)
+    builder.add(rows)
+    return builder.finish().tables["joint"]
+
+
+@pytest.mark.parametrize("bits", [4, 5, 11, 14])
+@pytest.mark.parametrize("largest", [0, 1 << 16, 1 << 21])
+def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
+    monkeypatch.setattr(cells, "LARGEST_GRID", largest)
+    monkeypatch.setattr(building, "BUILD_BLOCK", 1000)
+    rows = columns()
+    made, expected = counted(rows, bits), Joint.of(rows["std"], rows["target"])
+    assert made.bits == expected.bits
+    np.testing.assert_array_equal(made.key, expected.key)
+    np.testing.assert_array_equal(made.count, expected.count)
+
+
+@pytest.mark.parametrize("largest", [0, 1 << 21])
+def test_whole_weights_count_as_copies(largest, monkeypatch):
+    monkeypatch.setattr(cells, "LARGEST_GRID", largest)
+    rows = columns(3000)
+    weight = np.random.default_rng(1).integers(1, 4, 3000)
+    made = counted({**rows, "weight": weight.astype(float)})
+    expected = counted({name: np.repeat(column, weight) for name, column in rows.items()})
+    np.testing.assert_array_equal(made.key, expected.key)
+    np.testing.assert_array_equal(made.count, expected.count)
+
+
+def test_a_layout_without_grids_ranks_alike():
+    one, other = (statistics_of_rows(layout, columns(), {}, "sketch") for layout in (RANKING, REGRESSION))
+    assert one.tables == {}
+    assert ause_rmse(one, Settings()) == ause_rmse(other, Settings()) > 0
