@@ -8,7 +8,9 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
+from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence
+from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
 
@@ -279,3 +281,55 @@ def test_a_classifier_without_errors():
     verdict = uq.evaluate_classification(np.zeros(50, dtype=int), probs).verdict
     assert verdict.calibration == "consistent with calibrated"
     assert verdict.scale.low == 0
+
+
+@pytest.mark.parametrize("groups", [None, 40])
+@pytest.mark.parametrize("statistics", ["exact", "sketch"])
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_a_single_wrong_sample_is_named_and_the_others_judged_without_it(groups, statistics, factor):
+    rng = np.random.default_rng(3)
+    truth, mean, std, _ = forecasts(rng, 3000, factor)
+    truth[7] += 1e6
+    label = None if groups is None else np.arange(3000) % groups
+    verdict = uq.evaluate(truth, mean, std, groups=label, statistics=statistics, metrics=FEW).verdict
+    others = np.delete((truth - mean) / std, 7)
+    assert verdict.calibration == "overconfident in few samples"
+    assert verdict.text.startswith(
+        "Overconfident in few samples: 1 of 3,000 carries 99.9 % of the squared standardised errors; "
+        f"all others are {np.sqrt(np.mean(others**2)):.2f} times the stated size."
+    )
+    assert verdict.short.startswith("overconfident in few samples")
+
+
+def test_heavy_tails_alone_are_no_few_samples():
+    rng = np.random.default_rng(4)
+    std = rng.gamma(4, 0.25, 3000)
+    verdict = uq.evaluate(std * 2 * rng.standard_t(4, 3000), np.zeros(3000), std, metrics=FEW).verdict
+    assert verdict.calibration == "overconfident"
+
+
+def test_errors_that_are_all_zero_are_not_judged():
+    verdict = uq.evaluate(np.zeros(100), np.zeros(100), np.ones(100), metrics=FEW).verdict
+    assert verdict.text == "Not enough data to judge: every error is 0."
+
+
+def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
+    rng = np.random.default_rng(5)
+    true = np.exp(0.3 * rng.normal(size=3000))
+    errors = true * rng.normal(size=3000)
+    fine, exaggerated = (uq.evaluate(errors, np.zeros(3000), std) for std in (true, true**6))
+    assert fine.scores["n_merci"] < 1 < exaggerated.scores["n_merci"]
+    assert [report.verdict.ranking for report in (fine, exaggerated)] == ["useful", "useful"]
+    told = [any("n_merci" in caveat for caveat in report.verdict.caveats) for report in (fine, exaggerated)]
+    assert told == [False, True]
+
+
+@pytest.mark.parametrize(("share", "word"), [(0.19, "little of "), (0.21, "")])
+def test_sentence_and_figures_call_the_same_ranking_little(share, word):
+    rng = np.random.default_rng(6)
+    found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
+    text = words.sentences(
+        "regression", found.calibration, found.scale, None, "", None, found.ranking, share, None, Settings()
+    )
+    assert f"It knows {word}where it errs" in text
+    assert found.knows_little == bool(word)

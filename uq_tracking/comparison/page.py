@@ -49,7 +49,12 @@ COLORS = 8
 """Colours of the style sheet; further methods repeat them with other dashes."""
 SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
 """Accuracy, and how well the uncertainty orders the errors that it consists of; the first pair that is there."""
-SIDES = {"overconfident": "over", "underconfident": "under", "consistent with calibrated": "fine"}
+SIDES = {
+    "overconfident": "over",
+    "overconfident in few samples": "over",
+    "underconfident": "under",
+    "consistent with calibrated": "fine",
+}
 WIDEST = 4.0
 """Factor on the std at which the bar of a verdict is full."""
 DIGITS = 5
@@ -166,7 +171,8 @@ def _labels(comparison: Comparison) -> dict[str, str]:
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
     """What the bars of a verdict show, 0 to 100: how far from calibrated, and how far the ranking is an oracle's."""
-    factor, recovered = verdict.scale, verdict.recovered
+    few = verdict.calibration.endswith("few samples")  # which make the factor what it is
+    factor, recovered = None if few else verdict.scale, verdict.recovered
     reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
     said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")
     if factor and side in ("over", "under"):

@@ -162,9 +162,9 @@ def _ranking(report: Report) -> tuple[list[str], str]:
     if verdict.ranking == "not enough data":
         return ["Not enough data to judge the ranking"], NEUTRAL
     if verdict.ranking == "useful":
-        start = "Knows where it errs"
         recovered = verdict.recovered
+        start = "Knows little of where it errs" if verdict.knows_little else "Knows where it errs"
         share = [] if recovered is None else [f"{start}: {100 * recovered:.0f} % of an oracle's gain"]
-        return [*share, start], GOOD
+        return [*share, start], NEUTRAL if verdict.knows_little else GOOD
     start = f"Ranks errors {verdict.ranking.removesuffix(' constant')}"
     return [f"{start} a constant std", f"{start} constant"], style.OVERCONFIDENT_TEXT

@@ -3,7 +3,8 @@
 ===================  ==================================================================================
 calibration          scale and shape are tested at 2.5 % each, so together at most 5 % of calibrated
                      models are called anything else
-scale                overconfident where its 97.5 % interval lies above 1, underconfident below
+scale                overconfident where its 97.5 % interval lies above 1, underconfident below; overconfident
+                     in few samples where a thousandth of them carries most of the squared errors
 shape                a regression: Kolmogorov-Smirnov on F(y), of groups by their own covariance; a
                      classification: the noise floor of ``ece``
 ranking              95 % interval of the area under the random gain: "useful" above 0
@@ -38,10 +39,11 @@ from uq_tracking.inference.noise import (
     multivariate_t,
 )
 from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.inference.scale import Few, few_samples
 from uq_tracking.inference.tails import heavy_tails
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.classification import sparsification_brier
-from uq_tracking.metrics.ranking import FRACTIONS, sparsification
+from uq_tracking.metrics.ranking import FRACTIONS, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.metrics.spread import cv
@@ -51,6 +53,7 @@ from uq_tracking.typed import record
 
 Calibration = Literal[
     "overconfident",
+    "overconfident in few samples",
     "underconfident",
     "consistent with calibrated",
     "miscalibrated in shape",
@@ -91,8 +94,8 @@ class Verdict:
 
     Attributes
     ----------
-    calibration : {"overconfident", "underconfident", "consistent with calibrated", "miscalibrated in shape", \
-"not enough data"}
+    calibration : {"overconfident", "overconfident in few samples", "underconfident", \
+"consistent with calibrated", "miscalibrated in shape", "not enough data"}
     scale : Estimate or None
         Factor that standard deviations (a classification: probabilities of error) should be multiplied by, with a
         97.5 % interval; above 1 is overconfident.
@@ -131,6 +134,11 @@ class Verdict:
         factor = None if self.scale is None else self.scale.value
         return words.short(self.calibration, factor, self.ranking, self.recovered)
 
+    @property
+    def knows_little(self) -> bool:
+        """Whether the uncertainty ranks errors, but recovers little of what an oracle would."""
+        return self.ranking == "useful" and words.is_little(self.recovered)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "caveats": list(self.caveats)}
@@ -153,13 +161,18 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
     factor, dominated, untested = tests.scale(caveats)
     shape_p = tests.shape()
     calibration = _calibration(factor, dominated, shape_p)
+    few = tests.few() if dominated and calibration == "overconfident" else None
+    if few is not None:
+        calibration = "overconfident in few samples"
     if untested and calibration != "not enough data":
         caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
     if ranking == "useful":
-        caveats += tests.of_spread()
+        caveats += [*tests.of_spread(), *tests.of_sizes()]
     bias = tests.bias()
-    text = words.sentences(task, calibration, factor, untested, shape_p, ranking, recovered, bias, settings)
+    text = words.sentences(
+        task, calibration, factor, few, untested, shape_p, ranking, recovered, bias, settings
+    )
     return Verdict(
         calibration,
         factor,
@@ -205,11 +218,13 @@ class _Tests:
         groups = self.statistics.groups
         if self.task not in ("regression", "classification"):
             return f"there is no test for the task {self.task}"
-        if groups is not None:
-            return too_few(groups, "a test")
+        if groups is not None and (few := too_few(groups, "a test")):
+            return few
         n = int(self.statistics.n_effective)
-        if n < FEWEST_SAMPLES:
+        if groups is None and n < FEWEST_SAMPLES:
             return f"{n} {'sample is' if n == 1 else 'samples are'} too few, a test takes {FEWEST_SAMPLES}"
+        if self.task == "regression" and not self.statistics.orders["abs_error"].sum("abs_error"):
+            return "every error is 0"
         return None
 
     def caveats(self) -> list[str]:
@@ -252,6 +267,21 @@ class _Tests:
             "nearly one size for all."
         ]
 
+    def of_sizes(self) -> list[str]:
+        """That uncertainties which sort errors do not follow their sizes."""
+        if self.task != "regression":
+            return []
+        try:
+            score = n_merci(self.statistics, self.settings)
+        except Undefined:
+            return []
+        if score < 1:
+            return []
+        return [
+            f"It sorts errors, but intervals that follow its sizes are no shorter than those of a constant "
+            f"(n_merci {format_number(score)})."
+        ]
+
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective
         return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
@@ -275,6 +305,12 @@ class _Tests:
                 "errors may be missing from these data."
             )
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
+
+    def few(self) -> Few | None:
+        """The few samples that make the scale what it is, where they do."""
+        if self.task != "regression":
+            return None
+        return few_samples(self.statistics, read.family(self.settings))
 
     def shape(self) -> float | None:
         """p-value of the test of shape, or None."""

@@ -9,19 +9,25 @@ from uq_tracking.formatting import format_number
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.scale import Few
     from uq_tracking.inference.verdict import Estimate
 
 SLIGHT = 1.05
 """Factors below this are called slight."""
 LITTLE = 0.2
 """Share of the oracle's gain below which a ranking that is useful is called little."""
-KNOWS = "It knows where it errs"
+
+
+def is_little(recovered: float | None) -> bool:
+    """Whether a ranking that is useful recovers little of an oracle's gain."""
+    return recovered is not None and recovered < LITTLE
 
 
 def sentences(
     task: str,
     calibration: str,
     scale: Estimate | None,
+    few: Few | None,
     untested: str,
     shape_p: float | None,
     ranking: str,
@@ -31,7 +37,7 @@ def sentences(
 ) -> str:
     """Two or three plain sentences: calibration or why it is not judged, ranking, and bias where there is one."""
     first = _of_probabilities if task == "classification" else _of_deviations
-    told = first(calibration, scale, shape_p, settings)
+    told = _of_few(few) if few is not None else first(calibration, scale, shape_p, settings)
     parts = [told or f"Calibration is not judged: {untested}.", _ranking(ranking, recovered)]
     if task == "regression" and bias is not None and not bias.low <= 0 <= bias.high:
         parts.append(_bias(bias, settings))
@@ -49,6 +55,15 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
         calibration = "calibration not judged"
     second = "" if ranking == "not enough data" else f"ranking {ranking}{share}"
     return ", ".join(part for part in (calibration, second) if part)
+
+
+def _of_few(few: Few) -> str:
+    count, total = (f"{round(number):,}" for number in (few.samples, few.of))
+    share = min(math.floor(1000 * few.share) / 10, 99.9)
+    return (
+        f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of the "
+        f"squared standardised errors; all others are {few.rest:.2f} times the stated size."
+    )
 
 
 def _of_deviations(
@@ -121,9 +136,8 @@ def _ranking(ranking: str, recovered: float | None) -> str:
         if recovered is None
         else f": sparsification recovers {100 * recovered:.0f} % of what an oracle would"
     )
-    knows = "It knows little of where it errs" if recovered is not None and recovered < LITTLE else KNOWS
     words = {
-        "useful": f"{knows}{share}.",
+        "useful": f"It knows {'little of ' if is_little(recovered) else ''}where it errs{share}.",
         "no better than constant": "Its uncertainty ranks errors no better than a constant would.",
         "worse than constant": "Its uncertainty ranks errors worse than a constant would.",
     }

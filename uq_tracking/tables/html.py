@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VERDICTS = {
     "overconfident": "#b04a00",
+    "overconfident in few samples": "#b04a00",
     "underconfident": "#1f6b97",
     "miscalibrated in shape": "#b04a00",
     "consistent with calibrated": "#00734f",
