@@ -134,9 +134,9 @@ def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollecti
         across, up = (np.sqrt(side.low * side.high)[shown] for side in (x, y))
         return ax.scatter(across, up, c=count[shown], cmap=_blues(), norm=norm, s=26, linewidths=0, zorder=2)
     ring = ((x.low, y.low), (x.high, y.low), (x.high, y.high), (x.low, y.high))
-    corners = np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1)
-    cells = PolyCollection(
-        list(corners[shown]), cmap=_blues(), norm=norm, antialiaseds=False, linewidths=0, edgecolors="none", zorder=2,
+    corners = np.log10(np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1))
+    cells = PolyCollection(  # in the places of the axes: a scale would be asked about each by itself
+        corners[shown], transform=ax.transLimits + ax.transAxes, cmap=_blues(), norm=norm, antialiaseds=False, linewidths=0, edgecolors="none", zorder=2,
     )  # fmt: skip
     cells.set_array(count[shown])
     ax.add_collection(cells, autolim=False)
