@@ -67,7 +67,8 @@ def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
     files = list(_files(content, folder))
     yield files if content.seal else scores
     maps, tables = _maps(content, folder)
-    yield from ([item] for item in (*maps, *_figures(content)))
+    drawings = [*maps, *_figures(content)]  # in pairs: one is packed while the other is drawn
+    yield from (drawings[first : first + 2] for first in range(0, len(drawings), 2))
     if not content.seal:
         yield files
     yield from ([item] for item in tables)
