@@ -25,6 +25,8 @@ _FORM = "deflate;"
 _LIMITS = {True: 20_000, False: 5000}
 """Characters of an experiment's tag, from LONG_TAGS on and before."""
 _SHOWN_RUNS = 20
+_CARDS_IN_A_ROW = 2
+"""Of MLflow's own three, the titles are cut after a few letters."""
 
 
 def view_link(tracking_uri: str, experiment_id: str) -> str | None:
@@ -124,6 +126,7 @@ def _section(number: int, heading: str) -> dict[str, Any]:
         "isReordered": True,
         "deleted": False,
         "isGenerated": False,
+        "columns": _CARDS_IN_A_ROW,
     }
 
 

@@ -130,6 +130,10 @@ class TestView:
         dead = {card["metricKey"] for card in state_of(value)["compareRunCharts"] if card.get("deleted")}
         assert dead == {"uq/crps", "uq_spread/cv"}
 
+    def test_there_is_room_for_titles(self):
+        sections = state_of(view.updated(None, ["uq/crps", "uq/ence"], "3.17.2"))["compareRunSections"]
+        assert {section["columns"] for section in sections} == {2}
+
     def test_one_that_is_too_long_for_an_old_server_does_without(self):
         names = ["uq/crps", *(f"uq_spread/split {number}/cv {hash(number * 7919)}" for number in range(600))]
         assert len(view.updated(None, names, "2.22.2")) <= 5000 < len(view.updated(None, names, "3.17.2"))
