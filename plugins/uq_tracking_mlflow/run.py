@@ -21,6 +21,7 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at, is_late
 from uq_tracking.tracking.deadline import LeftBehind
+from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.description import Dataset, Description
 
 _SOURCE = "uq_tracking"
+_COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Points and tags that MLflow sends in one request."""
 Points = dict[int, float]
@@ -175,7 +177,10 @@ class MLflowRun(Run):
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
     def show(self, names: Collection[str]) -> str | None:
-        """Bring the experiment's view up to date, and return its address, or the command that opens it."""
+        """Bring the experiment's view up to date, and return its address, or the command that opens it.
+
+        A run without a colour gets that of its method, or else of its name.
+        """
         from mlflow import __version__
 
         from uq_tracking_mlflow import view
@@ -184,11 +189,15 @@ class MLflowRun(Run):
         # Names of earlier calls too: one may have ended before it came to this.
         ours = {name for name in before if name.startswith("uq")}
         experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-        value = view.updated(experiment.tags.get(view.TAG), ours.union(names), __version__)
+        tags, known = {**self._known.data.tags, **self._tagged}, experiment.tags.get(view.TAG)
+        method = tags.get(METHOD_TAG) or tags.get("mlflow.runName") or self.run_id
+        value = view.updated(known, ours.union(names), __version__, method=method)
         if value is not None:
             self._call(
                 "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
             )
+        if _COLOR_TAG not in tags:
+            self.set_tags({_COLOR_TAG: view.color(value or known, method)})
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 
