@@ -80,8 +80,9 @@ def test_log_scores_a_file_into_a_run(csv, tmp_path):
         "m",
     )
     assert "crps" in printed
-    assert f"logged to {where}" in printed
     (logged,) = logged_runs(where)
+    assert f"logged to {logged.stored.uri}\n" in printed
+    assert "crps" in run("report", logged.stored.uri)
     assert logged.method == "gp"
     assert logged.report().settings["unit"] == "m"
 

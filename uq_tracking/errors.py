@@ -49,11 +49,11 @@ class UnknownMetricError(SettingsError):
 class UnknownOptionError(SettingsError, TypeError):
     """A keyword that a function does not take."""
 
-    def __init__(self, function: str, unknown: Iterable[str], known: Iterable[str]) -> None:
+    def __init__(self, function: str, unknown: Iterable[str], known: Iterable[str], cure: str = "") -> None:
         names, choices = sorted(unknown), sorted(known)
         close = get_close_matches(names[0], choices, n=1, cutoff=0.6)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
-        super().__init__(f"{function} has no option {', '.join(names)}; {hint}")
+        super().__init__(f"{function} has no option {', '.join(names)}; {cure or hint}")
 
 
 class IncompatibleStatisticsError(UQTrackingError, ValueError):

@@ -346,6 +346,13 @@ def _run(
     return count_dask(plan.task, arrays, plan=plan, **given).report(plan)
 
 
+_PARTS = ("aleatoric", "epistemic")
+_CURE_OF_PARTS = (
+    "the two parts are known to what they are made of: pass Predictions.from_ensemble(y_true, means, stds) or "
+    "Predictions.from_evidential(y_true, gamma, nu, alpha, beta); of the parts alone, pass "
+    "y_std = sqrt(aleatoric**2 + epistemic**2)"
+)
+
 VERBS: dict[str, Callable[..., Any]] = {
     REGRESSION.name: evaluate,
     CLASSIFICATION.name: evaluate_classification,
@@ -377,7 +384,9 @@ def planned(
     unknown = options.keys() - known
     if unknown:
         own = inspect.signature(function).parameters.keys() - {"options"}
-        raise UnknownOptionError(function.__name__, unknown, known | own)
+        of_parts = task is REGRESSION and any(part in name for name in unknown for part in _PARTS)
+        cure = _CURE_OF_PARTS if of_parts else ""
+        raise UnknownOptionError(function.__name__, unknown, known | own, cure)
     settings = {name: options[name] for name in task.settings if name in options}
     plan = {name: options[name] for name in PLANNED if name in options}
     rest = {name: value for name, value in options.items() if name not in plan}

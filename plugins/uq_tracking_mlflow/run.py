@@ -21,6 +21,7 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at, is_late
 from uq_tracking.tracking.deadline import LeftBehind
+from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from uq_tracking.tracking.description import Dataset, Description
 
 _SOURCE = "uq_tracking"
+_COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Points and tags that MLflow sends in one request."""
 Points = dict[int, float]
@@ -178,7 +180,10 @@ class MLflowRun(Run):
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
     def show(self, names: Collection[str]) -> str | None:
-        """Bring the experiment's view up to date, and return its address, or the command that opens it."""
+        """Bring the experiment's view up to date, and return its address, or the command that opens it.
+
+        A run without a colour gets that of its method, or else of its name.
+        """
         from mlflow import __version__
 
         from uq_tracking_mlflow import view
@@ -186,14 +191,18 @@ class MLflowRun(Run):
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
         # Names of earlier calls too: one may have ended before it came to this.
         wanted = {name for name in before if name.startswith("uq")}.union(names)
-        if not wanted <= self._in_view:
+        tags = {**self._known.data.tags, **self._tagged}
+        if not wanted <= self._in_view or _COLOR_TAG not in tags:
             experiment = self._call("reading the view", lambda: self.client.get_experiment(experiment_id))
-            value = view.updated(experiment.tags.get(view.TAG), wanted, __version__)
+            known, method = experiment.tags.get(view.TAG), tags.get(METHOD_TAG) or tags.get("mlflow.runName")
+            value = view.updated(known, wanted, __version__, method=method or self.run_id)
             if value is not None:
                 self._call(
                     "writing the view", lambda: self.client.set_experiment_tag(experiment_id, view.TAG, value)
                 )
             self._in_view |= wanted
+            if _COLOR_TAG not in tags:
+                self.set_tags({_COLOR_TAG: view.color(value or known, method or self.run_id)})
         uri = self.connection.uri
         return view.view_link(uri, experiment_id) or view_command(uri, experiment_id)
 

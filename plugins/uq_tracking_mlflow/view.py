@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
+from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.overview import Card, Overview, overview
 from uq_tracking_mlflow.links import CLASSIC, base_address
 from uq_tracking_mlflow.versions import LONG_TAGS, is_at_least
@@ -25,6 +26,11 @@ _FORM = "deflate;"
 _LIMITS = {True: 20_000, False: 5000}
 """Characters of an experiment's tag, from LONG_TAGS on and before."""
 _SHOWN_RUNS = 20
+_METHODS = "uqMethods"
+"""A field of the state that MLflow's pages do not know, and leave alone."""
+_MOST_METHODS = 32
+_CARDS_IN_A_ROW = 2
+"""Of MLflow's own three, the titles are cut after a few letters."""
 
 
 def view_link(tracking_uri: str, experiment_id: str) -> str | None:
@@ -34,7 +40,9 @@ def view_link(tracking_uri: str, experiment_id: str) -> str | None:
     return None if base is None else f"{base}/{page}"
 
 
-def updated(known: str | None, names: Collection[str], version: str, *, anew: bool = False) -> str | None:
+def updated(
+    known: str | None, names: Collection[str], version: str, *, method: str | None = None, anew: bool = False
+) -> str | None:
     """The tag's new value when these names have been logged too; None where it stays, or cannot be held.
 
     Parameters
@@ -43,19 +51,34 @@ def updated(known: str | None, names: Collection[str], version: str, *, anew: bo
         The value of the tag, if it is set.
     version
         Of MLflow, on which the longest tag depends.
+    method
+        Of the run that they were logged to, which gets the next colour.
     anew
         Make it anew even where it names all of them.
     """
-    before = set() if known is None else _names_in(known)
-    if known is not None and not anew and before >= set(names):
+    before, methods = set() if known is None else _names_in(known), _methods_in(known)
+    is_new = method is not None and _mark(method) not in methods and len(methods) < _MOST_METHODS
+    if known is not None and not anew and not is_new and before >= set(names):
         return None
+    methods += [_mark(method)] if is_new and method is not None else []
     limit = _LIMITS[is_at_least(version, LONG_TAGS)]
     found = overview(before | set(names))
     for hidden in (found.hidden, ()):
-        value = _encoded(_state(found, hidden))
+        value = _encoded({**_state(found, hidden), _METHODS: methods})
         if len(value) <= limit:
             return None if value == known else value
     return None
+
+
+def color(value: str | None, method: str) -> str:
+    """The colour of a method's runs: by its place in the view, so that the first methods are told apart best."""
+    methods, mark = _methods_in(value), _mark(method)
+    place = methods.index(mark) if mark in methods else int(mark, 16)
+    return COLORS[place % len(COLORS)]
+
+
+def _mark(method: str) -> str:
+    return f"{zlib.crc32(method.encode('utf-8', 'replace')):08x}"
 
 
 def _encoded(state: dict[str, Any]) -> str:
@@ -65,16 +88,28 @@ def _encoded(state: dict[str, Any]) -> str:
 
 def _names_in(value: str) -> set[str]:
     """Names of the charts of a view that was made here; empty for what cannot be read."""
-    try:
-        state = json.loads(zlib.decompress(base64.b64decode(value.removeprefix(_FORM))))
-        cards = [card for card in state["compareRunCharts"] if isinstance(card, dict)]
-    except Exception:  # a value that another program wrote
-        return set()
+    found = _read(value).get("compareRunCharts")
+    cards = [card for card in found if isinstance(card, dict)] if isinstance(found, list) else []
     keys = [card.get("dataAccessKey") or card.get("metricKey") for card in cards]
     lists = (
         key for card in cards for field in ("imageKeys", "selectedMetricKeys") for key in card.get(field, ())
     )
     return {key for key in (*keys, *lists) if key}
+
+
+def _methods_in(value: str | None) -> list[str]:
+    """Marks of the methods whose runs have colours, in the order in which they came."""
+    found = {} if value is None else _read(value).get(_METHODS)
+    return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
+
+
+def _read(value: str) -> dict[str, Any]:
+    """The state of a view; empty for what cannot be read."""
+    try:
+        state = json.loads(zlib.decompress(base64.b64decode(value.removeprefix(_FORM))))
+    except Exception:  # a value that another program wrote
+        return {}
+    return state if isinstance(state, dict) else {}
 
 
 def _state(found: Overview, hidden: Iterable[str]) -> dict[str, Any]:
@@ -124,6 +159,7 @@ def _section(number: int, heading: str) -> dict[str, Any]:
         "isReordered": True,
         "deleted": False,
         "isGenerated": False,
+        "columns": _CARDS_IN_A_ROW,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +20,7 @@ from uq_tracking_wandb.artifacts import RunFiles
 from uq_tracking_wandb.charts import chart
 from uq_tracking_wandb.history import History, Recall, Row
 from uq_tracking_wandb.images import rgb
-from uq_tracking_wandb.tags import config_with
+from uq_tracking_wandb.tags import config_with, verdicts_in
 
 if TYPE_CHECKING:
     import wandb
@@ -115,10 +115,17 @@ class WandbRun(Run):
             self._files.add(path, name)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Set tags in the run's config, where the page filters and groups by them."""
+        """Set tags in the run's config, where the page filters and groups by them; verdicts in the summary too.
+
+        Only what stands in the summary is a column of the table of runs, beside the scores.
+        """
         with self.batch():
             config: Any = self.sdk_run.config
             config.update(config_with(dict(config), tags), allow_val_change=True)
+            verdicts = verdicts_in(tags)
+            if verdicts:
+                summary: Any = self.sdk_run.summary
+                summary.update(verdicts)
 
     def describe(self, description: Description) -> None:
         """Put the verdict into the run's notes, as a paragraph of its own; see `Run`."""
@@ -127,6 +134,10 @@ class WandbRun(Run):
             text = with_verdict(before, description)
             if text != before:
                 self.sdk_run.notes = text
+
+    def show(self, names: Collection[str]) -> str | None:
+        """Return the address of the run's page, for W&B keeps no page of all runs that a run could write."""
+        return self.link()
 
     def arrival(self) -> Callable[[], None] | None:
         """Wait for the last version of the artifact, the one thing that `wandb sync` does not send; see `Run`."""

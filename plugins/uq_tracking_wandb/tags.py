@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uq_tracking.errors import BackendError
+from uq_tracking.tracking.names import VERDICT_TAG
 
 SECTION = "uq"
 
@@ -29,6 +30,12 @@ def config_with(config: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
         else:
             changed[name] = str(value)
     return changed
+
+
+def verdicts_in(tags: Mapping[str, str]) -> dict[str, str]:
+    """The verdicts among tags, named like scores of their splits: ``uq/verdict``, ``uq/test/verdict``."""
+    parts = {name: name.split(".") for name in tags if f"{name}.".startswith(f"{VERDICT_TAG}.")}
+    return {"/".join([SECTION, *split, kind]): str(tags[name]) for name, (_, kind, *split) in parts.items()}
 
 
 def tags_in(config: Mapping[str, Any]) -> dict[str, str]:

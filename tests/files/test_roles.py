@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uq_tracking.errors import (
     FileFormatError,
+    InputTypeError,
     InvalidValueError,
     SettingsError,
     ShapeError,
@@ -152,6 +153,24 @@ def test_a_date_is_never_proposed_as_a_spread(tmp_path):
     pd.DataFrame({**other, "actual": ONE, "forecast": ONE}).to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(SettingsError, match=r"for example --columns std=\.\.\. "):
         read_predictions(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize(
+    ("column", "told"), [("day", "holds dates"), ("site", "holds texts such as 'Ny-Ålesund'")]
+)
+def test_a_column_of_something_else_is_named(tmp_path, suffix, column, told):
+    days, sites = pd.date_range("2020-01-01", periods=3), ["Ny-Ålesund", "Alert", "Barrow"]
+    table = pd.DataFrame({"y": [1.0, 2.0, 3.0], "mu": [1.0, 2.0, 4.0], "day": days, "site": sites})
+    path = tmp_path / f"table.{suffix}"
+    if suffix == "csv":
+        table.to_csv(path, index=False)
+    elif suffix == "parquet":
+        table.to_parquet(path)
+    else:
+        np.savez(path, **{**{name: table[name].to_numpy() for name in ("y", "mu", "day")}, "site": sites})
+    with pytest.raises(InputTypeError, match=rf"column '{column}' \(for std\) {told}, not numbers"):
+        read_predictions(path, columns={"target": "y", "mean": "mu", "std": column})
 
 
 def test_two_candidates_are_not_guessed_between(tmp_path):

@@ -276,6 +276,23 @@ def test_miscalibrated_classifiers_are_found(power, word):
     assert one.bias.value == pytest.approx(top.mean() - (1 - wrong.mean()), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        (("overconfident", 5.02, "no better than constant", None), "5.0x overconfident, ranks none"),
+        (("overconfident", 1.06, "useful", 0.624), "1.06x overconfident, ranks 62 %"),
+        (("underconfident", 0.25, "worse than constant", -0.1), "4.0x underconfident, ranks backwards"),
+        (("miscalibrated in shape", 1.1, "useful", 0.5), "wrong shape, ranks 50 %"),
+        (("consistent with calibrated", 1.0, "useful", None), "looks calibrated, ranks errors"),
+        (("not enough data", None, "useful", 0.3), "not judged, ranks 30 %"),
+        (("not enough data", None, "not enough data", None), "not enough data"),
+        (("overconfident", 12345.0, "not enough data", None), "12,345x overconfident"),
+    ],
+)
+def test_a_column_of_a_table_begins_with_what_matters(of, text):
+    assert words.short(*of) == text
+
+
 def test_a_classifier_without_errors():
     probs = np.tile([0.99, 0.01], (50, 1))
     verdict = uq.evaluate_classification(np.zeros(50, dtype=int), probs).verdict

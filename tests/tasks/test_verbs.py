@@ -269,6 +269,13 @@ def test_rescoring_redraws_the_figures(case, tmp_path):
     assert logged_run(f"dir:{tmp_path / 'run'}").report().settings["n_bins"] == 5
 
 
+def test_a_std_of_two_parts_is_told_where_parts_are_known():
+    with pytest.raises(
+        UnknownOptionError, match=r"from_ensemble\(y_true, means, stds\) or .*from_evidential"
+    ):
+        uq.log([1.0, 2.0], [1.1, 1.9], aleatoric=[0.1, 0.1], epistemic=[0.1, 0.2])
+
+
 def test_wrong_options_are_named_with_the_closest_one(case):
     with pytest.raises(UnknownOptionError, match=r"log\w* has no option n_bin; did you mean n_bins\?"):
         case.log(*case.arrays, n_bin=5)

@@ -45,7 +45,14 @@ class TestOverview:
     def test_splits_stand_below_one_another_and_say_so(self):
         found = overview({*names_of(REPORT, "test"), *names_of(REPORT, "val")})
         titles = [card.title for card in found.sections["Honest?"] if "z_std" in card.title]
-        assert titles == ["test, z_std: >1 is too sure", "val, z_std: >1 is too sure"]
+        assert titles == ["z_std: >1 is too sure, test", "z_std: >1 is too sure, val"]
+
+    def test_titles_begin_with_the_score_and_are_short(self):
+        found = overview({*names_of(REPORT), *names_of(REPORT, "test")})
+        titles = {card.names[0]: card.title for card in found.cards if card.kind != "scatter"}
+        assert titles["uq/rmse"] == "rmse \N{DOWNWARDS ARROW}"
+        assert titles["uq/test/calibration_error"] == "calibration_error \N{DOWNWARDS ARROW}, test"
+        assert titles["uq_curve/test/calibration"].endswith(", test")
 
     def test_classifications_have_one_too(self):
         report = uq.evaluate_classification([0, 1, 1, 0] * 20, np.tile([0.2, 0.9, 0.4, 0.3], 20))

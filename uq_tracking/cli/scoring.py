@@ -63,6 +63,7 @@ def log(
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_regression
     from uq_tracking.tracking.log import log_classification
+    from uq_tracking.tracking.resolve import noting_target
 
     with shown_errors():
         options: dict[str, Any] = {
@@ -83,11 +84,12 @@ def log(
             verb, data = log_regression, _read(files, named, stream, options, scoring)
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
+        logged: list[str] = []
         with messages.status(f"scoring and logging to {to}"):
             report: Any = verb(
                 data,
                 scores=parse_scores(scores),
-                run=to,
+                run=noting_target(to, method or "uq", logged),
                 method=method,
                 split=split,
                 figures=figures,
@@ -96,7 +98,7 @@ def log(
                 **scoring,
             )
         show(scores_table(report, "all" if scores == "all" else ""))
-        say(f"logged to {to}")
+        say(f"logged to {logged[-1]}")
 
 
 def _read(

@@ -138,7 +138,6 @@ def show_comparison(tracker: Tracker, output: Path, console: Console) -> None:
     comparison = uq.compare(tracker.address)
     page = output / PAGE_FILE
     comparison.to_html(page)
-    tracker.color(run for runs in comparison.groups.values() for run in runs)
     console.print()
     console.print(comparison.to_rich(SHOWN))
     say(

@@ -8,21 +8,16 @@ import shlex
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from itertools import cycle
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uq_tracking.errors import BackendError, SettingsError
-from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.resolve import find_backend
-
-if TYPE_CHECKING:
-    from uq_tracking.comparison.runs import ScoredRun
 
 EXPERIMENT = "uq-demo-terrain"
 INSTALL = 'pip install "uq-tracking[demo]"'
@@ -44,9 +39,6 @@ class Tracker(ABC):
     @abstractmethod
     def run(self, name: str) -> AbstractContextManager[Any]:
         """Open a run and finish it; what it yields is passed to ``uq.log`` as ``run``, None for an active run."""
-
-    def color(self, runs: Iterable[ScoredRun]) -> None:  # noqa: B027  (a tracker without colours of runs)
-        """Give the runs, best method first, the colours that they have on the page of the comparison."""
 
     @abstractmethod
     def how_to_look(self) -> list[str]:
@@ -91,13 +83,6 @@ class MLflow(Tracker):
 
         with mlflow.start_run(run_name=name, experiment_id=self.experiment_id):
             yield
-
-    def color(self, runs: Iterable[ScoredRun]) -> None:
-        """Give the runs the colours of the page; left alone, MLflow gives the same one to several."""
-        import mlflow
-
-        for run, color in zip(runs, cycle(COLORS)):
-            mlflow.MlflowClient().set_tag((run.uri or "").rpartition("/")[2], "mlflow.runColor", color)
 
     def how_to_look(self) -> list[str]:
         """The command that serves the store and the link to the experiment's page."""

@@ -136,7 +136,7 @@ def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollecti
     ring = ((x.low, y.low), (x.high, y.low), (x.high, y.high), (x.low, y.high))
     corners = np.log10(np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1))
     cells = PolyCollection(  # in the places of the axes: a scale would be asked about each by itself
-        corners[shown], transform=ax.transLimits + ax.transAxes, cmap=_blues(), norm=norm, antialiaseds=False,
+        list(corners[shown]), transform=ax.transLimits + ax.transAxes, cmap=_blues(), norm=norm, antialiaseds=False,
         linewidths=0, edgecolors="none", zorder=2,
     )  # fmt: skip
     cells.set_array(count[shown])

@@ -36,6 +36,10 @@ SPREADS: tuple[tuple[str, ...], ...] = (
     ("quantiles",),
 )
 """Ways to state the uncertainty, in the order in which they are looked for."""
+NUMERIC = frozenset(
+    {"target", "mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)}
+)
+"""Roles of columns of numbers."""
 _WITHOUT_MEAN = (("low", "high"), ("samples",), ("quantiles",))
 """Ways that state the mean too, unless it is there: as the midpoint, the mean of the members, or the median."""
 _QUANTILE = re.compile(

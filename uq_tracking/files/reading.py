@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from uq_tracking.errors import FileFormatError, InputError, SettingsError, ShapeError
-from uq_tracking.files.columns import choose
+from uq_tracking.errors import FileFormatError, InputError, InputTypeError, SettingsError, ShapeError
+from uq_tracking.files.columns import NUMERIC, choose
 from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.inputs import Options, Predictions
 from uq_tracking.inputs.labels import spread
@@ -114,6 +116,8 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
     names = list(dict.fromkeys([name for several in chosen.values() for name in several] + saved))
     with reading(table.path):
         arrays = table.load(names)
+    for role in chosen.keys() & NUMERIC:
+        _check_numbers(table.path, role, {name: arrays[name] for name in chosen[role]})
     values = {role: _one(role, [arrays[name] for name in several]) for role, several in chosen.items()}
     if own:
         values["mask"] = ~arrays["valid"] if saved else np.zeros(np.shape(values["target"]), dtype=bool)
@@ -123,6 +127,28 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
     if levels is not None:
         values |= {"levels": [_number(text) for text in levels], "axis": 0}
     return values if level is None else {**values, "level": _number(level[0])}
+
+
+def _check_numbers(path: Path, role: str, arrays: Mapping[str, Any]) -> None:
+    """InputTypeError that names the column, for one of dates or texts."""
+    for name, array in arrays.items():
+        told = _other_than_numbers(np.asarray(array))
+        if told:
+            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {told}, not numbers")
+
+
+def _other_than_numbers(array: npt.NDArray[Any]) -> str:
+    """What an array holds instead; empty for numbers, and for what only its values tell."""
+    if array.dtype.kind in "fiubc":
+        return ""
+    first = next((value for value in array.flat if value is not None and value == value), None)
+    if isinstance(first, str):
+        try:
+            datetime.fromisoformat(first)
+        except ValueError:
+            return f"texts such as {str(first)!r}"
+        return "dates"
+    return "dates" if isinstance(first, date | np.datetime64) else ""
 
 
 def _one(role: str, arrays: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ SLIGHT = 1.05
 """Factors below this are called slight."""
 LITTLE = 0.2
 """Share of the oracle's gain below which a ranking that is useful is called little."""
+_SHORT = {"miscalibrated in shape": "wrong shape", "consistent with calibrated": "looks calibrated"}
 
 
 def is_little(recovered: float | None) -> bool:
@@ -45,16 +46,24 @@ def sentences(
 
 
 def short(calibration: str, factor: float | None, ranking: str, recovered: float | None) -> str:
-    """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranking useful (62 %)``."""
+    """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranks 62 %``.
+
+    The share is that of the oracle's gain; a column of a table of runs shows the first words only.
+    """
     if calibration == "overconfident" and factor is not None:
-        calibration = f"{factor:.2f}x overconfident"
+        calibration = f"{_times(factor)}x overconfident"
     elif calibration == "underconfident" and factor:
-        calibration = f"{1 / factor:.2f}x underconfident"
-    share = "" if recovered is None or ranking != "useful" else f" ({100 * recovered:.0f} %)"
-    if calibration == "not enough data" != ranking:
-        calibration = "calibration not judged"
-    second = "" if ranking == "not enough data" else f"ranking {ranking}{share}"
-    return ", ".join(part for part in (calibration, second) if part)
+        calibration = f"{_times(1 / factor)}x underconfident"
+    elif calibration == "not enough data" != ranking:
+        calibration = "not judged"
+    ranks = "errors" if recovered is None else f"{100 * recovered:.0f} %"
+    second = {"useful": ranks, "no better than constant": "none", "worse than constant": "backwards"}
+    return ", ".join(
+        [
+            _SHORT.get(calibration, calibration),
+            *(f"ranks {how}" for key, how in second.items() if key == ranking),
+        ]
+    )
 
 
 def _of_few(few: Few) -> str:
@@ -163,6 +172,11 @@ def _factors(value: float, low: float, high: float) -> list[str]:
     return [
         f"{part:.{min(decimals, 6)}f}" if part < 100 else format_number(part) for part in (value, low, high)
     ]
+
+
+def _times(factor: float) -> str:
+    """A factor with the digits that matter at a glance."""
+    return f"{factor:.2f}" if factor < 2 else f"{factor:.1f}" if factor < 100 else format_number(factor)
 
 
 def _p(p: float | None) -> str:

@@ -20,6 +20,8 @@ QUESTIONS = {
     "Knows where it errs?": ("ranking",),
 }
 """Headings, and the families of metrics and of their curves below each."""
+_ARROWS = {"lower": " \N{DOWNWARDS ARROW}", "higher": " \N{UPWARDS ARROW}"}
+"""Which way is better, as tables of papers write it."""
 MOST_MAPS = 6
 """Cases whose panels are shown."""
 
@@ -179,13 +181,14 @@ def _is_of(key: str, spec: CurveSpec) -> bool:
 
 
 def _bar_title(metric: Metric) -> str:
-    """The key and how to read it."""
+    """The key and how to read it, in few letters: trackers cut titles at the width of a small chart."""
     if metric.glance:
         return f"{metric.key}: {metric.glance}"
     if isinstance(metric.direction, float):
-        return f"{metric.key}: {metric.direction:g} is right"
-    return f"{metric.key}: {metric.direction} is better" if metric.direction else metric.key
+        return f"{metric.key}: want {metric.direction:g}"
+    return f"{metric.key}{_ARROWS.get(metric.direction or '', '')}"
 
 
 def _titled(split: str, title: str) -> str:
-    return f"{split}, {title}" if split else title
+    """The title, and last, where it may be cut, the split."""
+    return f"{title}, {split}" if split else title

@@ -68,7 +68,7 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
     if content.step is None:
         names = {name for each in (content, *content.also) for name in names_of(each)}
         for writer in writers:
-            writer.page = writer.present("the page of all runs", lambda run: run.show(names))
+            writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
     for writer in writers:  # while the files are there, for those that keep them
         writer.close()
     return unmade

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from uq_tracking.errors import (
 )
 from uq_tracking.tracking.backend import Backend, Run, RunStore
 from uq_tracking.tracking.ranks import is_rank_zero
+from uq_tracking.tracking.redaction import printable
 
 
 def no_release() -> None:
@@ -114,6 +115,18 @@ def reopened(uri: str) -> Opened:
     return Opened(run, lambda: store.close_run(run))
 
 
+def noting_target(uri: str, name: str, opened: list[str]) -> Target:
+    """The target of what a person typed, which adds the run's own address to the list when it is opened."""
+    (target,) = targets_of(uri, None, name=printable(name), every_rank=True)
+
+    def open_it() -> Opened:
+        found = target.open()
+        opened.append(found.run.uri)
+        return found
+
+    return replace(target, open=open_it)
+
+
 def targets_of(
     run: Any,
     to: str | Sequence[str] | None,
@@ -180,6 +193,8 @@ def _given(
     run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, str] | None, leads: bool
 ) -> Target | None:
     """The target of one given run; None for a logger whose run is rank zero's."""
+    if isinstance(run, Target):
+        return run
     if isinstance(run, Run):
         return _opened(run.uri.partition(":")[0], run)
     if isinstance(run, str) and _is_uri(run):

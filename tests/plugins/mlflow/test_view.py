@@ -12,6 +12,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
+from uq_tracking.formatting import COLORS
 from uq_tracking.tracking.description import Description
 from uq_tracking_mlflow import notes, view
 from uq_tracking_mlflow.run import MLflowRun
@@ -83,6 +84,28 @@ class TestRun:
         assert not uq.sync().failed
         assert "uq/rmse" in json.dumps(state_of(shown(run)))
 
+    def test_methods_are_told_apart_by_color_and_a_users_own_stays(self, client, in_experiment):
+        def colors():
+            found = client.search_runs([in_experiment], order_by=["attributes.start_time ASC"])
+            return [run.data.tags.get("mlflow.runColor") for run in found]
+
+        def log(method, **options):
+            with mlflow.start_run():
+                uq.log(TRUTH, MEAN, STD, method=method, **options, **QUICK)
+
+        log("mc-dropout", step=1)
+        assert colors() == [None]
+        for method in ("mc-dropout", "ensemble", "evidential", "ensemble", None):
+            log(method)
+        assert colors()[1:5] == [COLORS[0], COLORS[1], COLORS[2], COLORS[1]]
+        assert colors()[5] == COLORS[3]
+        with mlflow.start_run(tags={"mlflow.runColor": "#123456"}):
+            uq.log(TRUTH, MEAN, STD, method="ensemble", **QUICK)
+        assert colors()[6] == "#123456"
+        uq.tracking.resolve.open_store(f"mlflow:{in_experiment}")[0].show()
+        log("evidential")
+        assert colors()[7] == COLORS[2]
+
     def test_a_failing_view_disturbs_nothing(self, client, monkeypatch, recwarn):
         def broken(*_args, **_options):
             raise RuntimeError("another format")
@@ -100,7 +123,7 @@ class TestView:
         self, client, in_experiment, tracking_uri, monkeypatch, capsys
     ):
         monkeypatch.setenv("UQ_TRACKING_HINT", "1")
-        with mlflow.start_run():
+        with mlflow.start_run() as run:
             uq.log(TRUTH, MEAN, STD, **QUICK)
         link = capsys.readouterr().err.split("; look")[1]
         asked = (
@@ -111,8 +134,7 @@ class TestView:
         value = client.get_experiment(in_experiment).tags[view.TAG]
         bars = [card["dataAccessKey"] for card in charts(value) if card["type"] == "BAR"]
         assert {"uq/rmse", "uq/crps", "uq/coverage_95"} <= set(bars)
-        with mlflow.start_run():
-            uq.log(TRUTH, MEAN, STD, **QUICK)
+        uq.log(TRUTH, MEAN, STD, run=run.info.run_id, **QUICK)
         assert client.get_experiment(in_experiment).tags[view.TAG] == value
         with mlflow.start_run():
             uq.log(TRUTH, MEAN, STD, split="val", **QUICK)
@@ -146,6 +168,18 @@ class TestView:
         value = view.updated(None, ["uq/crps", "uq_spread/cv", "loss"], "3.17.2")
         dead = {card["metricKey"] for card in state_of(value)["compareRunCharts"] if card.get("deleted")}
         assert dead == {"uq/crps", "uq_spread/cv"}
+
+    def test_methods_without_a_place_have_a_color_still(self):
+        value = None
+        for number in range(40):
+            value = view.updated(value, ["uq/crps"], "2.22.2", method=f"method {number}") or value
+        assert len(value) <= 5000
+        assert [view.color(value, f"method {number}") for number in range(8)] == list(COLORS)
+        assert view.color(value, "method 39") == view.color(None, "method 39") in COLORS
+
+    def test_there_is_room_for_titles(self):
+        sections = state_of(view.updated(None, ["uq/crps", "uq/ence"], "3.17.2"))["compareRunSections"]
+        assert {section["columns"] for section in sections} == {2}
 
     def test_one_that_is_too_long_for_an_old_server_does_without(self):
         names = ["uq/crps", *(f"uq_spread/split {number}/cv {hash(number * 7919)}" for number in range(600))]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pytest
 import wandb
 
 import uq_tracking as uq
+from tests.plugins.wandb.helpers import fragment_of
 from tests.wandb_server import WandbServer
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.overview import overview
@@ -19,6 +22,38 @@ def spec_of(server: WandbServer) -> str:
     (view,) = server.state.views.values()
     assert view["displayName"] == "Uncertainty at a glance"
     return str(view["spec"])
+
+
+def test_the_verdict_is_a_column_of_the_table_of_runs(wandb_online: WandbServer) -> None:
+    with wandb.init(project="p") as run:
+        report = uq.log(sample_predictions(), maps=False, **QUICK)
+        uq.log(sample_predictions(), maps=False, split="val", step=1, **QUICK)
+        other = uq.log(sample_predictions(2), maps=False, split="test", tags={"uq.verdicts": "no"}, **QUICK)
+    summary = wandb_online.run("p", run.id).summary
+    assert summary["uq/verdict"] == report.verdict.short
+    assert summary["uq/test/verdict"] == other.verdict.short
+    assert {key for key in summary if "verdict" in key} == {"uq/verdict", "uq/test/verdict"}
+
+
+def test_a_person_is_told_where_the_run_is(
+    wandb_online: WandbServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("UQ_TRACKING_HINT", "1")
+    with wandb.init(project="p") as run:
+        uq.log(sample_predictions(), maps=False, step=1, **QUICK)
+        assert "uq_tracking: " not in capsys.readouterr().err
+        report = uq.log(sample_predictions(), maps=False, **QUICK)
+    assert f"uq_tracking: {report.verdict.short}; look: {run.url}\n" in capsys.readouterr().err
+
+
+def test_nobody_is_sent_to_an_offline_run(
+    wandb_offline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("UQ_TRACKING_HINT", "1")
+    with wandb.init(project="p") as run:
+        report = uq.log(sample_predictions(), maps=False, **QUICK)
+    assert "uq_tracking: " not in capsys.readouterr().err
+    assert fragment_of(wandb_offline, run.id).summary["uq/verdict"] == report.verdict.short
 
 
 def test_a_project_has_one_workspace_that_shows_the_headline(wandb_online: WandbServer) -> None:
