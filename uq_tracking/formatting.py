@@ -88,6 +88,20 @@ def format_interval(interval: tuple[float, float]) -> str:
     return f"[{_rounded(low, decimals)}, {_rounded(high, decimals)}]"
 
 
+def format_factors(value: float, low: float, high: float) -> list[str]:
+    """Format a factor and the ends of its interval, with as many decimals as it takes to tell the ends apart.
+
+    >>> format_factors(2.5, 2.496, 2.504), format_factors(1.24, 1.2, 1.29)
+    (['2.500', '2.496', '2.504'], ['1.24', '1.20', '1.29'])
+    """
+    half = (high - low) / 2
+    decimals = max(2, -math.floor(math.log10(half))) if 0 < half < math.inf else 2
+    return [
+        f"{part:.{min(decimals, _MOST_DECIMALS)}f}" if part < 100 else format_number(part)
+        for part in (value, low, high)
+    ]
+
+
 def _rounded(value: float, decimals: int) -> str:
     """So many decimals, and never a negative zero."""
     places = max(decimals, 0)
@@ -142,13 +156,17 @@ def shortened(names: Sequence[str], letters: int) -> list[str]:
     ['ensemb…s, seed 1', 'ensemb…s, seed 2']
     """
     for room in range(letters, max(map(len, names), default=0)):
-        found = [_cut(name, room) for name in names]
+        found = [shorten_middle(name, room) for name in names]
         if len(set(found)) == len(set(names)):
             return found
     return list(names)
 
 
-def _cut(name: str, letters: int) -> str:
-    """The beginning and, because names of runs often differ there, the end."""
+def shorten_middle(name: str, letters: int) -> str:
+    """Cut a name to so many letters, keeping the beginning and, because names of runs often differ there, the end.
+
+    >>> shorten_middle("ensemble of 20 networks, seed 1", 16)
+    'ensemb…s, seed 1'
+    """
     tail = letters // 2 + 1
     return name if len(name) <= letters else shorten(name, letters - tail) + name[-tail:]

@@ -35,6 +35,8 @@ SCHEMA = 1
 
 REPORT_KEY = "report.json"
 INLINE_DPI = 70
+ROUNDING = 1e-12
+"""Share of its scale below which a score is told as 0."""
 """Of the figures in a notebook: about 700 pixels wide."""
 
 
@@ -106,6 +108,30 @@ class Report:
         if self.judgement is not None:
             return self.judgement
         return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
+
+    def shown(self, key: str) -> tuple[float, tuple[float, float] | None]:
+        """A score and its interval as they are told, with 0 for what differs from it by rounding alone.
+
+        That is below 1e-12 of the RMSE for scores in the target's unit, and of 1 for others.
+
+        Parameters
+        ----------
+        key : str
+            Of a score that the report has.
+
+        Returns
+        -------
+        float, (float, float) or None
+        """
+        metric = plugins.metrics(self.task).get(key)
+        scaled = metric is not None and "target" in metric.unit
+        least = ROUNDING * (self.scores.get("rmse", 0.0) if scaled else 1.0)
+
+        def told(value: float) -> float:
+            return 0.0 if abs(value) < least else value
+
+        interval = self.intervals.get(key)
+        return told(self.scores[key]), None if interval is None else (told(interval[0]), told(interval[1]))
 
     @property
     def strata(self) -> dict[str, dict[str, float]]:

@@ -102,6 +102,35 @@ def test_constant_maps_are_drawn():
     assert shown["absolute error"][1] == (0, 1)
 
 
+def bar_ticks(figure):
+    """Labels of the ticks of each colour bar, by the panel at whose edge it is drawn."""
+    figure.draw_without_rendering()
+    panels = [ax for ax in figure.axes if ax.images]
+    return {
+        ax.get_title(): [label.get_text() for label in bar.yaxis.get_ticklabels() if label.get_text()]
+        for ax in panels
+        for bar in ax.child_axes
+    }
+
+
+def test_a_constant_std_has_one_tick_at_its_value(terrain):
+    target, mean, std = terrain
+    flat = bar_ticks(uncertainty_map(target, mean, np.full_like(std, 0.566), scale=1.0))
+    varied = bar_ticks(uncertainty_map(target, mean, std, scale=1.0))
+    assert flat["std, mean 0.566"] == ["0.566"]
+    assert [len(ticks) > 1 for name, ticks in varied.items() if name.startswith("std")] == [True]
+
+
+def test_each_part_of_the_std_has_a_colour_bar(terrain):
+    target, mean, std = terrain
+    found = bar_ticks(uncertainty_map(target, mean, std, scale=1.0, epistemic=std / 2, aleatoric=std / 3))
+    assert found["epistemic std"] == found["aleatoric std"] != []
+
+
+def test_z_is_explained(terrain):
+    assert "z = error / std." in seen.texts(uncertainty_map(*terrain, scale=1.0)).replace("\n", " ")
+
+
 def test_colour_bars_are_pointed_where_values_lie_beyond():
     target = np.linspace(0, 1, 10_000).reshape(100, 100)
     inside = uncertainty_map(

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import uq_tracking as uq
 from uq_tracking import figures
 from uq_tracking.figures import style
 from uq_tracking.figures.text import readable, text_width
+from uq_tracking.formatting import format_factors
+from uq_tracking.tables.report import report_table
 
 from . import made, seen
 
@@ -128,9 +131,49 @@ def test_letters_the_font_lacks_become_boxes():
 
 def test_long_names_are_cut():
     figure = figures.reliability(made.scored("calibrated", n=500, method="W" * 200))
-    (title,) = [text for text in seen.texts(figure).split("\n") if text.startswith("Reliability: W")]
-    assert title.endswith("…")
-    assert 0.9 < text_width(title, style.TITLE, "bold") / (72 * figure.get_figwidth()) < 1
+    (title,) = [text for text in seen.texts(figure).split("\n") if text.startswith("WW")]
+    assert title.strip("W") == "…"
+    assert title.endswith("W")
+    assert 0.9 < text_width(title, style.TEXT, "bold") / (72 * figure.get_figwidth()) < 1
+
+
+@pytest.mark.parametrize("draw", [figures.reliability, figures.sparsification])
+def test_names_that_differ_at_their_end_differ_in_the_title(draw):
+    names = [f"Random-forest ensemble of {count} trees, min leaf 4, seed {count}" for count in (150, 250)]
+    reports = [made.scored("calibrated", n=500, method=name) for name in names]
+    titles = [" ".join(seen.texts(draw(report)).split("\n")) for report in reports]
+    for name, title in zip(names, titles, strict=True):
+        assert name in title
+
+
+def test_a_name_a_little_too_long_is_smaller():
+    report = made.scored("calibrated", n=500, method="deep ensemble of 15 nets")
+    figure = figures.sparsification(report)
+    (title,) = [
+        text for text in figure.texts if text.get_text() == "Sparsification, RMSE: deep ensemble of 15 nets"
+    ]
+    assert style.TEXT <= title.get_fontsize() < style.TITLE
+
+
+def test_ends_of_the_verdict_differ_as_in_its_words():
+    report = made.scored("overconfident", n=200_000)
+    _, low, high = format_factors(*(getattr(report.verdict.scale, end) for end in ("value", "low", "high")))
+    assert len(low) > len("2.19")
+    assert f"({low}\N{EN DASH}{high})" in seen.texts(figures.reliability(report))
+    assert f"({low} to {high})" in report.verdict.text
+
+
+def test_ends_of_an_interval_are_zero_but_for_rounding():
+    """The unit is far below 1e-12: scores in it are not taken for 0."""
+    rng = np.random.default_rng(0)
+    report = uq.evaluate(
+        1e-14 * rng.normal(size=2000), np.zeros(2000), np.full(2000, 1e-14), groups=np.arange(2000) % 20
+    )
+    assert 0 < abs(report.intervals["aurg_rmse"][0]) < 1e-12
+    assert "AURG 0 (0 to 0)" in seen.texts(figures.sparsification(report))
+    assert report.shown("rmse") == (report.scores["rmse"], report.intervals["rmse"])
+    (row,) = [row for row in report_table(report).rows if row.name == "aurg_rmse"]
+    assert (row["value"].text, row["interval"].text) == ("0", "[0, 0]")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +216,20 @@ def test_ticks_can_be_distinguishable(ticks, texts):
     assert style.TickNumbers().format_ticks(ticks) == texts
 
 
-@pytest.mark.parametrize("limits", [(1, 1.1), (1, 9), (0.3, 40), (1e-6, 1e9), (1e-300, 1e300)])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (1, 1.1),
+        (1.3, 4.4),
+        (1.21, 1.97),
+        (0.0107, 0.0149),
+        (1, 1.0001),
+        (1, 9),
+        (0.3, 40),
+        (1e-6, 1e9),
+        (1e-300, 1e300),
+    ],
+)
 def test_log_ticks_are_few_and_inside(limits):
     ticks = style.decades(*limits)
     assert 2 <= len(ticks) <= 8

@@ -12,12 +12,14 @@ from uq_tracking.figures import style
 from uq_tracking.figures.curves import (
     calibration_axes,
     calibration_columns,
+    lines_of,
     reliability_axes,
     reliability_columns,
 )
 from uq_tracking.figures.header import report_header
+from uq_tracking.figures.sides import name_sides
 from uq_tracking.figures.source import NothingToDrawError, undefined_figure
-from uq_tracking.figures.style import legend, line, new_figure, plain_texts
+from uq_tracking.figures.style import legend_below, line, new_figure, plain_texts
 from uq_tracking.figures.text import readable, text_width
 from uq_tracking.formatting import one_line
 
@@ -65,6 +67,9 @@ def _before_after(before: Report, after: Report) -> Figure:
     figure = new_figure(WIDE)
     left, right = figure.subplots(1, 2)
     reliability_axes(left, before, bins)
+    name_sides(
+        left, [line for table in bins for line in lines_of({key: table[key] for key in ("rmv", "rmse")})]
+    )
     calibration_axes(right, before)
     for table, look in zip(bins, STYLES, strict=True):
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
@@ -72,7 +77,7 @@ def _before_after(before: Report, after: Report) -> Figure:
         line(right, table["expected"], table["observed"], **{**look, "marker": ""})
     _scores(left, "ENCE", "ence", before, after)
     _scores(right, "miscalibration area", "miscalibration_area", before, after)
-    legend(left, loc="lower right")
+    legend_below(figure, left)
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
+from uq_tracking.figures.sides import BARS, corner, name_side, name_sides
 from uq_tracking.figures.source import (
     Columns,
     chance_band,
@@ -25,7 +26,7 @@ from uq_tracking.figures.source import (
     score_text,
     start,
 )
-from uq_tracking.figures.style import legend, line, points, reference
+from uq_tracking.figures.style import legend, legend_below, line, points, reference
 from uq_tracking.figures.text import counted
 
 if TYPE_CHECKING:
@@ -75,10 +76,14 @@ def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
         on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
         label=_count_text(bins),
     )  # fmt: skip
-    if bins["rmse"].mean() < 0.9 * bins["rmv"].mean():  # the lower right is where the dots are
-        legend(on, loc="upper left", bbox_to_anchor=(0.0, 0.93))
+    lines = lines_of(bins)
+    if ax is None:
+        legend_below(on.figure.figure, on)
+        name_sides(on, lines)
     else:
-        legend(on, loc="lower right")
+        place = corner(on, lines, style.legend_size(on))
+        legend(on, loc="lower left", bbox_to_anchor=place[:2], borderaxespad=0.0)
+        name_sides(on, lines, place)
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
     return finish(on, ax, report, "Reliability", scores, "calibration")
 
@@ -89,12 +94,16 @@ def reliability_columns(report: Report) -> Columns:
 
 
 def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str = "reliability") -> Axes:
-    """Prepare square axes with equal limits around all bins, the identity line and the two sides named."""
+    """Prepare square axes with equal limits around all bins and their intervals, and the identity line."""
     curve_axes(ax, curve_of(report, curve))
     values = np.concatenate([table[key] for table in tables for key in ("rmv", "rmse")])
-    low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low > LOG_ABOVE:
-        low, high = low / 1.5, high * 1.5
+    ends = np.concatenate(
+        [values, *(table[key] for table in tables for key in ("low", "high") if key in table)]
+    )
+    ends = ends[np.isfinite(ends)]
+    low, high = float(values.min()), float(ends.max())
+    if low > 0 and float(values.max()) / low > LOG_ABOVE:
+        low, high = float(ends[ends > low / LOG_ABOVE].min()) / 1.5, high * 1.5
         style.log_axes(ax, (low, high), (low, high))
     else:
         low, high = 0.0, high * 1.12 if high > 0 else 1.0
@@ -103,18 +112,15 @@ def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str
         ax.set(xlim=(low, high), ylim=(low, high), xticks=ticks, yticks=ticks)
     ax.set_box_aspect(1)
     reference(ax, [low, high], [low, high], zorder=2.5, label="calibrated")
-    _side(ax, 0.04, 0.95, "overconfident", over=True, va="top")
-    _side(ax, 0.97, 0.48, "underconfident", over=False, ha="right")
     return ax
 
 
-def _side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: Any) -> None:
-    """Name one side of a diagonal, at axes coordinates."""
-    color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
-    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
-    ax.text(
-        x, y, text, fontsize=style.TICKS, color=color, bbox=ground, transform=ax.transAxes, zorder=4, **place
-    )
+def lines_of(table: Columns) -> list[tuple[FloatArray, FloatArray]]:
+    """What is drawn of a table of bins: the dots and what joins them, the ends of the band, and the intervals."""
+    x = table["rmv"]
+    along = [(x, table[key]) for key in ("rmse", "chance_low", "chance_high") if key in table]
+    ends = zip(x, table["low"], table["high"], strict=True) if "low" in table else ()
+    return along + [(np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends]
 
 
 def _density_bars(ax: Axes, bins: Columns) -> None:
@@ -128,10 +134,10 @@ def _density_bars(ax: Axes, bins: Columns) -> None:
     half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
     left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
     density = bins["count"] / width
-    height = 0.16 * density / max(float(density.max()), 1e-300)
+    height = BARS * density / max(float(density.max()), 1e-300)
     ax.bar(
         left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.6,
-        transform=ax.get_xaxis_transform(), zorder=1.5, label="distribution of predicted std",
+        transform=ax.get_xaxis_transform(), zorder=1.5, label="histogram of std",
     )  # fmt: skip
 
 
@@ -139,7 +145,14 @@ def _intervals(ax: Axes, bins: Columns) -> None:
     """Vertical bars of the bins' confidence intervals."""
     if "low" in bins and "high" in bins:
         ax.vlines(
-            bins["rmv"], bins["low"], bins["high"], color=style.MODEL, alpha=0.45, linewidth=4, zorder=1.95
+            bins["rmv"],
+            bins["low"],
+            bins["high"],
+            color=style.MODEL,
+            alpha=0.45,
+            linewidth=4,
+            zorder=1.95,
+            label="95 % interval",
         )
 
 
@@ -174,9 +187,9 @@ def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
     """
     table = columns(report, "reliability_isotonic", ("predicted", "observed"), score="ence")
     on = start(ax)
-    reliability_axes(
-        on, report, [{"rmv": table["predicted"], "rmse": table["observed"]}], "reliability_isotonic"
-    )
+    bins = table | {"rmv": table["predicted"], "rmse": table["observed"]}
+    reliability_axes(on, report, [bins], "reliability_isotonic")
+    name_sides(on, lines_of(bins))
     chance_band(on, table, "predicted")
     points(on, table["predicted"], table["observed"])
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
@@ -232,7 +245,7 @@ def calibration_axes(ax: Axes, report: Report) -> Axes:
     line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
     for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
         name = "overconfident" if over else "underconfident"
-        _side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
+        name_side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
     return ax
 
 
@@ -298,8 +311,8 @@ def _coverage(report: Report, name: str, score: str, on: Axes, areas: Sequence[s
     _band(on, curve, "nominal")
     points(on, curve["nominal"], curve["observed"])
     over, under = areas
-    _side(on, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
-    _side(on, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
+    name_side(on, 0.97, 0.04, f"overconfident\n{over}".strip(), over=True, ha="right")
+    name_side(on, 0.03, 0.96, f"underconfident\n{under}".strip(), over=False, va="top")
     return on
 
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from uq_tracking.figures import style
-from uq_tracking.figures.text import counted, cut, readable, text_width
-from uq_tracking.formatting import one_line
+from uq_tracking.figures.text import counted, cut, cut_middle, text_width, wrapped
+from uq_tracking.formatting import format_factors, one_line
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
@@ -22,6 +22,8 @@ MARGIN = 8.0
 """Points between the header and the borders of the figure."""
 SPACING = 1.32
 """Height of a line over that of its letters."""
+HINTED = 0.97
+"""Share of the room that letters fill which become wider as they are fitted to pixels."""
 NEUTRAL, GOOD = "#444444", "#00734F"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -70,12 +72,25 @@ def report_header(
     put_header(
         figure,
         [
-            Line(heading(report, name), style.TITLE, weight="bold"),
+            *title_lines(heading(report, name), room),
             *verdict,
             *(Line(text) for text in _packed(scores, room)),
             *_scored(report),
         ],
     )
+
+
+def title_lines(text: str, room: float) -> list[Line]:
+    """A title in one line, if need be of smaller letters, or in two; what these cannot hold is cut in the middle."""
+    size = style.TITLE * min(1.0, room / text_width(text, style.TITLE, "bold"))
+    if size >= style.TEXT:
+        return [Line(text, size, weight="bold")]
+    room *= HINTED
+    first, *_ = wrapped(text, style.TEXT, room, "bold")
+    parts = (first, text.removeprefix(first).strip())
+    return [
+        Line(cut_middle(part, style.TEXT, room, "bold"), style.TEXT, weight="bold") for part in parts if part
+    ]
 
 
 def heading(report: Report, name: str) -> str:
@@ -141,14 +156,16 @@ def _calibration(report: Report) -> tuple[list[str], str]:
     if word in ("overconfident", "underconfident") and factor is not None:
         over = word == "overconfident"
         color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
-        if report.task == "classification":
-            what = f"{readable(factor.value, padded=True)}{TIMES} the errors it admits"
-            ends = (factor.low, factor.high)
-        else:
-            ends = (factor.low, factor.high) if over else (1 / factor.high, 1 / max(factor.low, 1e-300))
-            value = factor.value if over else 1 / factor.value
-            what = f"std {readable(value, padded=True)}{TIMES} too {'small' if over else 'large'}"
-        low, high = (readable(end, padded=True) for end in ends)
+        of_errors = report.task == "classification"
+        told = (factor.value, factor.low, factor.high)
+        if not (over or of_errors):
+            told = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
+        value, low, high = format_factors(*told)
+        what = (
+            f"{value}{TIMES} the errors it admits"
+            if of_errors
+            else f"std {value}{TIMES} too {'small' if over else 'large'}"
+        )
         start = f"{word.capitalize()}: {what}"
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":

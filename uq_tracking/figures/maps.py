@@ -127,7 +127,7 @@ def _explained(scale: float, alpha: float) -> str:
     )
     return (
         f"{readable(scale)} {TIMES} std is the std on the error's colours: stretched by lambda = {readable(scale)}, "
-        f"it covers {100 * alpha:g} % of all errors{calibrated}. Hatched: no ground truth."
+        f"it covers {100 * alpha:g} % of all errors{calibrated}. z = error / std. Hatched: no ground truth."
     )
 
 
@@ -211,7 +211,7 @@ def _standardised(
         return np.where(np.isfinite(t - m), np.clip(found, -2 * LARGEST_Z, 2 * LARGEST_Z), np.nan)
 
     if interval is None:
-        return Panel("z, error / std", reduced(z, target, mean, std)[0], "z")
+        return Panel("z", reduced(z, target, mean, std)[0], "z")
     limit = interval
 
     def and_outside(
@@ -282,7 +282,8 @@ def _draw(
         drawn.setdefault(panel.scale, []).append((ax, shown))
     marks = () if interval is None else (-LARGEST_Z, -interval, 0.0, interval, LARGEST_Z)
     for scale, label in LABELS.items():
-        if scale in drawn:
-            text = label if scale == "z" else axis_label(label, "target", unit)
-            colour_bar(figure, drawn[scale], text, layout, marks if scale == "z" else ())
+        text = label if scale == "z" else axis_label(label, "target", unit)
+        shared = drawn.get(scale, [])
+        for panels_of_bar in [[one] for one in shared] if scale == "part" else [shared] if shared else []:
+            colour_bar(figure, panels_of_bar, text, layout, marks if scale == "z" else ())
     return figure

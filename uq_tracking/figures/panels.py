@@ -16,7 +16,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.header import MARGIN, Line, put_header
+from uq_tracking.figures.header import MARGIN, Line, put_header, title_lines
 from uq_tracking.figures.text import readable, wrapped
 from uq_tracking.formatting import one_line
 
@@ -254,9 +254,19 @@ def colour_bar(
     )  # fmt: skip
     axis, other = (bar.ax.yaxis, bar.ax.xaxis) if right else (bar.ax.xaxis, bar.ax.yaxis)
     other.set_visible(False)
-    axis.set_major_locator(FixedLocator(list(marks) or _told(*shown.get_clim(), 5 if right else 2)))
+    ticks = list(marks) or _only_value(drawn) or _told(*shown.get_clim(), 5 if right else 2)
+    axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(style.TickNumbers())
     style.style_colour_bar(bar, label, size=layout.font, ticks=layout.font - 1)
+
+
+def _only_value(drawn: Sequence[tuple[Axes, AxesImage]]) -> list[float]:
+    """The value of maps that have a single one, if the limits were made up around it."""
+    low, high = drawn[0][1].get_clim()
+    middle = (low + high) / 2
+    values: list[FloatArray] = [np.ma.compressed(np.ma.asarray(image.get_array())) for _, image in drawn]
+    single = all(np.allclose(some, middle, rtol=1e-6, atol=0.0) for some in values if len(some))
+    return [middle] if single and np.allclose((low, high), distinct_limits(middle, middle)) else []
 
 
 def _told(low: float, high: float, wanted: int) -> list[float]:
@@ -275,8 +285,8 @@ def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "m
 
 def title_over(figure: Figure, title: str | None, note: str = "") -> None:
     """Put a bold title over all panels, cut to the figure's width, and a sentence below it."""
-    lines = [Line(one_line(title), style.TITLE, weight="bold")] if title else []
     width = 72 * figure.get_figwidth() - 2 * MARGIN
+    lines = title_lines(one_line(title), width) if title else []
     lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note, style.SMALL, width)]
     if lines:
         put_header(figure, lines)

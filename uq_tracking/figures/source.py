@@ -26,10 +26,6 @@ FloatArray = npt.NDArray[np.float64]
 Columns = dict[str, FloatArray]
 
 
-ROUNDING = 1e-12
-"""Scores below it are 0 but for rounding."""
-
-
 class NothingToDrawError(Exception):
     """A curve that is missing or has no finite row; its text becomes the figure's."""
 
@@ -129,12 +125,13 @@ def score_text(report: Report, key: str, label: str) -> str:
         return f"{label} undefined"
     if key not in report.scores:
         return ""
-    value = report.scores[key]
-    text = f"{label} {readable(0.0 if abs(value) < ROUNDING else value, padded=True)}"
-    if key in report.intervals:
-        low, high = report.intervals[key]
-        text += f" ({readable(low, padded=True)} to {readable(high, padded=True)})"
-    return text
+    value, interval = report.shown(key)
+    text = f"{label} {readable(value, padded=True)}"
+    return (
+        text
+        if interval is None
+        else text + " ({} to {})".format(*(readable(end, padded=True) for end in interval))
+    )
 
 
 def floor_text(report: Report, key: str) -> str:
@@ -182,5 +179,5 @@ def chance_band(ax: Axes, table: Columns, x: str) -> None:
     if "chance_low" in table and "chance_high" in table:
         ax.fill_between(
             table[x], table["chance_low"], table["chance_high"], color=style.REFERENCE, alpha=0.13, linewidth=0,
-            zorder=1.7, label="calibrated, by chance",
+            zorder=1.7, label="calibrated",
         )  # fmt: skip

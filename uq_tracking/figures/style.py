@@ -22,7 +22,7 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from uq_tracking.figures.picture import Picture, packed
 from uq_tracking.figures.text import FAMILY, cut, printable, readable, text_width
@@ -42,11 +42,16 @@ OVERCONFIDENT = "#D55E00"
 UNDERCONFIDENT = "#56B4E9"
 OVERCONFIDENT_TEXT, UNDERCONFIDENT_TEXT = "#B04A00", "#1F6B97"  # the same hues, dark enough to read on white
 QUIET = "#555555"
-LABEL_ROOM = (290.0, 250.0)
+LABEL_ROOM = (290.0, 220.0)
 """Points that the text of an axis may take, across and up; longer ones become smaller, and then cut."""
 COUNTS = "#CFCFCF"
 NO_DATA = "#D9D9D9"
 NO_INPUT = "#C9DDF2"  # not a grey, because inputs are
+
+HANDLE, PAD, GAP = 2.0, 0.8, 1.4
+"""Of a legend below the panels, in sizes of its letters: a sample, the room right of it, and between columns."""
+MARGIN = 8.0
+"""Points that a legend below leaves free beside it, together."""
 
 ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 
@@ -143,22 +148,52 @@ def reference(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Lin
 
 def legend(ax: Axes, **where: Any) -> None:
     """Add a legend of the labelled artists, on a translucent white ground, inside the axes."""
+    if "handles" not in where:
+        where["handles"], where["labels"] = _entries(ax)
     added = ax.legend(
         fontsize=SMALL, frameon=True, framealpha=0.85, edgecolor="none", facecolor="white", fancybox=False,
-        borderpad=0.3, labelspacing=0.35, handlelength=2.0, labelcolor="black", **where,
+        borderpad=0.3, labelspacing=0.35, handlelength=HANDLE, labelcolor="black", **where,
     )  # fmt: skip
     added.set_in_layout(False)
 
 
+def legend_size(ax: Axes) -> tuple[float, float]:
+    """About how wide and high a legend is inside the axes, as shares of them."""
+    texts = _entries(ax)[1]
+    width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
+    box = ax.get_position()
+    sides = (box.width * ax.figure.figure.get_figwidth(), box.height * ax.figure.figure.get_figheight())
+    side = 72 * min(sides)
+    return width / side, 1.4 * SMALL * len(texts) / side
+
+
+def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
+    """Samples and texts of a legend; artists of one text share an entry."""
+    entries: dict[str, tuple[Any, ...]] = {}
+    for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
+        entries[text] = (*entries.get(text, ()), handle)
+    return list(entries.values()), list(entries)
+
+
 def legend_below(figure: Figure, ax: Axes) -> None:
     """Add one legend below all panels, of the labelled artists of one: no curve runs through it."""
-    handles, labels = ax.get_legend_handles_labels()
-    widest = max(text_width(text, SMALL) for text in labels)
-    columns = max(1, int(72 * figure.get_figwidth() // (widest + 60)))
+    handles, labels = _entries(ax)
+    columns = _columns(labels, 72 * figure.get_figwidth() - MARGIN)
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(columns, len(labels)), fontsize=SMALL, frameon=False,
-        labelcolor="black", handlelength=2.0, labelspacing=0.35, columnspacing=1.4,
+        handles, labels, loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False,
+        labelcolor="black", handlelength=HANDLE, handletextpad=PAD, labelspacing=0.35, columnspacing=GAP,
     )  # fmt: skip
+
+
+def _columns(texts: Sequence[str], room: float) -> int:
+    """The most columns that so many points hold; the first ones have the longer lists."""
+    widths = np.asarray([text_width(text, SMALL) + (HANDLE + PAD + GAP) * SMALL for text in texts])
+    fitting = (
+        count
+        for count in range(len(texts), 1, -1)
+        if sum(column.max() for column in np.array_split(widths, count)) <= room + GAP * SMALL
+    )
+    return next(fitting, 1)
 
 
 def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
@@ -177,10 +212,15 @@ def decades(low: float, high: float) -> FloatArray:
     span = math.log10(high) - math.log10(low)
     steps: tuple[int, ...] = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
     stride = max(1, math.ceil(span / 6))
-    if span < 0.3:
-        return np.asarray([low * (high / low) ** share for share in (0.1, 0.5, 0.9)])
     ticks = np.asarray([step * 10.0**power for power in range(first, last + 1, stride) for step in steps])
-    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
+    ticks = ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
+    return ticks if len(ticks) > 1 else _round_between(low, high)
+
+
+def _round_between(low: float, high: float) -> FloatArray:
+    """Two to four round numbers within narrow limits."""
+    found = np.asarray(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2).tick_values(low, high))
+    return found[(found >= low) & (found <= high)]
 
 
 def log_axes(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:

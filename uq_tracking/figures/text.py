@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from uq_tracking.formatting import format_number, shorten, typographic
+from uq_tracking.formatting import format_number, shorten, shorten_middle, typographic
 
 FAMILY = "DejaVu Sans"
 """Ships with matplotlib, so every machine has it."""
@@ -59,12 +60,12 @@ def _advance(letter: str, weight: str) -> float:
     return float(font.load_char(ord(letter)).linearHoriAdvance) / 65536 / 1000
 
 
-def wrapped(text: str, size: float, width: float) -> list[str]:
+def wrapped(text: str, size: float, width: float, weight: str = "normal") -> list[str]:
     """Break a sentence into lines of at most so many points."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, size) <= width:
+        if lines and text_width(longer, size, weight) <= width:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -73,7 +74,16 @@ def wrapped(text: str, size: float, width: float) -> list[str]:
 
 def cut(text: str, size: float, width: float, weight: str = "normal") -> str:
     """Cut a line of text to so many points, with an ellipsis in the place of what is left out."""
+    return _fitting(shorten, text, size, width, weight)
+
+
+def cut_middle(text: str, size: float, width: float, weight: str = "normal") -> str:
+    """Cut a line of text likewise, but keep both its ends."""
+    return _fitting(shorten_middle, text, size, width, weight)
+
+
+def _fitting(shorter: Callable[[str, int], str], text: str, size: float, width: float, weight: str) -> str:
     letters = len(text)
-    while letters > 1 and text_width(shorten(text, letters), size, weight) > width:
+    while letters > 1 and text_width(shorter(text, letters), size, weight) > width:
         letters -= 1 + letters // 64
-    return shorten(text, letters)
+    return shorter(text, letters)

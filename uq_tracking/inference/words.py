@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from uq_tracking.formatting import format_number
+from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ def _of_deviations(
     calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
 ) -> str:
     if calibration == "overconfident" and scale is not None:
-        value, low, high = _factors(scale.value, scale.low, scale.high)
+        value, low, high = format_factors(scale.value, scale.low, scale.high)
         return (
             f"{_degree('Overconfident', scale.value)}: stated standard deviations are {value} times too small "
             f"({low} to {high})."
         )
     if calibration == "underconfident" and scale is not None:
         inverse = [1 / part if part > 0 else math.inf for part in (scale.value, scale.high, scale.low)]
-        value, low, high = _factors(*inverse)
+        value, low, high = format_factors(*inverse)
         return (
             f"{_degree('Underconfident', inverse[0])}: stated standard deviations are {value} times too large "
             f"({low} to {high})."
@@ -106,7 +106,7 @@ def _of_probabilities(
     calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
 ) -> str:
     if calibration in ("overconfident", "underconfident") and scale is not None:
-        value, low, high = _factors(scale.value, scale.low, scale.high)
+        value, low, high = format_factors(scale.value, scale.low, scale.high)
         if calibration == "overconfident":
             return (
                 f"{_degree('Overconfident', scale.value)}: {value} times as many errors as its probabilities admit "
@@ -128,14 +128,14 @@ def _within(scale: Estimate | None) -> str:
     """How large a scale error is still possible."""
     if scale is None:
         return ""
-    value, low, high = _factors(scale.value, scale.low, scale.high)
+    value, low, high = format_factors(scale.value, scale.low, scale.high)
     return f": no scale error is found (best factor {value}, {low} to {high})"
 
 
 def _though_scale(scale: Estimate | None) -> str:
     if scale is None:
         return ""
-    value, low, high = _factors(scale.value, scale.low, scale.high)
+    value, low, high = format_factors(scale.value, scale.low, scale.high)
     return f"; their scale is {value} times the stated one ({low} to {high})"
 
 
@@ -163,15 +163,6 @@ def _bias(bias: Estimate, settings: Settings) -> str:
 
 def _degree(word: str, factor: float) -> str:
     return f"Slightly {word.lower()}" if factor < SLIGHT else word
-
-
-def _factors(value: float, low: float, high: float) -> list[str]:
-    """A factor and its limits with as many decimals as the limits are apart."""
-    half = (high - low) / 2
-    decimals = max(2, -math.floor(math.log10(half))) if 0 < half < math.inf else 2
-    return [
-        f"{part:.{min(decimals, 6)}f}" if part < 100 else format_number(part) for part in (value, low, high)
-    ]
 
 
 def _times(factor: float) -> str:

@@ -56,8 +56,8 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
 
 def _row(report: Report, key: str, metric: Metric | None) -> Row:
     """One score; a metric of a plugin that is not installed here has a value only."""
-    interval = report.intervals.get(key)
-    cell = Cell(report.scores[key], interval=interval)
+    value, interval = report.shown(key)
+    cell = Cell(value, interval=interval)
     cells = {"value": cell, "interval": Cell(words=cell.interval_text), "by chance": _by_chance(report, key)}
     unit, better, meaning = "", "", ""
     if metric is not None:

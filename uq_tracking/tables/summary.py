@@ -49,17 +49,18 @@ def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
     for metric in metrics:
         if metric.headline:
             unit = unit_text(metric.unit, report.settings.get("unit"))
-            told = f"  {metric.key:<18}{format_score(report.scores[metric.key]):>12} {unit:<8}"
+            told = f"  {metric.key:<18}{format_score(report.shown(metric.key)[0]):>12} {unit:<8}"
             yield f"{told}{_certainty(report, metric.key)}".rstrip()
     others = [m.key for m in metrics if not m.headline]
-    text = ", ".join(f"{key} {format_number(report.scores[key])}" for key in others)
+    text = ", ".join(f"{key} {format_number(report.shown(key)[0])}" for key in others)
     yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
 
 
 def _certainty(report: Report, key: str) -> str:
     """Its interval, else what chance alone would score."""
-    if key in report.intervals:
-        return format_interval(report.intervals[key])
+    interval = report.shown(key)[1]
+    if interval is not None:
+        return format_interval(interval)
     floor = report.noise.get(key)
     return "" if floor is None else f"by chance to {format_number(floor.high)}"
 

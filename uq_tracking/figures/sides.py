@@ -1,0 +1,110 @@
+"""The words "overconfident" and "underconfident" on the two sides of a diagonal, where nothing else is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from uq_tracking.figures import style
+from uq_tracking.figures.text import text_width
+
+FloatArray = npt.NDArray[np.float64]
+
+STEPS = 80
+"""Points that stand for a line."""
+SIDE, ROOM = 200.0, 3.0
+"""Points that the axes of the smallest figure measure, and around a word."""
+LEFT, RIGHT, BOTTOM, TOP = 0.02, 0.98, 0.02, 0.97
+"""Where a word may lie, as shares of the axes."""
+BARS = 0.16
+"""Height of the highest bar along the lower border, as a share of the axes."""
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, as shares of the axes."""
+
+
+def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: Any) -> None:
+    """Name one side of a diagonal, at axes coordinates."""
+    color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
+    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.0}
+    ax.text(
+        x, y, text, fontsize=style.TICKS, color=color, bbox=ground, transform=ax.transAxes, zorder=4, **place
+    )
+
+
+def name_sides(ax: Axes, lines: Iterable[tuple[FloatArray, FloatArray]], legend: Box | None = None) -> None:
+    """Name both sides of the diagonal of square axes, where lines, bars and legend leave most room."""
+    diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
+    seen = np.concatenate([_sampled(_shares(ax, *line)) for line in (*lines, diagonal)] + _inside(legend))
+    bars = np.concatenate([seen, *_bars(ax)])
+    for over, word in ((True, "overconfident"), (False, "underconfident")):
+        size = np.asarray([text_width(word, style.TICKS), style.TICKS]) + 2 * ROOM
+        places = _places(size / SIDE, over=over)
+        clear = _clear(places, size / SIDE, bars)
+        if clear.max() < 0:  # on a bar, where it has to be
+            clear = _clear(places, size / SIDE, seen)
+        left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
+        name_side(ax, left + ROOM / SIDE, top - ROOM / SIDE, word, over=over, va="top", ha="left")
+
+
+def corner(ax: Axes, lines: Sequence[tuple[FloatArray, FloatArray]], size: tuple[float, float]) -> Box:
+    """Of the upper left corner and the lower right one over the bars, the one in which less is drawn."""
+    width, height = size
+    upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
+    seen = np.concatenate([_sampled(_shares(ax, *line)) for line in lines])
+    held = [((seen >= box[:2]) & (seen <= box[2:])).all(axis=1).sum() for box in (lower, upper)]
+    return lower if held[0] <= held[1] else upper
+
+
+def _places(size: FloatArray, *, over: bool) -> FloatArray:
+    """Left and upper edges that a word may have on its side of the diagonal, the usual ones first."""
+    width, height = size
+    usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
+    across, up = np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28)
+    left, top = (grid.ravel() for grid in np.meshgrid(across, up))
+    there = top - height > left + width if over else top < left
+    return np.concatenate([[usual], np.stack([left, top], axis=1)[there]])
+
+
+def _clear(places: FloatArray, size: FloatArray, seen: FloatArray) -> FloatArray:
+    """How far the nearest point is from a word at each place, negative where it lies under the word."""
+    middle = places + size * [1, -1] / 2
+    return np.asarray((np.abs(middle[:, None] - seen) - size / 2).max(axis=2).min(axis=1))
+
+
+def _inside(box: Box | None) -> list[FloatArray]:
+    """Points all over a box."""
+    if box is None:
+        return []
+    left, bottom, right, top = box
+    grid = np.meshgrid(np.linspace(left, right, 12), np.linspace(bottom, top, 8))
+    return [np.stack([side.ravel() for side in grid], axis=1)]
+
+
+def _shares(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
+    """Points as shares of the axes, shape (points, 2)."""
+    place = np.log if ax.get_xscale() == "log" else np.asarray
+    found = []
+    for values, limits in ((x, ax.get_xlim()), (y, ax.get_ylim())):
+        low, high = place(limits)
+        found.append((place(np.clip(values, *limits)) - low) / (high - low))
+    return np.stack(found, axis=1)
+
+
+def _sampled(line: FloatArray) -> FloatArray:
+    """Points along a line, equally many on each of its parts."""
+    where = np.linspace(0, len(line) - 1, STEPS)
+    return np.stack([np.interp(where, np.arange(len(line)), side) for side in line.T], axis=1)
+
+
+def _bars(ax: Axes) -> list[FloatArray]:
+    """Points in the bars along the lower border, whose heights are shares of the axes."""
+    bars = [bar for bar in ax.patches if isinstance(bar, Rectangle)]
+    edges = [np.asarray([bar.get_x(), bar.get_x() + bar.get_width()]) for bar in bars]
+    across = [_shares(ax, edge, np.full(2, ax.get_ylim()[0]))[:, 0] for edge in edges]
+    pairs = list(zip(across, bars, strict=True))
+    return [np.stack([x, np.full(2, up * bar.get_height())], axis=1) for up in (0.5, 1.0) for x, bar in pairs]
