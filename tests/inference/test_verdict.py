@@ -279,12 +279,12 @@ def test_miscalibrated_classifiers_are_found(power, word):
 @pytest.mark.parametrize(
     ("of", "text"),
     [
-        (("overconfident", 5.02, "no better than constant", None), "5.0x overconfident, ranks none"),
-        (("overconfident", 1.06, "useful", 0.624), "1.06x overconfident, ranks 62 %"),
-        (("underconfident", 0.25, "worse than constant", -0.1), "4.0x underconfident, ranks backwards"),
-        (("miscalibrated in shape", 1.1, "useful", 0.5), "wrong shape, ranks 50 %"),
-        (("consistent with calibrated", 1.0, "useful", None), "looks calibrated, ranks errors"),
-        (("not enough data", None, "useful", 0.3), "not judged, ranks 30 %"),
+        (("overconfident", 5.02, "no better than constant", None), "5.0x overconfident, no ranking"),
+        (("overconfident", 1.06, "useful", 0.624), "1.06x overconfident, ranking 62 %"),
+        (("underconfident", 0.25, "worse than constant", -0.1), "4.0x underconfident, ranking backwards"),
+        (("miscalibrated in shape", 1.1, "useful", 0.5), "wrong shape, ranking 50 %"),
+        (("consistent with calibrated", 1.0, "useful", None), "looks calibrated, ranking useful"),
+        (("not enough data", None, "useful", 0.3), "not judged, ranking 30 %"),
         (("not enough data", None, "not enough data", None), "not enough data"),
         (("overconfident", 12345.0, "not enough data", None), "12,345x overconfident"),
     ],

@@ -46,7 +46,7 @@ def sentences(
 
 
 def short(calibration: str, factor: float | None, ranking: str, recovered: float | None) -> str:
-    """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranks 62 %``.
+    """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranking 62 %``.
 
     The share is that of the oracle's gain; a column of a table of runs shows the first words only.
     """
@@ -56,14 +56,12 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
         calibration = f"{_times(1 / factor)}x underconfident"
     elif calibration == "not enough data" != ranking:
         calibration = "not judged"
-    ranks = "errors" if recovered is None else f"{100 * recovered:.0f} %"
-    second = {"useful": ranks, "no better than constant": "none", "worse than constant": "backwards"}
-    return ", ".join(
-        [
-            _SHORT.get(calibration, calibration),
-            *(f"ranks {how}" for key, how in second.items() if key == ranking),
-        ]
-    )
+    ranks = {
+        "useful": "ranking useful" if recovered is None else f"ranking {100 * recovered:.0f} %",
+        "no better than constant": "no ranking",
+        "worse than constant": "ranking backwards",
+    }
+    return ", ".join([_SHORT.get(calibration, calibration), *([ranks[ranking]] if ranking in ranks else [])])
 
 
 def _of_few(few: Few) -> str:
