@@ -21,7 +21,6 @@ from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite, name_parts
 from uq_tracking.tracking.clock import called_at, is_late
 from uq_tracking.tracking.deadline import LeftBehind
-from uq_tracking.tracking.names import METHOD_TAG
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
@@ -186,6 +185,7 @@ class MLflowRun(Run):
         """
         from mlflow import __version__
 
+        from uq_tracking.tracking.names import METHOD_TAG
         from uq_tracking_mlflow import view
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics

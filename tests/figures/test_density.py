@@ -13,7 +13,7 @@ def cells(**columns):
 def drawn(figure):
     """Corners (cells, 4, 2) and counts of the drawn cells."""
     (cells,) = [found for found in figure.axes[0].collections if found.get_array() is not None]
-    return np.asarray([path.vertices[:4] for path in cells.get_paths()]), np.asarray(cells.get_array())
+    return 10 ** np.asarray([path.vertices[:4] for path in cells.get_paths()]), np.asarray(cells.get_array())
 
 
 def test_cells_stand_where_the_curve_says():
