@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,11 +23,14 @@ __all__ = ["browser", "mlflow_imported", "server", "sqlite_uri"]
 
 LONGEST = 30.0
 """Seconds that a call may take to end that a test has left behind."""
+STATE = TemporaryDirectory(prefix="uq_tracking_tests_")
+"""The user's state directory of what comes before the tests' own: fixtures that several tests share."""
 
 
 def pytest_configure() -> None:
-    """Let texts be as wide as they are by default, and not as the terminal of whoever starts the tests."""
+    """Let texts be as wide as they are by default, and kept calls be of the tests, not of whoever starts them."""
     os.environ.pop("COLUMNS", None)
+    os.environ["XDG_STATE_HOME"] = STATE.name
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,12 @@ import warnings
 from contextlib import suppress
 
 import pytest
+from typer.testing import CliRunner
 
 import uq_tracking as uq
-from uq_tracking.errors import TrackingWarning
+from uq_tracking.cli import app
+from uq_tracking.errors import BackendError, TrackingWarning
+from uq_tracking.rescoring.unsent import drop_entry
 from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.spool import entries
 
@@ -91,6 +94,45 @@ def test_a_damaged_entry_is_named_and_stops_no_other(job):
     assert [outcome.status for outcome in summary.outcomes] == ["failed"] + ["done"] * 3
     assert first.name in str(summary)
     assert list(entries()) == [first]
+
+
+def test_an_entry_that_can_never_be_sent_is_given_up(job, tmp_path):
+    first, *rest = entries()
+    first.write_bytes(b"PK")
+    told = uq.sync().failed[0].reason
+    assert told.endswith(f"; to give it up: uq-tracking sync --drop {first}")
+    command = [*told.rpartition("uq-tracking ")[2].split()]
+    done = CliRunner().invoke(app, command, env={"COLUMNS": "400"})
+    assert (done.exit_code, done.stdout) == (0, f"dropped {first}\n")
+    assert list(entries()) == []
+    assert not rest[0].exists()
+    again = CliRunner().invoke(app, ["sync", "--drop", first.name], env={"COLUMNS": "400"})
+    assert again.exit_code == 1
+    assert f"{first.name} is no kept call; there is none" in again.output
+
+
+def test_only_kept_calls_are_dropped(job, tmp_path):
+    own = tmp_path / "spool" / "thesis.zip"
+    own.parent.mkdir()
+    own.write_text("mine")
+    with pytest.raises(BackendError, match="is no kept call; there are 0"):
+        drop_entry(str(own))
+    first, *rest = entries()
+    elsewhere = (tmp_path / "elsewhere" / "spool").joinpath(first.name)
+    elsewhere.parent.mkdir(parents=True)
+    first.replace(elsewhere)
+    assert drop_entry(str(elsewhere)) == elsewhere
+    assert drop_entry(rest[0].name) == rest[0]
+    assert own.exists()
+    assert list(entries()) == rest[1:]
+
+
+def test_a_tracker_that_does_not_work_costs_no_entry(job, monkeypatch):
+    monkeypatch.setattr(DirectoryRun, "_check_exists", _refuse)
+    first, *_ = entries()
+    told = uq.sync().failed[0].reason
+    assert told.endswith(f"the file system is gone; it stays in {first}")
+    assert first.exists()
 
 
 def test_two_processes_at_once_send_everything_once(job, tmp_path):

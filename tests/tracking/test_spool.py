@@ -18,11 +18,22 @@ import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.testing import sample_curve, sample_figure
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.places import places
 from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import ENTRY, Origin, _process, entries, keep, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+
+
+@pytest.fixture(scope="module")
+def before_any_test():
+    return list(places())
+
+
+def test_tests_keep_nothing_in_the_users_own_folder(before_any_test):
+    own = Path.home() / ".local" / "state"
+    assert not [place for place in (*before_any_test, *places()) if place.is_relative_to(own)]
 
 
 def origin(**changes):

@@ -139,12 +139,20 @@ def sync(
     where: Annotated[str | None, typer.Option(help="Filter expression of the source.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent or copied.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the files of what was sent.")] = False,
+    drop: Annotated[
+        str | None,
+        typer.Option(help="Delete a kept call that cannot be sent: its file. Nothing else is done."),
+    ] = None,
 ) -> None:
     """Send what trackers did not take while they were down; with a destination, copy runs there too."""
     from uq_tracking.rescoring import sync as sync_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
+    from uq_tracking.rescoring.unsent import drop_entry
 
     with shown_errors():
+        if drop is not None:
+            say(f"dropped {drop_entry(drop)}")
+            return
         with progress_bar(console, "copying") as progress:
             summary = sync_runs(
                 source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress

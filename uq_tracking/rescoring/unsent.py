@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import quote
 
-from uq_tracking.errors import BackendError, RunNotFoundError, UQTrackingError
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, UQTrackingError
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
-from uq_tracking.tracking.spool import SUFFIX, Entry, Origin, entries, locked, read_entry
+from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, locked, read_entry
 
 ORIGIN_TAG = "uq.origin"
 """Which run a substitute stands for, or which call a run was made for."""
@@ -54,10 +55,39 @@ def send_entries(
             except FileNotFoundError:  # another process has sent it meanwhile
                 continue
             except (OSError, UQTrackingError) as error:
-                yield Outcome(path.as_uri(), path.name, "failed", redact(str(error)), error=error)
+                yield _failed(path, path.name, error)
         for uri in dict.fromkeys(_run_of(entry) for entry in sound):
             own = [entry for entry in sound if _run_of(entry) == uri]
             yield from _send_run(own, destination, dry_run=dry_run, keep=keep)
+
+
+def drop_entry(which: str) -> Path:
+    """Delete an entry, named by its file's name or path, that shall not be sent; its path.
+
+    Raises
+    ------
+    BackendError
+        There is no such entry.
+    """
+    given = Path(which).expanduser().absolute()
+    kept: list[Path] = [*entries(), *(entries(given.parent) if given.parent.name == SPOOL else ())]
+    found = next((path for path in kept if path.absolute() == given or path.name == which), None)
+    if found is None:
+        names = ", ".join(path.name for path in kept)
+        raise BackendError(f"{which} is no kept call; {f'there are {names}' if names else 'there is none'}")
+    with locked(found.parent, PATIENCE):
+        found.unlink(missing_ok=True)
+    return found
+
+
+def _failed(path: Path, name: str, error: Exception) -> Outcome:
+    """Why an entry was not sent, where it lies, and how it is given up if it may never be."""
+    kind = "" if isinstance(error, OSError | UQTrackingError) else f"{type(error).__name__}: "
+    is_refused = isinstance(error, UQTrackingError) and not isinstance(error, TrackerUnreachableError)
+    rest = (
+        f"to give it up: uq-tracking sync --drop {quote(str(path))}" if is_refused else f"it stays in {path}"
+    )
+    return Outcome(path.as_uri(), name, "failed", redact(f"{kind}{error}; {rest}"), error=error)
 
 
 def _run_of(entry: Entry) -> tuple[str, str, str]:
@@ -82,8 +112,7 @@ def _send_run(
         step = "" if entry.origin.step is None else f", step {entry.origin.step}"
         address, name = entry.path.as_uri(), f"{entry.origin.uri}{step}"
         if (problem := failed.get(entry.path)) is not None:
-            kind = "" if isinstance(problem, UQTrackingError) else f"{type(problem).__name__}: "
-            yield Outcome(address, name, "failed", redact(f"{kind}{problem}"), error=problem)
+            yield _failed(entry.path, name, problem)
             continue
         if not dry_run:
             _put_away(entry.path, keep=keep)
