@@ -17,6 +17,8 @@ KINDS = {
     "very underconfident": lambda s: 0.2 * s,
     "crossing": lambda s: 11 - s,
 }
+FULL = ("underconfident", "very underconfident")
+"""Wide intervals below the diagonal, which leave no room for a word."""
 
 
 def grouped(kind):
@@ -52,7 +54,7 @@ def test_the_legend_names_the_intervals_and_lies_beside_the_axes(drawn):
     assert ax.get_legend() is None
 
 
-def test_words_lie_on_no_dot_interval_or_diagonal(drawn):
+def test_words_lie_on_no_dot_interval_or_diagonal(drawn, request):
     bins, figure = drawn
     (ax,) = figure.axes
     x = np.concatenate([np.repeat(bins["rmv"], 50), np.linspace(*ax.get_xlim(), 500)])
@@ -61,7 +63,7 @@ def test_words_lie_on_no_dot_interval_or_diagonal(drawn):
     )
     points = ax.transData.transform(np.stack([x, y], axis=1))
     words = [text for text in ax.texts if "confident" in text.get_text()]
-    assert len(words) == 2
+    assert len(words) == (1 if request.node.callspec.id in FULL else 2)
     for word in words:
         assert word.get_window_extent().count_contains(points) == 0, word.get_text()
 

@@ -37,7 +37,7 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
 
 
 def name_sides(ax: Axes, lines: Iterable[tuple[FloatArray, FloatArray]], legend: Box | None = None) -> None:
-    """Name both sides of the diagonal of square axes, where lines, bars and legend leave most room."""
+    """Name the sides of the diagonal of square axes, each where lines, bars and legend leave most room, if any."""
     diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
     seen = np.concatenate([_sampled(_shares(ax, *line)) for line in (*lines, diagonal)] + _inside(legend))
     bars = np.concatenate([seen, *_bars(ax)])
@@ -47,6 +47,8 @@ def name_sides(ax: Axes, lines: Iterable[tuple[FloatArray, FloatArray]], legend:
         clear = _clear(places, size / SIDE, bars)
         if clear.max() < 0:  # on a bar, where it has to be
             clear = _clear(places, size / SIDE, seen)
+        if clear.max() < 0:
+            continue
         left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
         name_side(ax, left + ROOM / SIDE, top - ROOM / SIDE, word, over=over, va="top", ha="left")
 
