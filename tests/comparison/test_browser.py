@@ -431,3 +431,71 @@ def test_no_text_leaves_its_picture_and_no_name_covers_another(page, width):
 def test_titles_of_curves_are_unique(page):
     titles = page.locator("#curve-grid h3").all_inner_texts()
     assert len(set(titles)) == len(titles)
+
+
+class TestLongNames:
+    """Forty methods, whose names are long: what a laptop shows of them."""
+
+    @pytest.fixture
+    def opened(self, browser, tmp_path):
+        truth, mean, std = samples()
+        group = np.arange(N) % 20
+        names = [f"deep ensemble of {k} members with dropout, seed {k}" for k in range(39)] + ["A" * 120]
+        made = {
+            name: uq.evaluate(truth, mean, std * (1 + 0.02 * k), unit="m", groups=group)
+            for k, name in enumerate(names[:2] + names[-1:])
+        }
+        many = {name: made.get(name, made[names[0]]) for name in names}
+        path = tmp_path / "page.html"
+        uq.compare(many).to_html(path)
+        opened = browser.new_page(viewport={"width": 1280, "height": 900})
+        opened.goto(path.as_uri())
+        yield opened
+        opened.close()
+
+    def test_a_score_that_ranks_errors_shows_without_scrolling(self, opened):
+        edge = opened.locator("#scores-scroll").evaluate("(box) => box.getBoundingClientRect().right")
+        shown = opened.locator('#scores-table th[data-key="ause_rmse"]')
+        assert shown.evaluate("(head) => head.getBoundingClientRect().right") <= edge
+
+    def test_the_rows_of_methods_above_are_whole(self, opened):
+        edge = opened.locator(".chips").evaluate("(box) => box.getBoundingClientRect().bottom")
+        ends = opened.locator(".chip").evaluate_all(
+            "(chips) => chips.map((chip) => [chip.getBoundingClientRect().top, chip.getBoundingClientRect().bottom])"
+        )
+        assert max(bottom for _, bottom in ends) > edge
+        assert not [top for top, bottom in ends if top < edge - 1 and bottom > edge + 1]
+
+    def test_every_column_of_the_runs_shows(self, opened):
+        section = opened.locator("#runs .scroll")
+        assert section.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+        assert opened.locator("#runs td").first.get_attribute("title").startswith("deep ensemble of")
+
+    def test_names_in_tables_are_not_cut_where_two_lines_hold_them(self, opened):
+        assert "deep ensemble of 0 members with dropout, seed 0" in names(opened)
+
+
+def test_no_name_covers_that_of_a_bound(browser, tmp_path):
+    """A constant uncertainty lies on its bound, at the left border where the bound's name stands."""
+    truth, mean, std = samples()
+    made = {
+        "constant std at the left": uq.evaluate(truth, mean, 0 * std + 1),
+        "informed": uq.evaluate(truth, mean + 3, std),
+    }
+    uq.compare(made).to_html(tmp_path / "page.html")
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.goto((tmp_path / "page.html").as_uri())
+    boxes = opened.locator("#scatter-plot text:not(.label)").evaluate_all(
+        "(texts) => texts.map((text) => { const box = text.getBoundingClientRect();"
+        " return [text.textContent, box.left, box.right, box.top, box.bottom]; })"
+    )
+    opened.close()
+    (bound,) = [box for box in boxes if box[0] == "constant"]
+    over = [
+        box[0]
+        for box in boxes
+        if box is not bound
+        and min(box[2], bound[2]) > max(box[1], bound[1])
+        and min(box[4], bound[4]) - max(box[3], bound[3]) > 3
+    ]
+    assert over == []

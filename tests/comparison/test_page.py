@@ -6,11 +6,14 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import uq_tracking as uq
+from tests.comparison.conftest import samples
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp;"
 
@@ -160,3 +163,29 @@ def test_maps_stand_in_the_order_of_the_rows(folder):
         if "data-method" in attributes
     ]
     assert found == ["0", "1"] * len(comparison.maps)
+
+
+def test_methods_without_a_verdict_say_why(reports):
+    truth, mean, std = (column[:5] for column in samples())
+    few = uq.evaluate(truth, mean, std)
+    alone = uq.compare({"few": few, "fewer": uq.evaluate(truth[:4], mean[:4], std[:4])}).to_html()
+    mixed = uq.compare({"few": few, "many": reports["informed"]}).to_html()
+    for page in (alone, mixed):
+        assert '<section id="verdicts">' in page
+        assert "few</b>: Not enough data to judge: 5 samples are too few" in page
+    assert "Not judged" not in uq.compare({"many": reports["informed"]}).to_html()
+
+
+def test_only_bands_that_are_drawn_are_explained(reports):
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(3), 300)
+    classes = uq.evaluate_classification(np.arange(300) % 3, probabilities)
+    found = []
+    bare = {"sparsification_rmse": reports["informed"].curves["sparsification_rmse"]}
+    for report in (reports["informed"], classes, replace(reports["informed"], curves=bare)):
+        page = uq.compare({"a": report}).to_html()
+        curves = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])["curves"]
+        lines = [line for curve in curves for line in curve["lines"]]
+        drawn = [any(key in line for line in lines) for key in ("low", "chance")]
+        assert ["Bands in a method's colour" in page, "The grey band holds" in page] == drawn
+        found += drawn
+    assert set(found) == {True, False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -15,11 +16,32 @@ def test_there_are_three():
     assert [path.stem for path in NOTEBOOKS] == ["first-steps", "maps", "recalibrate"]
 
 
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """What a notebook shows, run once."""
+
+    @cache
+    def run(path):
+        notebook = nbformat.read(path, as_version=4)
+        assert not any(cell.get("outputs") for cell in notebook.cells)
+        folder = tmp_path_factory.mktemp(path.stem)
+        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+        return [output for cell in notebook.cells for output in cell.get("outputs", ())]
+
+    return run
+
+
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_and_shows_figures(path, tmp_path):
-    notebook = nbformat.read(path, as_version=4)
-    assert not any(cell.get("outputs") for cell in notebook.cells)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    assert sum("image/png" in output.get("data", {}) for output in shown) >= 1
+def test_it_runs_and_shows_figures_with_a_text_in_their_place(path, executed):
+    drawn = [output for output in executed(path) if "image/png" in output.get("data", {})]
+    assert drawn
+    assert all(output["metadata"]["image/png"]["alt"] for output in drawn)
+
+
+@pytest.mark.filterwarnings("default")
+def test_first_steps_show_a_method_that_ranks_errors_and_no_warning(executed):
+    shown = executed(NOTEBOOKS[0])
+    told = [output.get("text", "") + output.get("data", {}).get("text/html", "") for output in shown]
+    assert any("It knows where it errs" in text for text in told)
+    assert not any("differs" in text or "Warning:" in text.replace("TqdmWarning:", "") for text in told)

@@ -73,7 +73,9 @@ def test_what_cannot_be_drawn_is_named(report):
 
 
 def test_notebooks_show_figures_without_pyplot(report):
-    assert report.plot("calibration")._repr_png_().startswith(b"\x89PNG")
+    png, shown_with = report.plot("calibration")._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    assert shown_with["alt"].startswith("Calibration")
 
 
 @pytest.mark.parametrize("which", ["report", "classes"])

@@ -22,9 +22,9 @@ from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
 from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used
-from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict
+from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict, unjudged
 from uq_tracking.errors import BackendError
-from uq_tracking.formatting import format_score, one_line, shortened
+from uq_tracking.formatting import format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.html import templates
@@ -41,8 +41,8 @@ TITLE = "Uncertainty methods compared"
 SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
-LETTERS = 26
-"""Of the name of a method, at most, where they stay distinct."""
+LETTERS, TWO_LINES = 26, 48
+"""Of the name of a method, at most, where they stay distinct: in pictures, and in tables."""
 SHADES = 10
 """Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
 COLORS = 8
@@ -65,6 +65,7 @@ def comparison_page(comparison: Comparison) -> str:
     """The whole page. The browser may run this script and this style, show embedded pictures, and load nothing."""
     style = _resource("page.css") + _bars(comparison)
     script = _resource("page.js")
+    lines = [line for overlay in comparison.curves.values() for line in overlay.lines]
     return (
         _environment()
         .get_template("page.html")
@@ -82,12 +83,16 @@ def comparison_page(comparison: Comparison) -> str:
             scatter=_scatter(comparison),
             marks={name: _marks(verdict) for name, verdict in comparison.verdicts.items()},
             best_ranking=max((v.recovered or 0.0 for v in comparison.verdicts.values()), default=0.0),
+            unjudged=unjudged(comparison.groups),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
             disagreement=disagreement(comparison, comparison.shown()),
             columns={column.key: column for column in comparison.table.columns},
             index={name: k for k, name in enumerate(comparison.methods)},
-            labels=_labels(comparison),
+            labels=_labels(comparison, LETTERS),
+            two_lines=_labels(comparison, TWO_LINES),
+            banded=any(line.low is not None for line in lines),
+            by_chance=any(line.chance is not None for line in lines),
             settings=SETTINGS,
         )
     )
@@ -126,6 +131,7 @@ def _environment() -> Environment:
         "in_order": _in_order,
         "run_facts": _run_facts,
         "score": format_score,
+        "shorten": shorten_middle,
         "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
         "sort_key": _sort_key,
         "swatch": lambda k: f"swatch c{k % COLORS} d{min(k // COLORS, 3)}",
@@ -163,10 +169,10 @@ def _color(value: str) -> str:
     return f"#{digits}" if valid else "#808080"
 
 
-def _labels(comparison: Comparison) -> dict[str, str]:
-    """A name for each method that is short enough for a picture."""
+def _labels(comparison: Comparison, letters: int) -> dict[str, str]:
+    """A name for each method of about so many letters."""
     names = [one_line(name) for name in comparison.methods]
-    return dict(zip(comparison.methods, shortened(names, LETTERS), strict=True))
+    return dict(zip(comparison.methods, shortened(names, letters), strict=True))
 
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
@@ -253,7 +259,7 @@ def _json(values: Any) -> str:
 
 def _data(comparison: Comparison) -> dict[str, Any]:
     """The numbers that the page's script draws."""
-    index, labels = {name: k for k, name in enumerate(comparison.methods)}, _labels(comparison)
+    index, labels = {name: k for k, name in enumerate(comparison.methods)}, _labels(comparison, LETTERS)
     return {
         "methods": list(index),
         "labels": list(labels.values()),

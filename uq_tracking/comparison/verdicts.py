@@ -47,6 +47,12 @@ def method_verdicts(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, Meth
     return {name: verdict for name, verdict in found.items() if verdict.calibration != UNJUDGED}
 
 
+def unjudged(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, str]:
+    """Why each method that was left out has no verdict."""
+    judged = method_verdicts(groups)
+    return {name: _of_runs(runs).text for name, runs in groups.items() if name not in judged}
+
+
 def _of_runs(runs: Sequence[ScoredRun]) -> MethodVerdict:
     verdicts = [run.report.verdict for run in runs]
     scale = _median(verdict.scale.value for verdict in verdicts if verdict.scale is not None)

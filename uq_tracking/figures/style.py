@@ -59,10 +59,12 @@ TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
 class ShownFigure(Figure):
-    """A figure that notebooks show without pyplot."""
+    """A figure that notebooks show without pyplot, its titles being the text in its place."""
 
-    def _repr_png_(self) -> bytes:
-        return to_png(self, dpi=80)
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        titles = [text.get_text() for text in self.texts]
+        titles += [ax.get_title(side) for ax in self.axes for side in ("left", "center")]
+        return to_png(self, dpi=80), {"alt": "; ".join(filter(None, titles))}
 
 
 def new_figure(

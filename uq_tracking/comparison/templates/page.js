@@ -430,7 +430,7 @@
       draw(svg, "text", { x: EDGE.left + 4, y: y(level.value) - 4 }, level.name);
     }
     for (const point of points) scatterPoint(svg, point, x, y);
-    scatterLabels(svg, points, x, y, width);
+    scatterLabels(svg, points, levels, x, y, width);
   }
 
   const axisLabel = (key) => `${key}${data.metrics[key].unit ? ` [${data.metrics[key].unit}]` : ""} (better: ${data.metrics[key].better})`;
@@ -455,8 +455,12 @@
   }
 
   // Names above or below their points, as near as there is room; in a crowd pointing tells the rest.
-  function scatterLabels(svg, points, x, y, width) {
+  function scatterLabels(svg, points, levels, x, y, width) {
     const taken = points.map((point) => ({ at: y(point.y) + 3, middle: x(point.x), half: 4 }));
+    for (const level of levels) {
+      const half = 3.5 * level.name.length;
+      taken.push({ at: y(level.value) - 4, middle: EDGE.left + 4 + half, half });
+    }
     for (const point of points) {
       const name = data.labels[point.method], half = 3.5 * name.length;
       const middle = Math.max(EDGE.left + half, Math.min(width - EDGE.right - half, x(point.x)));
