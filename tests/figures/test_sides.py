@@ -5,6 +5,8 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking import figures
+from uq_tracking.figures.sides import name_sides
+from uq_tracking.figures.style import new_figure
 
 from . import seen
 
@@ -17,8 +19,6 @@ KINDS = {
     "very underconfident": lambda s: 0.2 * s,
     "crossing": lambda s: 11 - s,
 }
-FULL = ("underconfident", "very underconfident")
-"""Wide intervals below the diagonal, which leave no room for a word."""
 
 
 def grouped(kind):
@@ -54,7 +54,7 @@ def test_the_legend_names_the_intervals_and_lies_beside_the_axes(drawn):
     assert ax.get_legend() is None
 
 
-def test_words_lie_on_no_dot_interval_or_diagonal(drawn, request):
+def test_words_lie_on_no_dot_interval_or_diagonal(drawn):
     bins, figure = drawn
     (ax,) = figure.axes
     x = np.concatenate([np.repeat(bins["rmv"], 50), np.linspace(*ax.get_xlim(), 500)])
@@ -63,7 +63,7 @@ def test_words_lie_on_no_dot_interval_or_diagonal(drawn, request):
     )
     points = ax.transData.transform(np.stack([x, y], axis=1))
     words = [text for text in ax.texts if "confident" in text.get_text()]
-    assert len(words) == (1 if request.node.callspec.id in FULL else 2)
+    assert len(words) == 2
     for word in words:
         assert word.get_window_extent().count_contains(points) == 0, word.get_text()
 
@@ -81,3 +81,11 @@ def test_a_legend_without_intervals_has_no_entry_for_them():
     s = rng.uniform(1, 10, N)
     figure = figures.reliability(uq.evaluate(s * rng.normal(size=N), np.zeros(N), s))
     assert "95 % interval" not in seen.texts(figure)
+
+
+def test_a_side_full_of_data_is_not_named():
+    ax = new_figure().add_subplot()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    across = np.linspace(0, 1, 30)
+    name_sides(ax, [(across, level * across) for level in np.linspace(0, 1, 30)])
+    assert [text.get_text() for text in ax.texts] == ["overconfident"]

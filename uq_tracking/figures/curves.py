@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from uq_tracking.figures import style
-from uq_tracking.figures.sides import BARS, corner, name_side, name_sides
+from uq_tracking.figures.sides import BARS, Line, corner, name_side, name_sides
 from uq_tracking.figures.source import (
     Columns,
     chance_band,
@@ -76,14 +76,14 @@ def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
         on, bins["rmv"], bins["rmse"], marker="o", markersize=7, markeredgecolor="white", clip_on=False,
         label=_count_text(bins),
     )  # fmt: skip
-    lines = lines_of(bins)
+    lines, faint = lines_of(bins), band_of(bins)
     if ax is None:
         legend_below(on.figure.figure, on)
-        name_sides(on, lines)
+        name_sides(on, lines, faint)
     else:
         place = corner(on, lines, style.legend_size(on))
         legend(on, loc="lower left", bbox_to_anchor=place[:2], borderaxespad=0.0)
-        name_sides(on, lines, place)
+        name_sides(on, lines, faint, place)
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]
     return finish(on, ax, report, "Reliability", scores, "calibration")
 
@@ -115,12 +115,16 @@ def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str
     return ax
 
 
-def lines_of(table: Columns) -> list[tuple[FloatArray, FloatArray]]:
-    """What is drawn of a table of bins: the dots and what joins them, the ends of the band, and the intervals."""
+def lines_of(table: Columns) -> list[Line]:
+    """What is drawn of a table of bins: the dots and what joins them, and their intervals."""
     x = table["rmv"]
-    along = [(x, table[key]) for key in ("rmse", "chance_low", "chance_high") if key in table]
     ends = zip(x, table["low"], table["high"], strict=True) if "low" in table else ()
-    return along + [(np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends]
+    return [(x, table["rmse"]), *((np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends)]
+
+
+def band_of(table: Columns) -> list[Line]:
+    """The ends of the band in which calibrated predictions lie."""
+    return [(table["rmv"], table[key]) for key in ("chance_low", "chance_high") if key in table]
 
 
 def _density_bars(ax: Axes, bins: Columns) -> None:
@@ -189,7 +193,7 @@ def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
     on = start(ax)
     bins = table | {"rmv": table["predicted"], "rmse": table["observed"]}
     reliability_axes(on, report, [bins], "reliability_isotonic")
-    name_sides(on, lines_of(bins))
+    name_sides(on, lines_of(bins), band_of(bins))
     chance_band(on, table, "predicted")
     points(on, table["predicted"], table["observed"])
     scores = [score_text(report, "ence", "ENCE"), floor_text(report, "ence")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from uq_tracking.figures import style
 from uq_tracking.figures.text import text_width
 
 FloatArray = npt.NDArray[np.float64]
+Line = tuple[FloatArray, FloatArray]
 
 STEPS = 80
 """Points that stand for a line."""
@@ -36,24 +37,30 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
     )
 
 
-def name_sides(ax: Axes, lines: Iterable[tuple[FloatArray, FloatArray]], legend: Box | None = None) -> None:
-    """Name the sides of the diagonal of square axes, each where lines, bars and legend leave most room, if any."""
+def name_sides(
+    ax: Axes, lines: Sequence[Line], faint: Sequence[Line] = (), legend: Box | None = None
+) -> None:
+    """Name the sides of the diagonal of square axes, each where most room is left, if there is any.
+
+    A word lies on bars or faint lines where there is no other place, and is left out where only lines are left.
+    """
     diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
     seen = np.concatenate([_sampled(_shares(ax, *line)) for line in (*lines, diagonal)] + _inside(legend))
-    bars = np.concatenate([seen, *_bars(ax)])
+    everything = np.concatenate([seen, *(_sampled(_shares(ax, *line)) for line in faint), *_bars(ax)])
     for over, word in ((True, "overconfident"), (False, "underconfident")):
-        size = np.asarray([text_width(word, style.TICKS), style.TICKS]) + 2 * ROOM
-        places = _places(size / SIDE, over=over)
-        clear = _clear(places, size / SIDE, bars)
-        if clear.max() < 0:  # on a bar, where it has to be
-            clear = _clear(places, size / SIDE, seen)
-        if clear.max() < 0:
-            continue
-        left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
-        name_side(ax, left + ROOM / SIDE, top - ROOM / SIDE, word, over=over, va="top", ha="left")
+        bare = np.asarray([text_width(word, style.TICKS), style.TICKS])
+        for room, avoided in ((ROOM, everything), (0.0, everything), (0.0, seen)):
+            size = (bare + 2 * room) / SIDE
+            places = _places(size, over=over)
+            clear = _clear(places, size, avoided)
+            if clear.max() >= 0:
+                left, top = places[0 if clear[0] >= 0 else int(np.argmax(clear))].tolist()
+                at = (left + room / SIDE, top - room / SIDE)
+                name_side(ax, *at, word, over=over, va="top", ha="left")
+                break
 
 
-def corner(ax: Axes, lines: Sequence[tuple[FloatArray, FloatArray]], size: tuple[float, float]) -> Box:
+def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
     """Of the upper left corner and the lower right one over the bars, the one in which less is drawn."""
     width, height = size
     upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
