@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import TABLE_BLOCK, inner, spans
+from uq_tracking.parallel import TABLE_BLOCK, spans
 
 
 def _of_block(values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None) -> tuple[float, ...]:
@@ -20,8 +20,10 @@ def _of_block(values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None)
     count = len(values) if weights is None else float(weights.sum())
     mean = float(shifted.sum() if weights is None else (shifted * weights).sum()) / count
     shifted -= mean
-    m2 = inner(shifted, shifted if weights is None else shifted * weights)
-    return count, origin + mean, m2, float(values.min()), float(values.max())
+    np.square(shifted, out=shifted)
+    if weights is not None:
+        shifted *= weights
+    return count, origin + mean, float(shifted.sum()), float(values.min()), float(values.max())
 
 
 @dataclass(frozen=True)
