@@ -68,7 +68,7 @@ LABELS = {
     "scipy_spearman": "scipy spearmanr",
 }
 
-COLOURS = [*colormaps["tab20"].colors[::2], "black", "gold"]
+COLOURS = [*colormaps["tab20"].colors[::2], "black", "gold", "grey"]
 
 
 def measure(job: str, n: int, runs: int) -> dict[str, float]:
