@@ -35,9 +35,9 @@ SCHEMA = 1
 
 REPORT_KEY = "report.json"
 INLINE_DPI = 70
+"""Of the figures in a notebook: about 700 pixels wide."""
 ROUNDING = 1e-12
 """Share of its scale below which a score is told as 0."""
-"""Of the figures in a notebook: about 700 pixels wide."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,8 +71,8 @@ class Report:
     """
 
     task: str
-    scores: Later[Mapping[str, float]] = Later()  # noqa: RUF009  (a descriptor, made for the class)
-    undefined: Later[Mapping[str, str]] = Later()  # noqa: RUF009  (a descriptor, made for the class)
+    scores: Later[Mapping[str, float]] = Later()
+    undefined: Later[Mapping[str, str]] = Later()
     curves: Mapping[str, Curve]
     counts: Mapping[str, int]
     settings: Mapping[str, Any]
@@ -183,9 +183,8 @@ class Report:
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
-        own: dict[str, Any] = {
-            item.name: vars(self)[item.name] for item in fields(self)
-        }  # what waits, waits on
+        # Not `replace`, which would look at what waits.
+        own: dict[str, Any] = {item.name: vars(self)[item.name] for item in fields(self)}
         own["provenance"] = {**self.provenance, **known}
         own["judgement"] = vars(self).get("_judged", self.judgement)  # made once, however it is labelled
         return Report(**own)

@@ -177,7 +177,7 @@ def _labels(comparison: Comparison, letters: int) -> dict[str, str]:
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
     """What the bars of a verdict show, 0 to 100: how far from calibrated, and how far the ranking is an oracle's."""
-    few = verdict.calibration.endswith("few samples")  # which make the factor what it is
+    few = verdict.calibration == "overconfident in few samples"  # which make the factor what it is
     factor, recovered = None if few else verdict.scale, verdict.recovered
     reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
     said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")

@@ -18,7 +18,7 @@ from most samples of such data. Then only overconfidence can be concluded from t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -168,7 +168,7 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
         caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
     if ranking == "useful":
-        caveats += [*tests.of_spread(), *tests.of_sizes()]
+        caveats += tests.of_spread()
     bias = tests.bias()
     text = words.sentences(
         task, calibration, factor, few, untested, shape_p, ranking, recovered, bias, settings
@@ -253,34 +253,27 @@ class _Tests:
         return []
 
     def of_spread(self) -> list[str]:
-        """That uncertainties which sort errors hardly differ in size."""
+        """That uncertainties which sort errors hardly differ in size, or do not follow the sizes of errors."""
         if self.task != "regression":
             return []
-        try:
-            dispersion = cv(self.statistics, self.settings)
-        except Undefined:
-            return []
-        if dispersion >= ALIKE:
-            return []
-        return [
-            f"Standard deviations vary by {format_number(100 * dispersion, 2)} % only: they sort errors, but state "
-            "nearly one size for all."
-        ]
+        caveats, dispersion, width = [], self._score(cv), self._score(n_merci)
+        if dispersion is not None and dispersion < ALIKE:
+            caveats.append(
+                f"Standard deviations vary by {format_number(100 * dispersion, 2)} % only: they sort errors, but "
+                "state nearly one size for all."
+            )
+        if width is not None and width >= 1:
+            caveats.append(
+                "It sorts errors, but intervals that follow its sizes are no shorter than those of a constant "
+                f"(n_merci {format_number(width)})."
+            )
+        return caveats
 
-    def of_sizes(self) -> list[str]:
-        """That uncertainties which sort errors do not follow their sizes."""
-        if self.task != "regression":
-            return []
+    def _score(self, metric: Callable[[Any, Settings], float]) -> float | None:
         try:
-            score = n_merci(self.statistics, self.settings)
+            return metric(self.statistics, self.settings)
         except Undefined:
-            return []
-        if score < 1:
-            return []
-        return [
-            f"It sorts errors, but intervals that follow its sizes are no shorter than those of a constant "
-            f"(n_merci {format_number(score)})."
-        ]
+            return None
 
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective

@@ -50,9 +50,7 @@ class LaterScores:
         return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
 
     def _compute(self, metrics: Collection[Metric], inputs: MetricInputs | None = None) -> None:
-        with np.errstate(
-            over="ignore", under="ignore", invalid="ignore"
-        ):  # a score beyond float64 is undefined
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond float64 is undefined
             scores, undefined = compute(self._statistics, self._settings, metrics, inputs)
         self._scores |= scores
         self._undefined |= undefined
