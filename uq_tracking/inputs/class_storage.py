@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.assemble import read_only
 from uq_tracking.inputs.class_validation import TOLERANCES, scan_classes
 from uq_tracking.inputs.convert import AnyArray
+from uq_tracking.inputs.digest import digest as digest_of
 from uq_tracking.inputs.probabilities import ClassScores
 from uq_tracking.inputs.storage import ABOUT
 from uq_tracking.inputs.validation import check_shapes
@@ -126,12 +127,12 @@ def _check(values: Mapping[str, Any]) -> None:
 
 
 def digest(data: ClassPredictions) -> str:
-    """Sixteen hexadecimal digits of the SHA-256 of the labels and scores that count, as float64 in C order."""
-    sha = hashlib.sha256(repr([getattr(data.scores, name) for name in SCORE_SETTINGS]).encode())
+    """Digest of the labels and scores that count, and of how the scores are read."""
     weights = [] if data.weights is None else [data.weights]
-    for column in (data.labels, *data.scores.values, *weights):
-        for place in data.places():
-            piece = column[place] if data.valid is None else column[place][data.valid[place]]
-            values = np.ascontiguousarray(piece, dtype="<f8") + 0.0  # adding zero gives both zeros one sign
-            sha.update(values.data)
-    return sha.hexdigest()[:16]
+
+    def parts() -> Iterator[npt.NDArray[Any]]:
+        for column in (data.labels, *data.scores.values, *weights):
+            for place in data.places():
+                yield column[place] if data.valid is None else column[place][data.valid[place]]
+
+    return digest_of(parts(), repr([getattr(data.scores, name) for name in SCORE_SETTINGS]))

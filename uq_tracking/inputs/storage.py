@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from uq_tracking.errors import FileFormatError
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray
+from uq_tracking.inputs.digest import digest as digest_of
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import blocks, check_shapes, scan
 from uq_tracking.inputs.weights import check_weights
@@ -115,11 +115,12 @@ DIGEST_BLOCK = 1 << 18
 
 
 def digest(arrays: Iterable[FloatArray], valid: BoolArray | None) -> str:
-    """Sixteen hexadecimal digits of the SHA-256 of the valid values, read as float64 in C order."""
-    sha = hashlib.sha256()
-    for array in arrays:
-        columns = (array,) if valid is None else (array, valid)
-        for block in blocks(*columns, size=DIGEST_BLOCK):
-            values = block[0] if valid is None else block[0][block[1]]
-            sha.update(values.astype("<f8") + 0.0)  # adding zero gives both zeros one sign
-    return sha.hexdigest()[:16]
+    """Digest of the valid values."""
+
+    def parts() -> Iterator[FloatArray]:
+        for array in arrays:
+            columns = (array,) if valid is None else (array, valid)
+            for block in blocks(*columns, size=DIGEST_BLOCK):
+                yield block[0] if valid is None else block[0][block[1]]
+
+    return digest_of(parts())
