@@ -38,8 +38,9 @@ def sort_by_std(std: Column, error: Column) -> SortedRows:
 def sort_by_abs_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
     """The same by absolute error, and the rank correlation of that with the std; None if either is constant."""
     std, error = by_std.columns["std"], by_std.columns["error"]
-    by_abs_error, order = (_Packed if _packable(std, error) else _Plain).by_abs_error(error)
-    return by_abs_error, _rank_correlation(std, by_abs_error.values, order)
+    std_ranks, spread = centred_ranks(std)
+    by_abs_error, ranks = (_Packed if _packable(std, error) else _Plain).by_abs_error(error, std_ranks)
+    return by_abs_error, _rank_correlation(ranks, spread, by_abs_error.values)
 
 
 def sort_by_z(by_std: SortedRows) -> SortedRows:
@@ -119,9 +120,9 @@ class _Plain:
         return sorted_rows("std", {"std": std, "error": error}, ("error",))
 
     @staticmethod
-    def by_abs_error(error: Column) -> tuple[SortedRows, IntArray]:
+    def by_abs_error(error: Column, ranks: Column) -> tuple[SortedRows, Column]:
         order, ordered = stable_order(np.abs(error))
-        return SortedRows("abs_error", {"abs_error": ordered}), order
+        return SortedRows("abs_error", {"abs_error": ordered}), gathered(ranks, order)
 
     @staticmethod
     def by_z(std: Column, error: Column) -> SortedRows:
@@ -143,12 +144,13 @@ class _Packed:
         return SortedRows("std", {"std": _floats(_upper(keys)), "error": _floats(_lower(keys))})
 
     @staticmethod
-    def by_abs_error(error: Column) -> tuple[SortedRows, npt.NDArray[np.uint32]]:
+    def by_abs_error(error: Column, ranks: Column) -> tuple[SortedRows, Column]:
         keys = _keys(len(error))
         np.bitwise_and(error.view(np.uint32), ~SIGN, out=_upper(keys))
-        _lower(keys)[:] = np.arange(len(error), dtype=np.uint32)
+        np.add(ranks, len(error) - 1, out=_lower(keys), casting="unsafe")
         keys.sort()
-        return SortedRows("abs_error", {"abs_error": _floats(_upper(keys))}), _lower(keys).copy()
+        along = _lower(keys).view(np.int32) - np.int32(len(error) - 1)
+        return SortedRows("abs_error", {"abs_error": _floats(_upper(keys))}), along
 
     @staticmethod
     def by_z(std: Column, error: Column) -> SortedRows:
@@ -208,13 +210,12 @@ def _unordered(ordered: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     return ordered ^ (~positive | SIGN)
 
 
-def _rank_correlation(std: Column, size: Column, order: npt.NDArray[Any]) -> float | None:
-    """Spearman's correlation from two sorted columns and, for each of the second, its place in the first."""
-    n = len(std)
-    std_rank, spread = centred_ranks(std)
+def _rank_correlation(ranks: Column, spread: int, size: Column) -> float | None:
+    """Spearman's correlation of a sorted column with another, of which the ranks and their spread are known."""
+    n = len(size)
     product, other = 0.0, n * (n * n - 1)
-    for part, size_rank, lost in rank_blocks(size):
-        product += inner(std_rank.take(order[part]).astype(np.float64), size_rank.astype(np.float64))
+    for part, size_ranks, lost in rank_blocks(size):
+        product += inner(ranks[part].astype(np.float64), size_ranks.astype(np.float64))
         other -= lost
     return 3 * product / math.sqrt(spread * other) if spread and other else None
 
