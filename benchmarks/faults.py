@@ -24,21 +24,23 @@ from tests.faults.stores import WANDB_DEADLINE
 
 ROWS = (*GROUPS, "killed")
 HEAD = f"""
-Each job logs {STEPS} steps of 400 samples and a final report with `deadline=2` (W&B: {WANDB_DEADLINE:g}). The fault begins before step 2
-and ends before step 6, or later where the table says so. Then `uq-tracking sync` runs, and the run is compared with that
-of an undisturbed job: every value of every score at every step, the number of rows, every tag, the description or notes, data sets, the view of the experiment, every stored file byte for byte.
+Each job logs {STEPS} steps of 400 samples and a final report, with `deadline=2` (W&B: {WANDB_DEADLINE:g}). The fault begins before step 2
+and ends before step 6, or later if the table says so. Then `uq-tracking sync` runs, and the run is compared with that of an
+undisturbed job: every value of every score at every step, the number of rows, every tag, the description or notes, the
+datasets, the view of the experiment, and every stored file, byte for byte.
 
-| tracker | fault | raised | slowest call, s | later steps, ms | of it working, ms | all calls, s | kept | left | end, s | after `sync` |
+| tracker | fault | raised | slowest call, s | slowest later step, ms | CPU time of a later step, ms | all calls, s | spooled | left at exit | exit, s | after `sync` |
 |---|---|---|---|---|---|---|---|---|---|---|
 """  # noqa: E501  (a table's head is one line)
 LEGEND = """
-- **slowest call**: from the fault on, with scoring and drawing, which are no waiting and come on top of the deadline;
-  **all calls**: the whole job's.
-- **later steps**: the slowest step after the one that found the fault, while it lasted, less the time in which it was
-  ready to run and had no processor; **of it working**: the most processor time that one of them took.
-  Empty where the tracker took the steps, if slowly.
-- **kept**: calls in `uq_runs/spool` when the fault was over; **left**: those that the program had not sent by its
-  end. It tries for the deadline at most (**end**: how long the interpreter took to exit), and `sync` sends the rest.
+- **slowest call**: the slowest from the fault on. It includes scoring and drawing, which do not count toward the
+  deadline. **all calls**: the total for the job.
+- **slowest later step**: the slowest step after the one that hit the fault, while the fault lasted, not counting time
+  spent waiting for a free CPU; **CPU time of a later step**: the most that any of these steps used. Both are empty if
+  the tracker still accepted the steps, however slowly.
+- **spooled**: calls in `uq_runs/spool` when the fault ended; **left at exit**: calls that the program had not sent
+  when it ended. At exit it keeps trying for the deadline at most (**exit**: how long the interpreter took to exit);
+  `sync` sends the rest.
 """
 
 
@@ -73,7 +75,7 @@ def rows_of(group: str, place: Path, words: Sequence[str]) -> Iterator[Row]:
 def write(new: Sequence[str]) -> None:
     """Put a group's lines into the page, in the place of those of the same trackers, or of jobs that were ended."""
     known = part_of("reliability.md", "faults").splitlines()
-    known = [text for text in known if text.startswith(("| ", "- Ended"))]
+    known = [text for text in known if text.startswith(("| ", "- Jobs"))]
     own = {of(text) for text in new}
     kept = [text for text in known if of(text) not in own]
     places = [number for number, text in enumerate(known) if of(text) in own]
@@ -97,7 +99,7 @@ def killed_jobs(place: Path) -> dict[str, list[Killed]]:
     moments = [0.05 + number / 20 for number in range(20)]
     ended = {
         "SIGKILL": [killed(place / f"kill{n}", after) for n, after in enumerate(moments)],
-        "SIGKILL, and `sync` killed once too": [
+        "SIGKILL, with the first `sync` killed as well": [
             killed(place / f"sync{n}", after, interrupted_sync=True) for n, after in enumerate(moments[::4])
         ],
         "SIGTERM": [
@@ -113,8 +115,8 @@ def told(item: tuple[str, list[Killed]]) -> str:
     how, each = item
     kept, damaged, steps, lost = (sum(numbers) for numbers in zip(*map(astuple, each), strict=True))
     return (
-        f"- Ended by {how} at {len(each)} moments while its folder was away: {steps} calls had returned, {kept} were "
-        f"kept, {damaged} of these damaged; after `sync` the runs lack {lost}."
+        f"- Jobs ended by {how}, at {len(each)} different moments while their folder was unavailable: {steps} calls "
+        f"had returned and {kept} were spooled, {damaged} of them damaged; after `sync`, {lost} calls are missing."
     )
 
 

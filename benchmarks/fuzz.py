@@ -30,7 +30,7 @@ LONGEST = 20
 """Seconds after which a case counts as a hang, which is a finding."""
 MEMORY = Path("/dev/shm")
 HEAD = """
-| what is read, or called | cases | taken | refused | findings |
+| file read or function called | cases | accepted | refused | findings |
 |---|---|---|---|---|
 """
 

@@ -68,11 +68,11 @@ def main() -> None:
     if table != calm:
         raise SystemExit(f"the tables differ:\n{calm}\n{table}")
     told = (
-        f"The demo (`--fast`, {len(seconds)} methods, `deadline={DEADLINE:g}`) on an MLflow server that is killed\n"
-        "while the second method predicts, and started when its `uq.log` has returned: that call took\n"
-        f"{seconds[1]:.1f} s (undisturbed {usual[1]:.1f} s), the next ones at most {max(seconds[2:]):.1f} s "
-        f"(undisturbed {max(usual[2:]):.1f} s). {kept} calls\n"
-        "were kept, and after `uq-tracking sync` the demo's table is the same, digit by digit."
+        f"The demo (`--fast`, {len(seconds)} methods, `deadline={DEADLINE:g}`) runs against an MLflow server that\n"
+        "is killed while the second method predicts and restarted once its `uq.log` has returned. That call took\n"
+        f"{seconds[1]:.1f} s (undisturbed: {usual[1]:.1f} s), later calls at most {max(seconds[2:]):.1f} s "
+        f"(undisturbed: {max(usual[2:]):.1f} s). {kept} calls\n"
+        "were spooled, and after `uq-tracking sync` the demo's table is identical, digit for digit."
     )
     print(told)
     replace_part("reliability.md", "restart", told)

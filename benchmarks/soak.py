@@ -24,7 +24,7 @@ from tests.faults.job import arrays
 from uq_tracking.tracking.directory import DirectoryStore
 
 HEAD = """
-| calls of 400 samples into one folder | number | processor time of one, ms | memory, MB | threads | open files |
+| calls of 400 samples to one folder | calls | CPU time per call, ms | memory, MB | threads | open files |
 |---|---|---|---|---|---|
 """
 

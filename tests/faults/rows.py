@@ -26,15 +26,15 @@ from tests.wandb_server.server import WandbServer
 
 Rows = Iterator[tuple[Store, Fault]]
 ANSWERS = (
-    ("500, its health says 200", "500"),
-    ("503, its health says 200", "503"),
+    ("500, but the health check says 200", "500"),
+    ("503, but the health check says 200", "503"),
     ("429, too many requests", "429"),
-    ("401, the token has expired", "401"),
+    ("401, token expired", "401"),
     ("403", "403"),
-    ("404 of a proxy", "404"),
+    ("404 from a proxy", "404"),
     ("garbage instead of JSON", "garbage"),
-    ("answers that break off", "half"),
-    ("never answers", "hang"),
+    ("truncated responses", "half"),
+    ("never responds", "hang"),
     ("each request takes 0.3 s", "slow 0.3"),
 )
 
@@ -47,7 +47,7 @@ def on_mlflow_server(folder: Path) -> Rows:
         yield (
             store,
             Fault(
-                "503 until the job has ended, then two `sync` at once",
+                "503 until the job ends, then two `sync` at once",
                 http.mode("503"),
                 well,
                 "exit",
@@ -55,20 +55,18 @@ def on_mlflow_server(folder: Path) -> Rows:
             ),
         )
         refused = http.mode("status 503 mlflow-artifacts")
-        yield store, Fault("storage refuses, the API answers", refused, well, "exit")
-        yield store, Fault("stopped (SIGSTOP), then continued", http.stop, http.go_on)
-        yield store, Fault("stopped until the job has ended", http.stop, http.go_on, "exit")
-        yield store, Fault("killed (SIGKILL), then started", http.server.kill, http.server.start)
-        yield store, Fault("killed, started after the job", http.server.kill, http.server.start, "exit")
+        yield store, Fault("storage returns 503, the API works", refused, well, "exit")
+        yield store, Fault("suspended (SIGSTOP), then resumed", http.stop, http.go_on)
+        yield store, Fault("suspended until the job ends", http.stop, http.go_on, "exit")
+        yield store, Fault("killed (SIGKILL), then restarted", http.server.kill, http.server.start)
+        yield store, Fault("killed, restarted after the job", http.server.kill, http.server.start, "exit")
         yield store, deleted_run(store, folder)
         interrupt, end = signal.SIGINT, signal.SIGTERM
         yield (
             store,
-            Fault(
-                "KeyboardInterrupt inside a call that waits", http.stop, http.go_on, interruption=interrupt
-            ),
+            Fault("KeyboardInterrupt during a waiting call", http.stop, http.go_on, interruption=interrupt),
         )
-        yield store, Fault("SIGTERM inside one, which the job turns into SystemExit", http.stop, http.go_on,
+        yield store, Fault("SIGTERM during a waiting call, turned into SystemExit by the job", http.stop, http.go_on,
                            interruption=end, job={"terminates": True})  # fmt: skip
         for kind in ("threads", "fork"):
             workers = {"workers": (kind, 8)}
@@ -78,7 +76,7 @@ def on_mlflow_server(folder: Path) -> Rows:
             )
         yield (
             store,
-            Fault("503, and the clock is set back by a day", http.mode("503"), well, job={"clock": -86400.0}),
+            Fault("503, and the clock is set back a day", http.mode("503"), well, job={"clock": -86400.0}),
         )
 
 
@@ -100,7 +98,7 @@ def deleted_run(store: Store, folder: Path) -> Fault:
         until="exit",
         instead=lambda run: substitute_of(uri, run),
         compare=lambda content: since(2, {**content, "run": {}, "tags": without_origin(content["tags"])}),
-        loses="equal from the deletion on, in a run that names it",
+        loses="equal from the deletion on, in a new run that names it",
     )
 
 
@@ -115,7 +113,7 @@ def on_mlflow_server_with_full_disk(folder: Path) -> Rows:
         yield (
             store,
             Fault(
-                "disk full until the job has ended",
+                "disk full until the job ends",
                 lambda: fill(disk),
                 lambda: free(disk),
                 "exit",
@@ -126,11 +124,11 @@ def on_mlflow_server_with_full_disk(folder: Path) -> Rows:
 def on_sqlite(folder: Path) -> Rows:
     store = sqlite_store(folder)
     yield store, Fault("database locked by another process", *locked(folder / "mlflow.db"))
-    yield store, Fault("locked until the job has ended", *locked(folder / "mlflow.db"), until="exit")
+    yield store, Fault("locked until the job ends", *locked(folder / "mlflow.db"), until="exit")
     with small_disk(folder / "disk", "8m") as disk:
         full = sqlite_store(folder / "full", disk / "artifacts")
         full.name += ", artifacts on a disk"
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def locked(path: Path) -> tuple[Change, Change]:
@@ -154,40 +152,40 @@ def on_mlflow_files(folder: Path) -> Rows:
     folder.mkdir(parents=True)
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
     store = mlflow_store("MLflow, files", (folder / "mlruns").as_uri())
-    yield store, Fault("file system away for a while", *moved(folder / "mlruns"))
-    yield store, Fault("away until the job has ended", *moved(folder / "mlruns"), until="exit")
+    yield store, Fault("file system unavailable for a while", *moved(folder / "mlruns"))
+    yield store, Fault("unavailable until the job ends", *moved(folder / "mlruns"), until="exit")
     with small_disk(folder / "disk", "64m") as disk:
         full = mlflow_store("MLflow, files", (disk / "mlruns").as_uri())
         full.calm = store.calm
         yield full, Fault("disk full for a while", lambda: fill(disk), lambda: free(disk))
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_tensorboard(folder: Path) -> Rows:
     runs = folder / "runs"
     runs.mkdir(parents=True)
     store = tensorboard_store(runs)
-    yield store, Fault("file system away for a while", *moved(runs))
-    yield store, Fault("away until the job has ended", *moved(runs), until="exit")
+    yield store, Fault("file system unavailable for a while", *moved(runs))
+    yield store, Fault("unavailable until the job ends", *moved(runs), until="exit")
     with small_disk(folder / "disk", "8m") as disk:
         full = tensorboard_store(disk)
         full.calm = store.calm
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
 
 
 def on_folders(folder: Path) -> Rows:
     runs = folder / "runs"
     runs.mkdir(parents=True)
     store = directory_store(runs)
-    yield store, Fault("file system away for a while", *moved(runs))
-    yield store, Fault("away until the job has ended", *moved(runs), until="exit")
+    yield store, Fault("file system unavailable for a while", *moved(runs))
+    yield store, Fault("unavailable until the job ends", *moved(runs), until="exit")
     gone = folder / "gone"
     gone.mkdir()
     start, end = moved(runs)
     yield (
         store,
         Fault(
-            "working directory deleted, file system away, no temporary directory",
+            "working directory deleted, file system unavailable, no temporary directory",
             lambda: (start(), gone.rmdir()),
             end,
             "exit",
@@ -197,21 +195,21 @@ def on_folders(folder: Path) -> Rows:
     )
     for kind in ("spawn", "fork"):
         workers = {"workers": (kind, 8)}
-        yield store, Fault(f"8 processes ({kind}) log into one run", job=workers)
+        yield store, Fault(f"8 processes ({kind}) log to one run", job=workers)
         yield (
             store,
             Fault(
-                f"8 processes ({kind}) log into one run, which is away",
+                f"8 processes ({kind}) log to one run, which is unavailable",
                 *moved(runs),
                 until="exit",
                 job=workers,
             ),
         )
-    yield store, Fault("away, and the clock is set back by a day", *moved(runs), job={"clock": -86400.0})
+    yield store, Fault("unavailable, and the clock is set back a day", *moved(runs), job={"clock": -86400.0})
     with small_disk(folder / "disk") as disk:
         full = directory_store(disk / "runs")
         full.calm = store.calm
-        yield full, Fault("disk full until the job has ended", lambda: fill(disk), lambda: free(disk), "exit")
+        yield full, Fault("disk full until the job ends", lambda: fill(disk), lambda: free(disk), "exit")
         fill(disk)
         yield store, Fault("temporary directory full", temporary=disk)
 
@@ -245,19 +243,19 @@ def on_wandb(folder: Path) -> Rows:
         runs = folder / "dir" / "wandb"
         short: dict[str, Any] = {"finish_timeout": 5}
         yield store, Fault("503 to everything", *faulty(""))
-        yield store, Fault("storage refuses, the API answers", *faulty("/storage"))
-        yield store, Fault("killed, then started", server.go_down, server.come_back)
-        yield store, Fault("never answers", *silent())
-        yield store, Fault("503 to everything until the job has ended, then `wandb sync`", *faulty(""), until="exit",
+        yield store, Fault("storage returns 503, the API works", *faulty("/storage"))
+        yield store, Fault("killed, then restarted", server.go_down, server.come_back)
+        yield store, Fault("never responds", *silent())
+        yield store, Fault("503 to everything until the job ends, then `wandb sync`", *faulty(""), until="exit",
                            job=short, wandb_sync=runs)  # fmt: skip
-        yield store, Fault("storage refuses until the job has ended, then `wandb sync`", *faulty("/storage"),
+        yield store, Fault("storage returns 503 until the job ends, then `wandb sync`", *faulty("/storage"),
                            until="exit", job=short, wandb_sync=runs)  # fmt: skip
 
 
 def on_wandb_offline(folder: Path) -> Rows:
     store = wandb_offline_store(folder)
     data = folder / "data_dir"
-    yield store, Fault("its data directory is away until the job has ended", *moved(data), until="end")
+    yield store, Fault("its data directory is unavailable until the job ends", *moved(data), until="end")
     with small_disk(folder / "disk", "64m") as disk:
         full = wandb_offline_store(disk)
         full.calm = store.calm
