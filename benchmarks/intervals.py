@@ -225,7 +225,7 @@ def coverage_table(settings: list[Setting], repeats: int) -> Iterable[str]:
     wrong.sort(reverse=True)
     most = "; ".join(f"{share:.1%} ({where})" for share, where in wrong[:3])
     yield ""
-    yield f"{repeats} sets each. Of all sets, those without an interval too, at most these have a wrong one: {most}."
+    yield f"{repeats} sets each. Highest shares of wrong intervals, out of all sets (including refusals): {most}."
 
 
 def verdict_table(repeats: int) -> Iterable[str]:
@@ -368,7 +368,7 @@ def series_table(repeats: int) -> Iterable[str]:
     resampled = [partial(resampled_blocks, percentile=percentile) for percentile in (False, True)]
     yield (
         "| times | correlation | no interval | mean | mean square | classes: no interval | accuracy "
-        "| mean, blocks resampled, t | mean square | mean, blocks resampled, percentiles | mean square |"
+        "| block bootstrap, t: mean | mean square | block bootstrap, percentiles: mean | mean square |"
     )
     yield "|---|---|" + "---|" * 9
     for times, phi in SERIES:
