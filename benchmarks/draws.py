@@ -37,7 +37,7 @@ def draws_page() -> str:
     jobs: dict[str, Callable[[], Any]] = {
         "`Predictions.from_samples`: moments, PIT, two CRPS": lambda: uq.Predictions.from_samples(y, draws),
         "scoringrules `crps_ensemble`, numpy": lambda: scoringrules.crps_ensemble(y, last),
-        "properscoring `crps_ensemble`, numpy, of 10^4 samples alone": (  # it holds every pair of draws
+        "properscoring `crps_ensemble`, numpy, 10^4 samples only": (  # it holds every pair of draws
             lambda: properscoring.crps_ensemble(y[:10_000], last[:10_000])
         ),
     }
@@ -45,8 +45,8 @@ def draws_page() -> str:
     yard, _ = measure(lambda: np.sort(last, axis=1))
     lines = [
         "## Draws\n",
-        f"10^6 samples of {DRAWS} draws in float64, 400 MB; one process, each once. Times are also in sorts of the "
-        "draws along their axis.\n",
+        f"10^6 samples of {DRAWS} draws in float64, 400 MB; one process, each job once. The column *sorts* is the "
+        "time relative to sorting the draws along their axis.\n",
         "| job | seconds | sorts | extra memory |\n|---|---|---|---|",
     ]
     for label, work in jobs.items():

@@ -126,7 +126,7 @@ def compared() -> tuple[float, float]:
 WHOLE = "`uq.log` with a map of 10^6 pixels and all figures"
 ROWS: tuple[tuple[str, str, Callable[[], tuple[float, float]], str, float], ...] = (
     ("step", "`uq.log(step=)`, 10^4 samples", step, "the tracker's own batch", 1.3),
-    ("log", WHOLE, whole_log, "argsorts of 10^6 float32", 12),
+    ("log", WHOLE, whole_log, "`numpy.argsort` of 10^6 float32", 12),
     ("rescore", f"`uq.rescore`, {RUNS} runs", rescored, "the tracker's own calls", 1.2),
     ("compare", f"`uq.compare`, {RUNS} runs", compared, "the tracker's own calls", 1.2),
 )
@@ -147,12 +147,12 @@ def measure() -> dict[str, dict[str, float]]:
 def everyday_page(found: dict[str, dict[str, float]]) -> str:
     """The section of docs/benchmarks.md."""
     lines = [
-        "## Every day\n",
-        "MLflow on sqlite; each call beside what it is compared with, in turn, in one process.\n",
-        "| call | seconds | times | of | goal |\n|---|---|---|---|---|",
+        "## Everyday calls\n",
+        "MLflow on sqlite. Each call and its reference run in turn, in one process.\n",
+        "| call | seconds | ratio | reference | goal |\n|---|---|---|---|---|",
         f"| `uq.evaluate`, 1000 samples | {found['suite_1000']['seconds']:.4f} | | | 0.0025 s |",
     ]
-    plain = ("log_plain", WHOLE, whole_log, "the same without SIMD", 12.0)
+    plain = ("log_plain", WHOLE, whole_log, "the same, without SIMD", 12.0)
     for key, label, _, of, goal in (*ROWS[:2], plain, *ROWS[2:]):
         lines.append(
             f"| {label} | {found[key]['seconds']:.3g} | {found[key]['ratio']:.2f} | {of} | {goal:g} |"

@@ -64,7 +64,7 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
                 spec.draw(report)
 
     found = {
-        "check the input": seconds(lambda: uq.Predictions(data.target, data.mean, data.std)),
+        "input checks": seconds(lambda: uq.Predictions(data.target, data.mean, data.std)),
         "statistics": seconds(lambda: build_statistics(REGRESSION, data)),
         "scores and curves": seconds(lambda: score(build_statistics(REGRESSION, data), Settings())),
         "figures": seconds(draw),
@@ -72,7 +72,7 @@ def cost_of_log(n: int = 10**6) -> dict[str, float]:
     found["scores and curves"] -= found["statistics"]
     with TemporaryDirectory() as folder:
         whole = seconds(lambda: uq.log(data, run=f"dir:{Path(folder) / 'runs'}", predictions=False), runs=1)
-    found["writing, to a folder"] = whole - sum(found.values())
+    found["writing to a folder"] = whole - sum(found.values())
     return found
 
 

@@ -100,7 +100,7 @@ def table(found: dict[str, dict[str, dict[str, float]]]) -> str:
 def streamed(by_size: dict[str, dict[str, float]]) -> str:
     """What a streamed sample costs, by the length of the stream."""
     costs = [f"{one['seconds'] / int(n) * 1e9:.0f} ns at 10^{len(n) - 1}" for n, one in by_size.items()]
-    return f"A sample streamed through an `Accumulator`, report included, costs {', '.join(costs)}.\n"
+    return f"Time per sample streamed through an `Accumulator`, report included: {', '.join(costs)}.\n"
 
 
 def plot(found: dict[str, dict[str, dict[str, float]]], path: Path) -> None:
@@ -127,12 +127,12 @@ def plot(found: dict[str, dict[str, dict[str, float]]], path: Path) -> None:
 
 HEAD = """# Speed and memory
 
-Written by `make bench`. float32 input, each job in a fresh process, medians: seconds, extra memory at peak, and the
-ratio to `numpy.argsort` of one array in the same round. Compare ratios: machines differ. The sort is several times
-faster where the processor has AVX2 or AVX-512, which numpy 2 uses; in brackets stands the ratio to numpy's sort
+Written by `make bench`. Input is float32 and each job runs in a fresh process. Cells give medians: seconds, extra
+memory at peak, and the ratio to `numpy.argsort` of one array in the same round. Machines differ, so compare ratios.
+numpy 2 sorts several times faster on processors with AVX2 or AVX-512; the ratio in brackets is to numpy's sort
 without them (`NPY_DISABLE_CPU_FEATURES`), as on other processors and in older versions.
 
-torch-uncertainty is not installed here (it asks for torchvision); its AUSE is transcribed: two argsorts and running
+torch-uncertainty is not installed here (it requires torchvision); its AUSE is transcribed as two argsorts and running
 sums in torch.
 
 ![seconds against samples](images/benchmarks.png)

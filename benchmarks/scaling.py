@@ -74,9 +74,9 @@ def scaling_page() -> str:
     counts = [n for n in (1, 2, 4, 8, 16) if n <= cores]
     lines = [
         "## Scaling over workers\n",
-        f"{SAMPLES:,} samples, on {cores} cores: nanoseconds a sample until the sketch of all is there, and how many "
-        "times faster than one worker.\n",
-        "| workers | processes with an Accumulator each, merged | threads, arrays in memory |\n|---|---|---|",
+        f"{SAMPLES:,} samples, on {cores} cores: nanoseconds per sample until the sketch of all samples is "
+        "complete, and the speedup over one worker.\n",
+        "| workers | processes, one Accumulator each, merged | threads, arrays in memory |\n|---|---|---|",
     ]
     first: dict[str, float] = {}
     for count in counts:

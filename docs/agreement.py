@@ -325,14 +325,14 @@ def classification_rows() -> list[tuple[str, str, float]]:
 
 HEAD = """# Agreement with other libraries
 
-Written by `docs/generate.py agreement`. The largest relative difference seen between our number and each peer's over
-five data sets of 600 samples (calibrated, overconfident, heavy-tailed, biased, bounded), or absolute where both are
-below 0.001; 1e-14 stands for that and less. *Literal formula* is the slow transcription of the definition in `tests/oracles`; *quadrature* integrates
-the squared density numerically on 60 samples.
+Written by `docs/generate.py agreement`. The tables give the largest relative difference between our number and each
+peer's over five datasets of 600 samples (calibrated, overconfident, heavy-tailed, biased, bounded), or the absolute
+difference if both numbers are below 0.001; 1e-14 means 1e-14 or less. *Literal formula* is the slow transcription of the
+definition in `tests/oracles`; *quadrature* integrates the squared density numerically on 60 samples.
 
-uncertainty-toolbox' quantile proportions count (mu - y)/s below the quantile, so that overprediction reads as
-underprediction: its numbers are compared with y and mu exchanged, and the defect is not copied.
-torchmetrics sums its bins in float32.
+The quantile proportions of uncertainty-toolbox count (mu - y)/s below the quantile, so overprediction reads as
+underprediction. We do not copy this defect; its numbers are compared with y and mu swapped. torchmetrics sums its bins in
+float32.
 
 """
 

@@ -22,25 +22,25 @@ HEAD = """# Every metric
 
 Written by `docs/generate.py` from the registry; `uq-tracking metrics KEY` shows the same.
 
-Notation: target y, predictive mean mu and standard deviation s, error e = y - mu, z = e / s, Q the quantile function
-of the standardised predictive distribution. The priors (Gaussian, Laplace, uniform) have the predicted mean and
-standard deviation. *Better* is lower, higher, a target value, or nothing where the number describes without judging.
-The example is the value on the small data set of `uq_tracking.testing.examples`.
+Notation: target y, predictive mean mu and standard deviation s, error e = y - mu, z = e / s, and Q, the quantile function
+of the standardized predictive distribution. The priors (Gaussian, Laplace, uniform) have the predicted mean and
+standard deviation. *Better* is lower, higher, or a target value; it is empty for purely descriptive numbers.
+The example is the value on the small dataset of `uq_tracking.testing.examples`.
 
 Conventions, where sources differ or are silent:
 
-- Samples with equal s (or equal |e|) have no order: cumulative sums are linear inside a tie, so nothing depends on the
+- Samples with equal s (or equal |e|) have no order: cumulative sums are linear within a tie, so nothing depends on the
   order of the rows.
-- With s = 0 the prediction is a point mass. Coverage, calibration, CRPS (= |e|), interval and pinball scores and all
-  rankings stay defined; log, quadratic and spherical scores and moments of z have no value unless `std_floor=` is given.
-- `n_merci` has no value where the error's percentile is not above its mean: its scale would run backwards (very heavy
-  tails, or small `alpha`).
-- `ence` and `uce` have no value for fewer samples than bins. `mce` looks at bins that hold samples. `miou` averages the
+- With s = 0, the prediction is a point mass. Coverage, calibration, CRPS (= |e|), interval and pinball scores and all
+  rankings remain defined; log, quadratic and spherical scores and moments of z have no value unless `std_floor=` is set.
+- `n_merci` has no value if the error's percentile is not above its mean (very heavy tails, or small `alpha`), because its
+  scale would run backward.
+- `ence` and `uce` have no value for fewer samples than bins. `mce` considers only non-empty bins. `miou` averages over the
   classes that occur among labels or predictions. Bins of the top probability are closed below, the last one on both sides.
-- `family=` declares the predicted distribution, by default Gaussian: coverage, calibration, PIT and all proper scores are
-  those of it. Keys that end in `_gaussian`, `_laplace` or `_uniform` score a prior with the same mean and standard
-  deviation instead (what if?). A Student t with `dof` of 2 or less has no standard deviation: predictions are read as
-  location and scale, and whatever needs a variance has no value.
+- `family=` declares the predicted distribution, Gaussian by default, which coverage, calibration, PIT and all proper
+  scores then use. Keys that end in `_gaussian`, `_laplace` or `_uniform` instead score a prior with the same mean and
+  standard deviation (what if?). A Student t with `dof` of 2 or less has no standard deviation: predictions are read as
+  location and scale, and anything that needs a variance has no value.
 """
 
 

@@ -24,22 +24,23 @@ WIDTH = 900
 
 INTRODUCTION = """# The papers, reproduced
 
-`uq-tracking reproduce` runs the experiments of the papers that this package's metrics come from, and sets what comes out
-beside what they print:
+`uq-tracking reproduce` repeats the experiments of the papers behind this package's metrics and puts the results next to
+the published ones:
 
 ```
 pip install "uq-tracking[papers]"
 uq-tracking reproduce all
 ```
 
-`all` is `merci n-merci gustafsson xiong levi`; `--quick` takes smaller samples and fewer repeats. On two cores all took
-fifteen minutes, and three with `--quick`.
+`all` means `merci n-merci gustafsson xiong levi`; `--quick` uses smaller samples and fewer repeats. On two cores, all five
+took fifteen minutes, and three with `--quick`.
 
-It ends in a folder with `index.html`, the numbers as `reproduction.json`, and every run, logged by `uq.log`. This page is
-such a run. Every "holds" is computed from the numbers of the run; "does not hold" means that the same experiment, at the
-size stated, came out otherwise. Brackets hold the 5 % and 95 % quantiles over repeats. Numbers in italics are the paper's.
+The output is a folder with `index.html`, the numbers as `reproduction.json`, and every run, logged by `uq.log`. This page
+was made from one. Each "holds" is computed from the numbers of that run; "does not hold" means that the same experiment, at
+the size given, came out differently. Brackets give the 5 % and 95 % quantiles over repeats. Numbers in italics are the
+paper's.
 
-What the papers print wrongly, or leave open, is on a page of its own: [Corrections](corrections.md).
+Errors and gaps in the papers have [their own page](corrections.md).
 """
 
 
