@@ -3,14 +3,14 @@
 
 Why quantile calibration alone says little.
 
-The experiment of Levi et al. 2019, section 4.1. The target is y ~ N(x, x^2), x ~ U[.1, 1]; the model predicts the
-mean x and a standard deviation drawn from U[1, 10], which knows nothing of x. Correcting the quantiles
-(`cdf_isotonic`) makes `calibration_error` vanish, although the standard deviations are still random; `ence`, which
-looks at samples of like standard deviation, is not fooled::
+The experiment of Levi et al. 2019, section 4.1. The target is y ~ N(x, x^2) with x ~ U[.1, 1]. The model predicts
+the mean x and a standard deviation drawn from U[1, 10], independently of x. Correcting the quantiles
+(`cdf_isotonic`) makes `calibration_error` vanish, although the standard deviations are still random. `ence`, which
+compares samples of similar standard deviation, is not fooled::
 
     python examples/gallery/levi.py [--log]
 
-With ``--log``, each run is logged to the active tracker, or to ./uq_runs.
+With ``--log``, both runs are logged to the active tracker, or to ./uq_runs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """A mean-variance network under Lightning
 =======================================
 
-Its uncertainty is scored after every epoch, and logged to MLflow.
+Score the uncertainty after every epoch, and log it to MLflow.
 
-The target is y = sin(3 x) + noise whose standard deviation grows with abs(x). Training stops when the validation NLL,
-which the callback hands to Lightning, gets no better; figures and the full report come at the end::
+The target is y = sin(3 x) plus noise whose standard deviation grows with abs(x). The callback passes the validation
+NLL to Lightning, and training stops when it no longer improves; figures and the full report are logged at the end::
 
     python examples/gallery/lightning_callback.py
     mlflow ui --backend-store-uri sqlite:///mlflow.db
@@ -24,7 +24,7 @@ from uq_tracking.frameworks.lightning import UncertaintyCallback
 
 
 def draw(n: int, seed: int) -> TensorDataset:
-    """Points whose noise is known: std = 0.1 + 0.3 |x|."""
+    """Points with known noise: std = 0.1 + 0.3 |x|."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.empty(n, 1).uniform_(-1.5, 1.5, generator=generator)
     noise = torch.randn(n, 1, generator=generator)
@@ -32,7 +32,7 @@ def draw(n: int, seed: int) -> TensorDataset:
 
 
 class MeanVariance(LightningModule):
-    """Two hidden layers; the last one gives mean and logarithm of the variance."""
+    """Two hidden layers; the output is the mean and the logarithm of the variance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class MeanVariance(LightningModule):
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description="Its uncertainty is scored after every epoch, and logged to MLflow."
+        description="Score the uncertainty after every epoch, and log it to MLflow."
     )
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--tracking-uri", default="sqlite:///mlflow.db")

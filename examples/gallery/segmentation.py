@@ -1,12 +1,12 @@
-"""Segment terrain into land forms
-===============================
+"""Segment terrain into landforms
+==============================
 
-What does an ensemble do for the uncertainty of a segmentation?
+Does an ensemble improve the uncertainty of a segmentation?
 
-The labels are valley, slope and ridge of the elevation model around Jacksboro, Tennessee, that ships with matplotlib:
-each cell's height against the mean height around it. The classifiers only see heights interpolated from 5 % of the
-cells. They are trained in the west; the east is scored, a strip in between calibrates. Cells at the border, whose
-surroundings are not known, carry the ignore label 255::
+The data is the elevation model around Jacksboro, Tennessee, that ships with matplotlib. Cells are labeled valley,
+slope or ridge by comparing their height with the mean height around them. The classifiers only see heights
+interpolated from 5 % of the cells. They are trained in the west, calibrated on a strip in the middle, and scored in
+the east. Cells at the border, whose surroundings are unknown, have the ignore label 255::
 
     pip install "uq-tracking[demo]"
     python examples/gallery/segmentation.py [--to mlflow:segmentation]
@@ -29,12 +29,12 @@ TRAINING, CALIBRATION, TEST = slice(0, 180), slice(180, 230), slice(230, 403)
 
 
 def train(x: np.ndarray, labels: np.ndarray, seed: int) -> MLPClassifier:
-    """One member of the ensemble: its own starting weights and its own draw of the training cells."""
+    """One member of the ensemble, with its own initial weights and its own sample of training cells."""
     rng = np.random.default_rng(seed)
     places = rng.choice(np.flatnonzero(labels != landforms.IGNORED), 1500)
     member = MLPClassifier((48, 48), alpha=1e-5, max_iter=400, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # they are meant to overfit a little
+        warnings.simplefilter("ignore", ConvergenceWarning)  # slight overfitting is intended
         return member.fit(x.reshape(-1, x.shape[-1])[places], labels.reshape(-1)[places])
 
 
@@ -74,7 +74,7 @@ def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        description="What does an ensemble do for the uncertainty of a segmentation?"
+        description="Does an ensemble improve the uncertainty of a segmentation?"
     )
     parser.add_argument("--to", help="where to log, such as mlflow:segmentation or dir:runs")
     keys = ("accuracy", "miou", "nll", "brier", "ece", "ause_brier", "aurc")

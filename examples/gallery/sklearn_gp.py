@@ -3,8 +3,9 @@
 
 Five scikit-learn estimators on one noisy function.
 
-A Gaussian process and Bayesian splines know of the noise. The spread of a forest shows only how far its trees
-disagree, which leaves the noise out: of 95 % intervals, about 65 % hold. The errors of all five are nearly alike::
+A Gaussian process and Bayesian splines model the noise. The spread of a forest only shows how much its trees
+disagree, which leaves out the noise: its 95 % intervals contain about 65 % of the targets. All five have nearly the
+same errors::
 
     python examples/gallery/sklearn_gp.py [--log]
 
@@ -30,7 +31,7 @@ NOISE = 0.2
 
 
 def draw(n: int, rng: np.random.Generator, *, even: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Points y = sin(2 x) + noise, x in [0, 4]; unevenly drawn, x is seldom large."""
+    """Points y = sin(2 x) + noise, x in [0, 4]; large x are rare unless ``even``."""
     x = 4 * rng.uniform(size=n) ** (1.0 if even else 2.5)
     return x[:, None], np.sin(2 * x) + NOISE * rng.normal(size=n)
 

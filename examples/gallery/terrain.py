@@ -18,12 +18,12 @@ from uq_tracking.demo.terrain import load_terrain
 
 
 def main():
-    terrain = load_terrain(seed=0)  # 5 % of the cells are measured; the target is NaN there, and not scored
+    terrain = load_terrain(seed=0)  # 5 % of cells are measured; there the target is NaN and not scored
     mlflow.set_tracking_uri("sqlite:///mlflow.db")
     mlflow.set_experiment("terrain")
     for name in ("gaussian-process", "multi-epochs"):
         with mlflow.start_run(run_name=name):
-            estimate = predict(name, terrain)  # your model: two arrays, mean and standard deviation
+            estimate = predict(name, terrain)  # your model here: two arrays, mean and standard deviation
             report = uq.log(terrain.target, estimate.mean, estimate.std, method=name, unit="m")
         print(f"{name}: RMSE {report.scores['rmse']:.1f} m, n-MeRCI {report.scores['n_merci']:.2f}")
 
