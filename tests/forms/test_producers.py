@@ -156,7 +156,7 @@ def test_ensembles_and_draws():
         == "mixture"
     )
     draws = rng.normal(size=(25, len(Y)))
-    assert run("sbi, normalising flows, diffusion: draws", draws=draws).settings["distribution"] == "draws"
+    assert run("sbi, normalizing flows, diffusion: draws", draws=draws).settings["distribution"] == "draws"
     vectors = {"y": Y.reshape(-1, 4), "draws": draws.reshape(25, -1, 4)}
     assert "energy_score" in run("several outputs or lead times drawn together", **vectors).scores
 
