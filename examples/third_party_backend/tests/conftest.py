@@ -1,4 +1,4 @@
-"""trackio writes into a folder of the tests, and talks to nobody."""
+"""trackio writes to a folder of the tests and makes no network requests."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def trackio_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def project() -> str:
-    """The name of a project that only one test uses."""
+    """The name of a project used by only one test."""
     return f"test-{uuid.uuid4().hex[:12]}"

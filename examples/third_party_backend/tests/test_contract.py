@@ -1,4 +1,4 @@
-"""trackio passes the suite that every backend has to pass, within what it declares."""
+"""trackio passes the suite that every backend must pass, within its declared capabilities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Trackio:
         return [(row["step"], row[name]) for row in rows if name in row]
 
     def fill(self, store: TrackioStore, count: int) -> None:
-        """The quick way: one run through the store, the others as copies of its row."""
+        """A shortcut: create one run through the store, and the others as copies of its row."""
         from trackio.sqlite_storage import SQLiteStorage
 
         run_id = store.create("run 0").uri.rpartition("/")[2]
@@ -48,7 +48,7 @@ class Trackio:
 
     @contextmanager
     def outage(self, store: TrackioStore, run: Run) -> Iterator[Run]:
-        """Somebody has overwritten the database."""
+        """The database has been overwritten."""
         from trackio.sqlite_storage import SQLiteStorage
 
         database = SQLiteStorage.get_project_db_path(store.project.name)

@@ -1,4 +1,4 @@
-"""Logging into trackio as a user does: active runs, addresses, comparison, rescoring."""
+"""Log to trackio as a user does: active runs, addresses, comparison, rescoring."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def storage() -> Any:
 
 @pytest.fixture
 def live(project: str, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
-    """An open run of trackio."""
+    """An open trackio run."""
     import trackio
 
     run = trackio.init(project, name="first", config={"lr": 0.1}, auto_log_cpu=False, auto_log_gpu=False)

@@ -1,4 +1,4 @@
-"""Finds trackio's runs: the active one, one that a user holds, or the project behind an address."""
+"""Finds trackio runs: the active one, one passed by the user, or the project behind an address."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _HINT = "pip install trackio"
 
 
 class TrackioBackend(Backend):
-    """trackio's local projects; runs that trackio sends to a Space or a server are refused."""
+    """trackio's local projects; runs on a Space or a server are refused."""
 
     name = "trackio"
 
     def status(self) -> BackendStatus:
-        """Tell which trackio is installed, from its metadata."""
+        """Return the installed version of trackio, from its metadata."""
         try:
             return BackendStatus(self.name, usable=True, version=metadata.version("trackio"))
         except metadata.PackageNotFoundError:
@@ -41,7 +41,7 @@ class TrackioBackend(Backend):
         return None
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
-        """Open ``PROJECT`` or ``PROJECT/RUN``, the run by its id or its name."""
+        """Open ``PROJECT`` or ``PROJECT/RUN``, where the run is an id or a name."""
         project, _, run = address.partition("/")
         if not project:
             raise BackendError("trackio: names no project; write trackio:PROJECT or trackio:PROJECT/RUN")
@@ -54,7 +54,7 @@ class TrackioBackend(Backend):
 
 
 def _is_a(run: Any, module: str, name: str) -> bool:
-    """Whether it is an instance of a class of trackio, which is not imported for the question."""
+    """Whether it is an instance of a trackio class, without importing trackio."""
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(run, kind)
 

@@ -1,4 +1,4 @@
-"""What this backend asks of trackio's local storage: rows, configurations and a folder for files."""
+"""What this backend needs from trackio's local storage: rows, configurations and a folder for files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from trackio.utils import MEDIA_DIR, TRACKIO_DIR, canonical_project_name, projec
 from uq_tracking.errors import RunNotFoundError
 
 Points = dict[int, float]
-"""Value by step."""
+"""Values by step."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run that the project lists."""
+    """A run listed in the project."""
 
     run_id: str
     name: str
@@ -29,7 +29,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Project:
-    """The project called ``name``: a SQLite database in trackio's folder, and files beside it."""
+    """The project called ``name``: a SQLite database in trackio's folder, with files next to it."""
 
     name: str
 
@@ -39,7 +39,7 @@ class Project:
         return [Record(str(run["id"]), str(run["name"]), str(run["created_at"])) for run in found]
 
     def find(self, run_id: str) -> Record:
-        """The run of this id; RunNotFoundError."""
+        """The run with this id; raises RunNotFoundError."""
         for record in self.records():
             if record.run_id == run_id:
                 return record
@@ -49,7 +49,7 @@ class Project:
         )
 
     def scalars(self, run_id: str) -> dict[str, Points]:
-        """Every number of the run by name and step; of several at one step the last."""
+        """All numbers of the run by name and step; the last one if a step has several."""
         found: dict[str, Points] = {}
         for row in SQLiteStorage.get_logs(self.name, run_id=run_id, scalar_only=True):
             for name in row.keys() - {"step", "timestamp"}:
@@ -89,16 +89,16 @@ class Project:
         )
 
     def folder(self, run_id: str) -> Path:
-        """The run's files; ``trackio.save`` and the page "Files" use the folder that this one lies in."""
+        """The run's files, inside the folder that ``trackio.save`` and the page "Files" use."""
         return project_media_dir(self.name) / "files" / run_id
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other writers of this backend out between reading and writing."""
+        """Keep out other writers of this backend between a read and a write."""
         with ProcessLock(TRACKIO_DIR / f"{canonical_project_name(self.name)}.uq.lock"):
             yield
 
 
 def image(path: Path) -> dict[str, str]:
-    """Value that the page "Media" shows as the image in this file."""
+    """The value that makes the page "Media" show the image in this file."""
     return {"_type": "trackio.image", "file_path": str(path.relative_to(MEDIA_DIR)), "caption": path.stem}

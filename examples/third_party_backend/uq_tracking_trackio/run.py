@@ -1,7 +1,7 @@
-"""A trackio run that is written to.
+"""A trackio run to write to.
 
-Rows go to trackio's storage and not through ``trackio.log``, which returns before anything is stored and turns
-every error into a warning, and which would move the step of the training loop.
+Rows go directly to trackio's storage. ``trackio.log`` returns before anything is stored, turns every error into a
+warning, and would advance the step of the training loop.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIRST_ROW = 1.5
-"""Seconds in which trackio's thread has stored what a training loop has logged (it looks every half second)."""
+"""Seconds after which trackio's thread has stored what a training loop logged (it checks every half second)."""
 
 
 class TrackioRun(Run):
-    """The run ``run_id`` of a project; ``live`` is the object of ``trackio.init``, while the run is open."""
+    """The run ``run_id`` of a project; ``live`` is the object from ``trackio.init`` while the run is open."""
 
     def __init__(self, project: str, run_id: str, name: str, live: Any = None) -> None:
         self.uri = f"trackio:{project}/{run_id}"
@@ -35,7 +35,7 @@ class TrackioRun(Run):
         self._live = live
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Add the numbers that are new; without a step, at the last step each of them has; see `Run`."""
+        """Add the new numbers; without a step, each at its own last step; see `Run`."""
         self._check_exists()
         with self.project.lock():
             known = self.project.scalars(self.run_id)
@@ -60,7 +60,7 @@ class TrackioRun(Run):
                 self.project.append(self.run_id, self.name, {0: {}}, new)
 
     def log_file(self, path: Path, name: str) -> None:
-        """Copy a file into the run's folder; readers see the old or the new one, never a part; see `Run`."""
+        """Copy a file to the run's folder; readers see the old or the new file, never part of one; see `Run`."""
         target = self.project.folder(self.run_id).joinpath(*name_parts(name))
         self._check_exists()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class TrackioRun(Run):
             part.unlink(missing_ok=True)
 
     def log_figure(self, name: str, figure: Figure) -> None:
-        """Store the figure as a file, and show that file among the run's media."""
+        """Store the figure as a file, and show that file in the run's media."""
         super().log_figure(name, figure)
         value = image(self.project.folder(self.run_id) / f"{name.replace('/', '_')}.png")
         with self.project.lock():
@@ -86,8 +86,8 @@ class TrackioRun(Run):
     def _settled_config(self, tags: Mapping[str, str]) -> dict[str, Any]:
         """The open run's configuration, with the tags.
 
-        trackio stores it once, with the loop's first row, and replaces what is there: either that is still to come
-        and takes the tags along, or it may be under way and is waited for.
+        trackio stores it once, with the loop's first row, and replaces what is there. If that has not happened yet, the
+        tags are stored with it; if it is under way, we wait for it.
         """
         config: dict[str, Any] = self._live.config
         config.update(tags)

@@ -17,7 +17,7 @@ from uq_tracking_trackio.run import TrackioRun
 
 
 class TrackioStore(RunStore):
-    """Runs of the project called ``project``, which ``create`` makes if it is missing."""
+    """Runs of the project called ``project``, which ``create`` makes if it does not exist."""
 
     def __init__(self, project: str) -> None:
         self.project = Project(project)
@@ -35,7 +35,7 @@ class TrackioStore(RunStore):
         return self._stored(records)
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
-        """Every scalar at every step, and the last ones; see `RunStore`."""
+        """All scalars at all steps, and their last values; see `RunStore`."""
         found: dict[tuple[int | None, str], float] = {}
         for name, points in self.project.scalars(run.run_id).items():
             if len(points) > 1:
@@ -62,16 +62,16 @@ class TrackioStore(RunStore):
         return Path(shutil.copyfile(source, target))
 
     def size(self, run_id: str, name: str) -> int | None:
-        """Bytes of a stored file; None where there is none."""
+        """Size of a stored file in bytes; None if it does not exist."""
         path = self._path(run_id, name)
         return path.stat().st_size if path.is_file() else None
 
     def reopen(self, run_id: str) -> Run:
-        """Open the run of this id; see `RunStore`."""
+        """Open the run with this id; see `RunStore`."""
         return TrackioRun(self.project.name, run_id, self.project.find(run_id).name)
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
-        """Make a run, whose first row is empty, and the project if it is missing."""
+        """Make a run, with an empty first row, and the project if it does not exist."""
         SQLiteStorage.validate_project_name(self.project.name)
         run = TrackioRun(self.project.name, uuid.uuid4().hex, name)
         self.project.append(run.run_id, name, {0: {}}, tags)
@@ -82,7 +82,7 @@ class TrackioStore(RunStore):
         return f"trackio show --project {self.project.name}"
 
     def id_of(self, run: str) -> str:
-        """The id of the run of this id, or else of the newest run of this name."""
+        """The id of the run with this id, or else of the newest run with this name."""
         records = self.project.records()
         named = [record.run_id for record in records if record.name == run]
         return run if not named or any(record.run_id == run for record in records) else named[-1]
@@ -109,5 +109,5 @@ def _last(points: Points) -> float:
 
 
 def _tags(config: Mapping[str, Any]) -> dict[str, str]:
-    """The texts in a configuration, without those that trackio keeps for itself."""
+    """The texts in a configuration, except trackio's own."""
     return {key: value for key, value in config.items() if isinstance(value, str) and not key.startswith("_")}

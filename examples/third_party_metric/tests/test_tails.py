@@ -1,4 +1,4 @@
-"""The metric and the curve as a user meets them: installed beside uq-tracking."""
+"""The metric and the curve as a user sees them: installed next to uq-tracking."""
 
 import numpy as np
 import pytest

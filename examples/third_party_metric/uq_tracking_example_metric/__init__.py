@@ -1,4 +1,4 @@
-"""A metric and a curve from another distribution: whether the largest errors are as large as the predictions say."""
+"""A metric and a curve in a separate distribution: whether the largest errors are as large as predicted."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def observed_quantiles(statistics: Statistics) -> npt.NDArray[np.float64]:
     bounds=(0, float("inf")),
 )
 def tail_ratio(statistics: Statistics, settings: Settings) -> float:
-    """The 99th percentile of |z| over the one that the predictive distribution has.
+    """The 99th percentile of |z|, divided by that of the predictive distribution.
 
-    ``Q_.99(|z|) / q((1 + .99) / 2)``: 1 is calibrated, 2 means tails that are twice as wide as claimed.
+    ``Q_.99(|z|) / q((1 + .99) / 2)``: 1 is calibrated, 2 means that tails are twice as wide as claimed.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from uq_tracking import Report
 
 
 def tails(report: Report) -> Figure:
-    """Draw the observed against the claimed quantiles of |z|, with the band that groups give."""
+    """Draw the observed against the claimed quantiles of |z|, with a band if there are groups."""
     columns = report.curves["tails"].columns
     figure = Figure(figsize=(5, 4.5), layout="constrained")
     ax = figure.add_subplot(xlabel="claimed quantile of |z|", ylabel="observed quantile of |z|")
@@ -16,7 +16,7 @@ def tails(report: Report) -> Figure:
         ax.fill_between(columns["claimed"], columns["low"], columns["high"], alpha=0.3, label="interval")
     ax.plot(columns["claimed"], columns["observed"], label="model")
     ax.plot(columns["claimed"], columns["claimed"], "k--", label="calibrated")
-    ratio = report.scores.get("tail_ratio")  # the report may have been asked for other scores only
+    ratio = report.scores.get("tail_ratio")  # missing if the report was limited to other scores
     ax.set_title("Tails" if ratio is None else f"Tails: ratio {ratio:.2f}")
     ax.legend()
     return figure
