@@ -86,8 +86,8 @@ class TrackioRun(Run):
     def _settled_config(self, tags: Mapping[str, str]) -> dict[str, Any]:
         """The open run's configuration, with the tags.
 
-        trackio stores it once, with the loop's first row, and replaces what is there. If that has not happened yet, the
-        tags are stored with it; if it is under way, we wait for it.
+        trackio stores it once, with the loop's first row, and replaces what is there. If that has not happened yet,
+        the tags are stored with it; if it is under way, we wait for it.
         """
         config: dict[str, Any] = self._live.config
         config.update(tags)
