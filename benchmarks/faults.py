@@ -1,6 +1,6 @@
 """The whole fault matrix: real processes that fail, and what a training job notices. Writes docs/reliability.md.
 
-``python benchmarks/faults.py`` takes about half an hour; ``python benchmarks/faults.py folders wandb`` runs these
+``python benchmarks/faults.py`` takes about ten minutes; ``python benchmarks/faults.py folders wandb`` runs these
 groups and writes their rows only; with other words, such as ``folders full``, the rows whose faults hold one of
 them, and writes nothing.
 """
@@ -39,8 +39,9 @@ LEGEND = """
   spent waiting for a free CPU; **CPU time of a later step**: the most that any of these steps used. Both are empty if
   the tracker still accepted the steps, however slowly.
 - **spooled**: calls in `uq_runs/spool` when the fault ended; **left at exit**: calls that the program had not sent
-  when it ended. At exit it keeps trying for the deadline at most (**exit**: how long the interpreter took to exit);
-  `sync` sends the rest.
+  when it ended, more than were spooled if the tracker's own writer does not recover within the program. At exit it
+  keeps trying for the deadline at most (**exit**: how long the interpreter took to exit, W&B's own shutdown
+  included); `sync` sends the rest.
 """
 
 

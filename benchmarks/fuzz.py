@@ -1,7 +1,7 @@
 """Damages files of every kind and reads them, and passes nonsense to the verbs. Writes docs/reliability.md.
 
 A reader returns something sound or refuses by its own errors; a verb scores or refuses.
-``python benchmarks/fuzz.py`` tries 100 000 cases of each kind, in about an hour; ``python benchmarks/fuzz.py CASES
+``python benchmarks/fuzz.py`` tries 100 000 cases of each kind, in over an hour; ``python benchmarks/fuzz.py CASES
 NAME ...`` so many of these kinds, and writes their rows only. ``UQ_FUZZ_SEED`` names other cases. What is found
 belongs into tests/fuzz. Ends with 1 when something is found.
 """

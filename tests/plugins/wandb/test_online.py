@@ -127,6 +127,26 @@ def test_reopening_keeps_all_there_was(store: RunStore, wandb_online: WandbServe
     assert get(store, sdk_run.id, tmp_path) == {"uq/a": "1", "uq/report": "2"}
 
 
+def test_a_final_call_replaces_the_last_step_unless_it_arrives_after_the_end(
+    store: RunStore, wandb_online: WandbServer
+) -> None:
+    shown = []
+    for late in (False, True):
+        with wandb.init(project="p") as sdk_run:
+            run = WandbRun(sdk_run)
+            run.log_scalars({"uq/nll": 2.0}, step=3)
+            if not late:
+                run.log_scalars({"uq/nll": 1.0})
+        if late:
+            reopened = store.reopen(sdk_run.id)
+            reopened.log_scalars({"uq/nll": 1.0})
+            store.close_run(reopened)
+        stored = wandb_online.run("p", sdk_run.id)
+        assert stored.summary["uq/nll"] == 1.0
+        shown.append([(row["uq/step"], row["uq/nll"]) for row in stored.rows()])
+    assert shown == [[(3, 1.0)], [(3, 2.0), (3, 1.0)]]
+
+
 def test_a_seal_is_set_once_the_run_is_closed_and_changes_nothing_else(
     store: RunStore, wandb_online: WandbServer
 ) -> None:
