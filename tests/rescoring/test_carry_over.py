@@ -40,6 +40,41 @@ def test_scores_that_need_more_than_statistics_are_kept_and_marked(dir_place):
     assert "alpha 0.95" in report.provenance["kept"]["kl_to_reference"]
 
 
+def test_exact_scores_and_curves_survive_one_rescoring_after_another(dir_place):
+    """So many samples are stored as a sketch, which knows them less well."""
+    logged = dir_place.log(uq.Predictions(*arrays(60_000)), predictions=False)
+    for alpha in (0.9, 0.85, 0.8):
+        uq.rescore(dir_place.uri, alpha=alpha)
+        report = dir_place.run().report()
+        changed = {key for key, value in logged.scores.items() if report.scores[key] != value}
+        assert "ence" in logged.scores
+        assert changed <= {"trimmed_mae", "merci", "n_merci"}
+        assert report.curves["reliability"].columns["rmse"] == pytest.approx(
+            logged.curves["reliability"].columns["rmse"], rel=0, abs=0
+        )
+
+
+def test_what_is_kept_names_the_settings_that_it_is_of(dir_place):
+    target, mean, std = arrays(200)
+    data = uq.Predictions(target, mean, std)
+    dir_place.log(data, metrics=["rmse", "kl_to_reference"], reference=(mean, 2 * std), predictions=False)
+    for change in ({"alpha": 0.9}, {"n_bins": 20}, {"family": "laplace"}):
+        uq.rescore(dir_place.uri, **change)
+        reason = dir_place.run().report().provenance["kept"]["kl_to_reference"]
+        assert "alpha 0.95, n_bins 10, family gaussian" in reason
+
+
+def test_a_metric_that_fails_keeps_its_value():
+    new = uq.evaluate(predictions())
+    old = replace(new, scores={**new.scores, "of_a_plugin": 3.0})
+    failed = replace(
+        new, undefined={"of_a_plugin": "metric 'of_a_plugin' of somewhere failed: ValueError: no"}
+    )
+    report = carried_over(failed, old, None)
+    assert report.scores["of_a_plugin"] == 3.0
+    assert list(report.provenance["kept"]) == ["of_a_plugin"]
+
+
 def test_a_metric_that_is_no_longer_installed_keeps_its_value():
     new = uq.evaluate(predictions())
     old = replace(new, scores={**new.scores, "of_a_plugin": 3.0}, undefined={**new.undefined, "other": "why"})

@@ -267,6 +267,11 @@ def compute(
     return scores, undefined
 
 
+def has_failed(key: str, reason: str) -> bool:
+    """Whether a metric is undefined because its function failed, not because it has no value."""
+    return reason.startswith(f"metric {key!r} of ")
+
+
 def called(what: str, function: Callable[..., Any], *given: Any, result: Callable[[Any], T]) -> T:
     """What a declared function returns, as ``result`` makes it.
 

@@ -17,11 +17,14 @@ import numpy as np
 
 from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import RECALIBRATED
+from uq_tracking.metrics.registry import has_failed
 from uq_tracking.report import Report
 from uq_tracking.rescoring.source import methods_of
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may lie beside the exact one; the calibration errors of good models are near 0."""
+EXACT = "exact, as it was; the stored sketch agrees within its bounds"
+"""Why a score or a curve is kept that was computed from the samples."""
 
 
 def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
@@ -38,8 +41,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
     then = new if again is None else again()
     scores, kept = _scores(new, old, then)
     curves, kept_curves = _curves(new, old, then)
-    if again is not None:
-        kept |= {f"curve {name}": f"as it was, with {_when(old)}" for name in kept_curves}
+    kept |= {name: reason for name, reason in kept_curves.items() if again is not None or reason == EXACT}
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
     provenance = {**new.provenance, **({"kept": kept} if kept else {})}
@@ -57,9 +59,10 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
 
 def _may_lack(new: Report, old: Report) -> bool:
     missing = set(old.scores) - set(new.scores) or set(old.undefined) - {*new.scores, *new.undefined}
+    names = (*old.scores, *(f"curve {name}" for name in old.curves))
     return bool(
         missing
-        or _is_coarser(new, old)
+        or any(_is_coarser(new, old, name) for name in names)
         or (old.intervals and not new.intervals)
         or old.verdicts
         or _lost(new, old)
@@ -70,49 +73,67 @@ def _lost(new: Report, old: Report) -> bool:
     return bool(set(methods_of(old)) - set(methods_of(new)) or set(old.curves) - set(new.curves))
 
 
-def _is_coarser(new: Report, old: Report) -> bool:
-    return new.provenance.get("statistics") == "sketch" and old.provenance.get("statistics") == "exact"
+def _is_coarser(new: Report, old: Report, name: str) -> bool:
+    """Whether the old score, or curve, was computed from the samples and the new one from a sketch."""
+    was_exact = old.provenance.get("statistics") == "exact" or _reasons(old).get(name) == EXACT
+    return was_exact and new.provenance.get("statistics") == "sketch"
+
+
+def _reasons(old: Report) -> Mapping[str, str]:
+    """What the old report had kept itself, with the reasons."""
+    found: Mapping[str, str] = old.provenance.get("kept") or {}
+    return found
 
 
 def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], dict[str, str]]:
     """Scores in the old order, new ones last; and which were kept, with the reason."""
     scores, kept = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}, {}
     for key, value in old.scores.items():
-        if key in new.undefined and not (_is_coarser(new, old) and key in then.undefined):
+        is_coarser = _is_coarser(new, old, key)
+        if key in new.undefined and not (
+            has_failed(key, new.undefined[key]) or (is_coarser and key in then.undefined)
+        ):
             continue  # it has no value under the new settings, or by a corrected definition
         if key not in new.scores:
             scores[key] = value
-            kept[key] = f"cannot be computed again; it is of {_when(old)}"
-        elif (
-            _is_coarser(new, old)
-            and then.scores.get(key) == new.scores[key]
-            and _close(value, new.scores[key])
-        ):
+            kept[key] = _as_it_was(old, key, "cannot be computed again; it is of")
+        elif is_coarser and then.scores.get(key) == new.scores[key] and _close(value, new.scores[key]):
             scores[key] = value
-            kept[key] = "exact, as it was; the stored sketch agrees within its bounds"
+            kept[key] = EXACT
     return scores, kept
 
 
-def _when(old: Report) -> str:
-    """The settings behind the old scores, in words."""
-    return ", ".join(f"{name} {value}" for name, value in old.settings.items() if value is not None)
+def _as_it_was(old: Report, name: str, why: str) -> str:
+    """The reason with the settings behind what is kept: those of the report that it was first kept from."""
+    known = _reasons(old).get(name)
+    if known is not None and known.startswith(why):
+        return known
+    return f"{why} " + ", ".join(
+        f"{name} {value}" for name, value in old.settings.items() if value is not None
+    )
 
 
 def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
-def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], list[str]]:
-    """New curves, and old ones where only they are exact or there is no new one; the names of the latter."""
-    curves, kept = dict(new.curves), []
+def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], dict[str, str]]:
+    """New curves, and old ones that alone are exact or cannot be built again; and why each of these was kept."""
+    curves, kept = dict(new.curves), {}
     for name, curve in old.curves.items():
+        shown = f"curve {name}"
         if name not in curves:
             is_after = name.endswith(RECALIBRATED)
             if name not in then.curves and (not is_after or not methods_of(new)):
                 curves[name] = curve
-                kept.append(name)
-        elif _is_coarser(new, old) and name in then.curves and same_curve(then.curves[name], curves[name]):
+                kept[shown] = _as_it_was(old, shown, "as it was, with")
+        elif (
+            _is_coarser(new, old, shown)
+            and name in then.curves
+            and same_curve(then.curves[name], curves[name])
+        ):
             curves[name] = curve
+            kept[shown] = EXACT
     return curves, kept
 
 

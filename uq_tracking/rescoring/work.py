@@ -80,7 +80,7 @@ class Work:
             content = self._content(written, report, shown, source)
             with self._lock(content):
                 write(run, content)
-        kept = len(report.provenance.get("kept", {}))
+        kept = len(report.provenance.get("kept", {}).keys() & report.scores.keys())
         told = f"{len(report.scores)} scores" + (f", {kept} of them kept as they were" if kept else "")
         return _outcome(run, "done", told, source=source.name)
 
