@@ -68,6 +68,11 @@ class LoggedRun:
         found = (name for name in names if name.endswith(f"/{REPORT_FILE}"))
         return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
+    def settled(self) -> LoggedRun:
+        """This run; where it has no report at this level but one split or output below, that one."""
+        splits = [] if self.has(REPORT_FILE) else self.splits()
+        return replace(self, split=splits[0]) if len(splits) == 1 else self
+
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)

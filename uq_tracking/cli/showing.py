@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,6 @@ from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricErro
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from uq_tracking.logged_run import LoggedRun
     from uq_tracking.report import Report
     from uq_tracking.tables.model import Table
 
@@ -89,19 +87,15 @@ def _report_of(uri: str, split: str | None) -> Report:
     from uq_tracking.logged_run import logged_run
 
     with messages.status(f"reading {uri}"):
-        run = logged_run(uri, split=split)
+        run = logged_run(uri, split=split).settled()
         try:
             return run.scored()
         except FileNotFoundError:
-            return _below(run).scored()
-
-
-def _below(run: LoggedRun) -> LoggedRun:
-    splits = run.splits()
-    if len(splits) != 1:
-        cure = f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
-        raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}")
-    return replace(run, split=splits[0])
+            splits = run.splits()
+            cure = (
+                f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
+            )
+            raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}") from None
 
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:

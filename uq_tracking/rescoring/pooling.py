@@ -92,7 +92,7 @@ def _found(sources: Any, where: str | None, split: str | None) -> Iterable[tuple
         elif isinstance(source, str):
             for run in logged_runs(source, where=where, split=split):
                 try:
-                    yield run.stored.uri, _whole(run.stored.uri, run.scored())
+                    yield run.stored.uri, _whole(run.stored.uri, run.settled().scored())
                 except (FileNotFoundError, FileFormatError) as error:
                     raise BackendError(
                         f"{run.name} cannot be pooled: {error}; leave it out with where="

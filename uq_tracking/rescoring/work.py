@@ -60,7 +60,10 @@ class Work:
         try:
             return self._rescored(run)
         except NothingStoredError as nothing:
-            return _outcome(run, "skipped", str(nothing))
+            split = run.settled().split
+            if split == run.split or self.common is not None or self.request.predictions is not None:
+                return _outcome(run, "skipped", str(nothing))
+            return replace(self, request=replace(self.request, split=split))(run)
         except Exception as error:  # files of strangers and trackers may raise anything; the other runs go on
             kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
             return _outcome(run, "failed", redact(f"{kind}{error}"), error=error)
