@@ -38,7 +38,7 @@ def test_scaled_statistics_are_those_of_scaled_stds(factor):
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_factor_that_is_none_is_refused(factor):
-    with pytest.raises(SettingsError, match="multiplied by a number above 0"):
+    with pytest.raises(SettingsError, match="pass a finite number above 0"):
         scaled(exact_statistics(*data(20)), factor)
 
 

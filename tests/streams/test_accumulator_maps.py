@@ -84,8 +84,8 @@ class TestMaps:
         [
             ({"alpha": 0.9}, "pass alpha to it"),
             ({"unit": "m"}, "pass unit to it"),
-            ({"maps": 2}, "maps=2: say so to the Accumulator"),
-            ({"images": np.ones((1, 2, 2))}, "images: pass them to"),
+            ({"maps": 2}, "maps=2 comes too late; pass maps= when making the Accumulator"),
+            ({"images": np.ones((1, 2, 2))}, "images cannot be passed here; pass them to"),
             ({"predictions": True}, "an Accumulator holds none"),
         ],
     )
