@@ -232,7 +232,7 @@ class TestIntervals:
         with pytest.raises(SettingsError, match=r"level is 1\.0"):
             evaluated(codes, labels, z, level=1.0)
         data = uq.ClassPredictions(labels, z, logits=True, groups=codes)
-        with pytest.raises(SettingsError, match="groups: give these to ClassPredictions"):
+        with pytest.raises(SettingsError, match="pass groups to ClassPredictions"):
             uq.evaluate_classification(data, groups=codes)
         with pytest.raises(SettingsError, match="no groups"):
             uq.ClassPredictions(labels, z, logits=True).label_codes("groups")

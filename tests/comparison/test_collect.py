@@ -126,7 +126,7 @@ def test_every_output_of_a_run_is_a_method_of_its_own_unless_one_is_chosen(store
         ("{", "not JSON"),
         ("[1]", "states no schema version"),
         ('{"schema": 99}', "schema 99"),
-        ('{"schema": 1}', "not a report of uq_tracking"),
+        ('{"schema": 1}', "not a uq_tracking report"),
         ("PK\x03\x04", "not JSON"),
     ],
 )
@@ -139,7 +139,9 @@ def test_a_damaged_report_is_listed_and_the_others_are_compared(store, content, 
     assert words in reason(found, "broken")
 
 
-@pytest.mark.parametrize(("value", "words"), [("NaN", "NaN is no JSON number"), ("1e999", "a number is inf")])
+@pytest.mark.parametrize(
+    ("value", "words"), [("NaN", "NaN is not a JSON number"), ("1e999", "a number is inf")]
+)
 def test_a_score_that_is_no_number_is_damage(store, value, words):
     logged(store, "fine")
     broken = logged(store, "broken")

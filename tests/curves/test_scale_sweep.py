@@ -101,7 +101,9 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
     assert "scale_sweep" not in uq.evaluate(y, mean, std).curves
     report = uq.evaluate(y, mean, std, curves="scale_sweep")
     assert report.curves["scale_sweep"].main == "crps"
-    assert report.verdicts["scale_sweep"].startswith("nll is best with every standard deviation times 1.")
+    assert report.verdicts["scale_sweep"].startswith(
+        "nll is best with every standard deviation multiplied by 1."
+    )
     std[0] = 0
     kept = uq.evaluate(y, mean, std, curves="scale_sweep").curves["scale_sweep"]
     assert "nll" not in kept.columns

@@ -100,7 +100,7 @@ def test_nulls_of_the_truth_are_missing():
             r"\(groups\); did you mean 'scene'",
         ),
         ({"y_true": "y", "samples": "drow_*"}, r"no column of the table is like 'drow_\*'"),
-        ({"y_pred": "mu", "y_std": "sigma"}, "name the column of the truth too"),
+        ({"y_pred": "mu", "y_std": "sigma"}, "also name the column of the truth"),
         ({"y_true": "y", "y_std": "sigma"}, "name its column, y_pred="),
         ({"y_true": "y", "y_pred": "mu"}, "the uncertainty is stated by no column"),
         ({"y_true": "y", "y_std": "sigma", "samples": "draw_*"}, "stated by y_std and samples"),
@@ -110,7 +110,7 @@ def test_nulls_of_the_truth_are_missing():
             {"y_true": Y, "y_pred": "mu", "y_std": "sigma"},
             "y_true is a ndarray; beside a table pass the name",
         ),
-        ({"y_true": "y", "y_pred": "mu", "y_std": "sigma", "outputs": ["a"]}, "outputs= cuts arrays"),
+        ({"y_true": "y", "y_pred": "mu", "y_std": "sigma", "outputs": ["a"]}, "outputs= splits arrays"),
     ],
 )
 def test_what_cannot_be_read_is_named(options, message):

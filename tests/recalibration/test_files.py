@@ -96,7 +96,7 @@ def test_refusals(tmp_path, shifted):
 
 def test_parameters_of_a_logged_file(tmp_path):
     y, mu, s = overconfident(30)
-    with pytest.warns(TrackingWarning, match="std_isotonic has no scores"):
+    with pytest.warns(TrackingWarning, match="no scores after std_isotonic"):
         report = uq.evaluate(y, mu, s, calibration=["std_isotonic", "std_scaling"])
     path = tmp_path / "recalibration.json"
     path.write_text(json.dumps(report.recalibration), encoding="utf-8")

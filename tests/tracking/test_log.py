@@ -275,7 +275,7 @@ class TestWrongArguments:
             ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "builtins.object"),
             ((TRUTH, MEAN, STD), {"run": "nowhere:x"}, UnknownBackendError, "'nowhere'.*dir"),
             ((TRUTH, MEAN, STD), {"to": "nowhere"}, UnknownBackendError, "'nowhere'"),
-            ((sample_predictions(), MEAN), {}, SettingsError, "which holds the input already"),
+            ((sample_predictions(), MEAN), {}, SettingsError, "which already holds the input"),
             ((sample_predictions(),), {"maps": [2]}, SettingsError, "case 2.*0 to 1"),
             ((sample_predictions(),), {"images": np.zeros((3, 4, 4))}, ShapeError, "3 images for 2 cases"),
             ((uq.evaluate(TRUTH, MEAN, STD),), {"alpha": 0.5}, SettingsError, "already scored; pass alpha"),
