@@ -210,13 +210,13 @@ def test_another_task_is_listed(reports):
     other = report_of({"accuracy": 0.9}, task="classification")
     found = uq.compare({**reports, "classifier": other})
     assert "classifier" not in found.methods
-    assert reason(found, "classifier") == "it scores classification, the first run regression"
+    assert reason(found, "classifier") == "it scores classification, but the first run scores regression"
 
 
 def test_nothing_to_compare(store):
     with pytest.raises(SettingsError, match="nothing to compare; pass addresses"):
         uq.compare()
-    with pytest.raises(BackendError, match="there is no run to compare"):
+    with pytest.raises(BackendError, match="there are no runs to compare"):
         uq.compare(f"dir:{store.path}")
     with pytest.raises(UnknownBackendError, match="no installed backend is called 'ftp'"):
         uq.compare("ftp:somewhere")

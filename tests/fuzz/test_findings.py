@@ -151,7 +151,7 @@ def test_images_that_are_none(images):
 
 
 def test_labels_too_large_for_a_machine():
-    with pytest.raises(InputError, match="do not fit into 64 bits"):
+    with pytest.raises(InputError, match="do not fit in 64 bits"):
         uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], groups=[10**30, 1])
 
 

@@ -82,8 +82,8 @@ class TestMaps:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"alpha": 0.9}, "pass alpha to it"),
-            ({"unit": "m"}, "pass unit to it"),
+            ({"alpha": 0.9}, "pass alpha when making it"),
+            ({"unit": "m"}, "pass unit when making it"),
             ({"maps": 2}, "maps=2 comes too late; pass maps= when making the Accumulator"),
             ({"images": np.ones((1, 2, 2))}, "images cannot be passed here; pass them to"),
             ({"predictions": True}, "an Accumulator holds none"),

@@ -136,7 +136,7 @@ def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     uq.rescore(f"dir:{tmp_path}", n_bins=7)
     (run,) = logged_runs(f"dir:{tmp_path}")
     assert case.metric in run.report().intervals
-    with pytest.raises(SettingsError, match="intervals over groups only"):
+    with pytest.raises(SettingsError, match="intervals only over groups"):
         case.accumulator().merge(_counted(case)).compute(intervals=True)
     with pytest.raises(SettingsError, match=r"level is 5.0"):
         _counted(case).compute(level=5.0)

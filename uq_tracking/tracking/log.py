@@ -359,7 +359,9 @@ def _check_stream(
     spare = options.keys() - known
     kind = type(stream).__name__
     if spare & stream.settings.keys():
-        raise SettingsError(f"the {kind} already has its settings; make it with {', '.join(sorted(spare))}")
+        raise SettingsError(
+            f"the {kind} already has its settings; pass {', '.join(sorted(spare))} when making it"
+        )
     if spare:
         raise UnknownOptionError("log", spare, known)
     if maps not in ("auto", True, False):
