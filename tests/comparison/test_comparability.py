@@ -87,7 +87,7 @@ def test_other_versions_are_noticed(report, name):
 def test_a_report_that_does_not_describe_its_targets_leaves_it_open(report):
     provenance = {name: value for name, value in report.provenance.items() if name != "targets"}
     (found,) = warnings_of(report, replace(report, provenance=provenance))
-    assert "cannot be told: not described in the report of m1" in found
+    assert "Cannot tell whether all targets are the same: not described in the report of m1" in found
 
 
 def test_many_runs_are_counted_not_listed(report):

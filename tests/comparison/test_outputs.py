@@ -155,7 +155,7 @@ class TestJSON:
             (lambda d: d.update(runs=[{}]), "damaged comparison"),
             (lambda d: d.update(schema=99), "schema 99"),
             (lambda d: d.update(schema="1"), "schema 1"),
-            (lambda d: d.update(format="x"), "not a comparison"),
+            (lambda d: d.update(format="x"), "not a uq_tracking comparison"),
             (lambda d: d["metrics"][0].update(direction="sideways"), "direction 'sideways'"),
             (lambda d: d.update(maps=[{"name": "0"}]), "damaged comparison"),
         ],
@@ -168,7 +168,7 @@ class TestJSON:
 
     @pytest.mark.parametrize("text", ["{", "{}", '{"format": 1}'])
     def test_foreign_text(self, text):
-        with pytest.raises(FileFormatError, match=r"is not JSON|is not a comparison"):
+        with pytest.raises(FileFormatError, match=r"is not JSON|is not a uq_tracking comparison"):
             Comparison.from_json(text)
 
     def test_a_metric_unknown_here_keeps_its_direction(self, comparison):

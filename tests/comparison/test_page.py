@@ -132,7 +132,7 @@ def test_skipped_runs_and_warnings_are_on_the_page(reports):
     other = report_of({"accuracy": 1.0}, task="classification")
     short = report_of({"nll": 1.0})
     text = uq.compare({**reports, "cls": other, "short": short}).to_html()
-    assert "it scores classification, the first run regression" in text
+    assert "it scores classification, but the first run scores regression" in text
     assert "Scored on different data" in text
 
 

@@ -50,7 +50,7 @@ def test_order_makes_the_blocks_the_groups():
     assert ordered.verdict == grouped.verdict
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
     assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 17
-    with pytest.raises(SettingsError, match="leave groups= out"):
+    with pytest.raises(SettingsError, match="omit groups="):
         uq.evaluate(error, zero, one, order=time, groups=time)
     with pytest.raises(InvalidValueError, match="missing values"):
         uq.evaluate(error, zero, one, order=np.where(time == 3, np.nan, time))

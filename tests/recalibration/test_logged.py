@@ -66,9 +66,9 @@ def test_the_recalibration_of_a_run_comes_back_or_is_fitted_to_its_statistics(tm
 def test_a_run_without_recalibration_is_scaled(tmp_path):
     report, _, _ = logged(tmp_path, figures=False, split="val")
     assert run_recalibration(f"dir:{tmp_path}", split="val") == uq.recalibrate(report, split="val")
-    with pytest.raises(RecalibrationError, match="stores no statistics to fit on; name the split"):
+    with pytest.raises(RecalibrationError, match="stores no statistics to fit to; name the split"):
         run_recalibration(f"dir:{tmp_path}")
-    with pytest.raises(SettingsError, match="colour is no option"):
+    with pytest.raises(SettingsError, match="unknown option colour"):
         run_recalibration(f"dir:{tmp_path}", split="val", colour="red")
     logged(tmp_path, figures=False, split="val")
     with pytest.raises(RunNotFoundError, match="holds 2 runs; name one: dir:"):

@@ -79,7 +79,7 @@ def test_columns_that_were_changed_are_refused(runs, value):
     (runs[0] / "uq" / "predictions.npz").unlink()
     outcome, before, after = rescored(runs[0])
     assert outcome.status == "failed"
-    assert "changed since they were written" in outcome.reason
+    assert "changed after they were written" in outcome.reason
     assert after == before
 
 

@@ -183,7 +183,7 @@ def test_a_run_that_is_deleted_on_the_server_gets_a_substitute(sqlite_uri, tmp_p
     run_id = client.create_run(experiment).info.run_id
     log(run_id, 0)
     client.delete_run(run_id)
-    with pytest.warns(TrackingWarning, match="makes a run of it"):
+    with pytest.warns(TrackingWarning, match="makes it a new run"):
         log(run_id, 1)
     log(run_id, 2)
     summary = uq.sync()

@@ -1,4 +1,4 @@
-"""Warnings when runs were not scored alike: other data, settings, statistics or versions."""
+"""Warnings if runs were not scored alike: different data, settings, statistics or versions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uq_tracking.comparison.runs import ScoredRun
 
 SETTINGS = ("alpha", "n_bins", "distribution", "levels", "family", "dof", "std_floor", "unit")
 NAMED = 4
-"""Runs that a warning names of each kind."""
+"""How many runs of each kind a warning names."""
 SAME = 1e-6
-"""Relative difference of the targets' moments that a float32 copy of the data may have."""
+"""Relative difference of the targets' moments that is allowed for a float32 copy of the data."""
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 
 def warnings(runs: Sequence[ScoredRun]) -> list[str]:
-    """One sentence for everything in which the runs were not scored alike."""
+    """One sentence for each way in which the runs were not scored alike."""
     return [*_splits(runs), *_data(runs), *_settings(runs), *_provenance(runs)]
 
 
@@ -32,7 +32,7 @@ def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
 
 
 def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Runs that hold splits or outputs only are compared by these; that not all are the same is worth a word."""
+    """Runs that hold only splits or outputs are compared by those; warn if they are not all the same."""
     found = _differ(runs, lambda run: run.split)
     if found:
         yield f"Splits or outputs differ (choose one with split=). {found}."
@@ -57,11 +57,11 @@ def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
         yield f"Scored on different targets ({OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
         others = [run for run in runs if run not in known]
-        yield f"Whether all targets are the same cannot be told: not described in the report of {_named(others)}."
+        yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."
 
 
 def _targets(run: ScoredRun) -> dict[str, float] | None:
-    """Moments of the targets, or None in a report that does not have them."""
+    """Moments of the targets, or None if the report lacks them."""
     values = run.report.provenance.get("targets")
     if not isinstance(values, Mapping):
         return None
@@ -84,15 +84,15 @@ def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
 def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:
     found = _differ(runs, lambda run: run.report.provenance.get("statistics"))
     if found:
-        yield f"Statistics differ in kind (what lies within a sketch's accuracy means nothing). {found}."
+        yield f"Statistics differ in kind (differences within a sketch's accuracy mean nothing). {found}."
     for name in ("schema", "version"):
         found = _differ(runs, lambda run, name=name: run.report.provenance.get(name))
         if found:
-            yield f"The {name} of uq_tracking differs (rescore the runs with one version). {found}."
+            yield f"The {name} of uq_tracking differs (rescore the runs with a single version). {found}."
 
 
 def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
-    """The runs of each value, or nothing if all have the same."""
+    """The runs of each value, or nothing if all share it."""
     groups: dict[str, list[ScoredRun]] = {}
     for run in runs:
         groups.setdefault(_shown(of(run)), []).append(run)

@@ -1,4 +1,4 @@
-"""The runs of a comparison: read from what a user names; one that cannot be read is listed with the reason."""
+"""The runs of a comparison, read from what a user names; unreadable ones are listed with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uq_tracking.report import Report
 from uq_tracking.tracking.names import REPORT_FILE, file_name
 
 PAGE_FILE = "uq_comparison.html"
-"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is no run to compare."""
+"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is not compared."""
 
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
 """What a user may name: an address, a logged run, or reports by method."""
@@ -28,14 +28,14 @@ class ScoredRun:
     label : str
         Name of the run, unique within the comparison.
     method : str
-        Runs of one method differ by the seed, the fold or the shard only.
+        Name of the method; its runs differ only by seed, fold or shard.
     uri : str or None
-        Where the run is logged; None for a report that was given as it is.
+        Where the run is logged; None for a report passed directly.
     report : Report
     split : str or None
-        The split or output of the run that the report is of.
+        The split or output that the report covers.
     logged : LoggedRun or None
-        Reads what else the run stored; None in a comparison that was read from a file.
+        Gives access to what else the run stored; None in a comparison read from a file.
     """
 
     label: str
@@ -93,9 +93,9 @@ def collect(
     Raises
     ------
     InputTypeError
-        A source is none of a URI, a logged run and a mapping of names to reports.
+        A source is not a URI, a logged run or a mapping of names to reports.
     BackendError
-        No backend claims a URI, or its tracker does not answer.
+        No backend handles a URI, or its tracker does not answer.
     """
     runs: list[ScoredRun] = []
     skipped: list[SkippedRun] = []
@@ -141,7 +141,7 @@ def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
 
 
 def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
-    """Read a run's report; where it has none at this level, those of its splits or outputs."""
+    """Read a run's report; if it has none at this level, those of its splits or outputs."""
     try:
         return [_read(run)]
     except TrackerUnreachableError:
@@ -150,7 +150,7 @@ def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
         return _below(run)
     except FileFormatError as error:
         reason = f"its report cannot be read: {error}"
-    except Exception as error:  # one run of a tracker may fail in any way; the others are still compared
+    except Exception as error:  # a single run may fail in any way; the others are still compared
         reason = f"{type(error).__name__}: {error}"
     return [SkippedRun(run.name, run.stored.uri, reason)]
 
@@ -160,7 +160,7 @@ def _read(run: LoggedRun) -> ScoredRun:
 
 
 def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
-    """The reports of the splits or outputs of a run that has none of its own; nothing for a comparison's run."""
+    """The reports of the splits or outputs of a run without its own report; nothing for a comparison's run."""
     try:
         files = run.files
     except BackendError as error:
@@ -188,7 +188,7 @@ def _named_by_split(item: ScoredRun | SkippedRun) -> ScoredRun | SkippedRun:
 
 
 def _with_unique_labels(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
-    """The runs with ``(2)``, ``(3)`` ... behind a label that an earlier one has."""
+    """The runs, with ``(2)``, ``(3)`` ... appended to duplicate labels."""
     taken: set[str] = set()
     unique = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""The recalibration of a stored run: the one that was logged, or one fitted to its statistics."""
+"""The recalibration of a stored run: the one logged with it, or one fitted to its statistics."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from uq_tracking.tracking.resolve import open_store
 def run_recalibration(
     uri: str, method: str | None = None, *, split: str | None = None, **options: Any
 ) -> Recalibration:
-    """Recalibration of a logged run; the predictions are not needed.
+    """Return the recalibration of a logged run; its predictions are not needed.
 
     Parameters
     ----------
     uri : str
         A run, such as ``mlflow:EXPERIMENT/RUN_ID`` or ``dir:PATH``; or a store that holds one run.
     method : str, optional
-        By default the first one that the run logged, else ``std_scaling``. What the run did not log is fitted to its
-        stored statistics.
+        By default the first one that the run logged, else ``std_scaling``. A method the run did not log is fitted to
+        its stored statistics.
     split : str, optional
         The split it was logged under.
     **options
-        ``family``, ``dof`` and ``n_bins`` of ``recalibrate``; with any of them, the method is fitted anew.
+        ``family``, ``dof`` and ``n_bins`` as for ``recalibrate``; any of them makes the method be refitted.
 
     Returns
     -------
     Recalibration
-        Its ``fitted_on`` tells which data.
+        Its ``fitted_on`` says which data it was fitted on.
 
     Raises
     ------
     RunNotFoundError
-        There is no such run, or several.
+        There is no such run, or more than one.
     RecalibrationError
         The run stores neither parameters nor statistics, or the method cannot be fitted to them.
     """
@@ -71,7 +71,7 @@ class _Files:
         self.names = set(store.files(run_id))
 
     def fetch(self, file: str) -> Path | None:
-        """Path of a local copy; None when the run has no such file."""
+        """Path of a local copy; None if the run has no such file."""
         name = file_name(file, self._split)
         return self._store.fetch(self._run_id, name, self._folder) if name in self.names else None
 
@@ -88,11 +88,13 @@ def _fitted(
     if statistics is None:
         of_split = "" if split is None else f" of split {split!r}"
         raise RecalibrationError(
-            f"{uri} stores no statistics{of_split} to fit on; name the split it was logged under, if it has one"
+            f"{uri} stores no statistics{of_split} to fit to; name the split it was logged under, if any"
         )
     unknown = set(options) - {"family", "dof", "n_bins"}
     if unknown:
-        raise SettingsError(f"{', '.join(sorted(unknown))} is no option; there are family, dof and n_bins")
+        raise SettingsError(
+            f"unknown option {', '.join(sorted(unknown))}; choose from family, dof and n_bins"
+        )
     made = read_statistics(statistics)
     if report is None:
         return recalibrate(made, method, split=split, **options)

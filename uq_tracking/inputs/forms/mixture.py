@@ -12,7 +12,7 @@ from uq_tracking.inputs.convert import FloatArray
 from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 
 MOST_STEPS = 80
-"""Steps of the search for a quantile; each at least halves its bracket."""
+"""Maximum number of steps in a quantile search; each at least halves the bracket."""
 
 
 def score_mixture(
@@ -29,9 +29,9 @@ def score_mixture(
     ----------
     target : array, any shape
     means, stds : arrays, shape (M, ...)
-        Of the components; stds above 0.
+        Means and stds of the components; stds above 0.
     weights : array, shape (M, ...), optional
-        Adding up to 1 over the components; equal ones by default.
+        Summing to 1 over the components; equal by default.
     quantiles : bool
         Also find the 199 quantiles of every sample that interval and quantile scores need.
     """
@@ -49,7 +49,7 @@ def score_mixture(
 
 
 def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:
-    """Everything that a mixture ``sum over k of w_k N(m_k, s_k^2)`` says of each sample.
+    """Everything that a mixture ``sum over k of w_k N(m_k, s_k^2)`` says about each sample.
 
     ==========  ========================================================================================
     ``nll``     ``-log sum over k of w_k N(y; m_k, s_k^2)``, by log-sum-exp
@@ -108,7 +108,7 @@ def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, wei
 
 
 def expected_distance(gap: FloatArray, std: FloatArray) -> FloatArray:
-    """Expectation of ``|gap + std Z|``, Z standard normal."""
+    """Expectation of ``|gap + std Z|`` with Z standard normal."""
     z = gap / std
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     return np.asarray(gap * special.erf(z / math.sqrt(2)) + 2 * std * density)
@@ -119,8 +119,8 @@ def mixture_quantiles(
 ) -> FloatArray:
     """Quantiles of mixtures to about 1e-12 of the bracket, shape (n, levels).
 
-    They lie between the smallest and the largest quantile of the components; Newton's steps are taken inside a
-    bracket that shrinks, and halved where they would leave it.
+    They lie between the smallest and largest quantile of the components; Newton steps are taken inside a shrinking
+    bracket, and replaced by bisection if they would leave it.
     """
     z = special.ndtri(levels)
     m, s, w = (array.T[:, :, None] for array in (means, stds, weights))  # (n, M, 1)
@@ -133,7 +133,7 @@ def mixture_quantiles(
         gap = (w * special.ndtr(t)).sum(axis=1) - levels
         low, high = np.where(gap < 0, x, low), np.where(gap > 0, x, high)
         density = (w / s * np.exp(-0.5 * t * t)).sum(axis=1) / math.sqrt(2 * math.pi)
-        with np.errstate(all="ignore"):  # far from every component there is no density
+        with np.errstate(all="ignore"):  # the density vanishes far from every component
             step = x - gap / density
         inside = (step > low) & (step < high)
         new = np.where(gap == 0, x, np.where(inside, step, 0.5 * (low + high)))
