@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
+from uq_tracking.errors import FileFormatError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
@@ -28,8 +28,9 @@ from uq_tracking.tracking.resolve import open_store
 T = TypeVar("T")
 
 LIMIT = 8 * 2**30
-MOST_NAMED = 5
 """Stored files larger than this, in bytes, are not read, packed or unpacked."""
+MOST_NAMED = 5
+"""Runs that a message names."""
 
 
 @dataclass(frozen=True)
@@ -139,12 +140,12 @@ def logged_runs(uri: str, *, where: str | None = None, split: str | None = None)
 
 
 def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
-    """The one run that a URI names; BackendError if it names several."""
+    """The one run that a URI names; RunNotFoundError if it names several, or none."""
     runs = list(logged_runs(uri, split=split))
     if len(runs) != 1:
         some = ", ".join(run.stored.uri for run in runs[-MOST_NAMED:])
         rest = f", the newest are {some}" if runs else ""
-        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
+        raise RunNotFoundError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
     return runs[0]
 
 

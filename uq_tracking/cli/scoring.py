@@ -148,7 +148,7 @@ def recalibrate(
 ) -> None:
     """Recalibrate the standard deviations in a file with a run's recalibration, logged or newly fitted."""
     from uq_tracking.recalibration import recalibrate_file
-    from uq_tracking.tracking.recalibration import run_recalibration
+    from uq_tracking.rescoring.recalibration import run_recalibration
 
     with shown_errors():
         names = parse_columns(columns) or {}

@@ -97,16 +97,7 @@ class Plan:
         task, settings = self.task, self.settings
         if settings.unit is None and getattr(data, "unit", None) is not None:
             settings = replace(settings, unit=data.unit)
-        if data.facts.get("distribution") and settings.family != "gaussian":
-            raise SettingsError(
-                f"family={settings.family!r} sets the distribution for a mean and a std, but these predictions are "
-                f"{data.facts['distribution']}, which are scored as they are; omit family"
-            )
-        if data.facts.get("vector_length") and settings.family != "gaussian":
-            raise SettingsError(
-                f"family={settings.family!r} cannot be combined with a covariance, which is scored as that of a "
-                "normal distribution; omit family"
-            )
+        check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
         chosen = select(task.name, self.metrics, given=inputs.given)
         digest = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
@@ -149,6 +140,22 @@ class Plan:
             settings=settings,
             data=data,
             seed=self.seed,
+        )
+
+
+def check_family(settings: Settings, facts: Mapping[str, Any]) -> None:
+    """SettingsError for a family of predictions that state their own distribution."""
+    if settings.family == "gaussian":
+        return
+    if facts.get("distribution"):
+        raise SettingsError(
+            f"family={settings.family!r} sets the distribution for a mean and a std, but these predictions are "
+            f"{facts['distribution']}, which are scored as they are; omit family"
+        )
+    if facts.get("vector_length"):
+        raise SettingsError(
+            f"family={settings.family!r} cannot be combined with a covariance, which is scored as that of a "
+            "normal distribution; omit family"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError
-from uq_tracking.evaluation.plan import Plan
+from uq_tracking.evaluation.plan import Plan, check_family
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
@@ -66,6 +66,7 @@ def _of_statistics(
     digest = None if old is None else old.provenance.get("digest")
     chosen = wanted(statistics.task, request, old, frozenset())
     about = about_input(statistics, old)
+    check_family(settings, statistics.facts)
     report = score(statistics, settings, chosen, digest=digest, about=about, later=later)
     return _with_intervals(report, settings, chosen, old)
 

@@ -11,10 +11,11 @@ from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachabl
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.health import is_sick
+from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
-from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, locked, read_entry
+from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
 
 ORIGIN_TAG = "uq.origin"
 """Which run a substitute stands for, or which call a run was made for."""
@@ -47,7 +48,7 @@ def send_entries(
     with ExitStack() as locks:
         if not dry_run:
             for spool in sorted({path.parent for path in paths}):
-                locks.enter_context(locked(spool, PATIENCE))
+                locks.enter_context(spool_lock(spool, PATIENCE))
         sound: list[Entry] = []
         for path in paths:
             try:
@@ -75,7 +76,7 @@ def drop_entry(which: str) -> Path:
     if found is None:
         names = ", ".join(path.name for path in kept)
         raise BackendError(f"{which} is no kept call; {f'there are {names}' if names else 'there is none'}")
-    with locked(found.parent, PATIENCE):
+    with spool_lock(found.parent, PATIENCE):
         found.unlink(missing_ok=True)
     return found
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from uq_tracking.errors import SettingsError, TrackerUnreachableError
+from uq_tracking.errors import RunNotFoundError, SettingsError, TrackerUnreachableError
 from uq_tracking.logged_run import LIMIT, LoggedRun, logged_runs
 from uq_tracking.rescoring.common import CommonPredictor, common_predictor, prefix_of
 from uq_tracking.rescoring.request import Figures, make_request
@@ -145,6 +145,8 @@ def rescore(
         **_other_means(common, split, predictions),
     )
     runs = list(logged_runs(uri, where=where, split=split))
+    if not runs and where is None:
+        raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
     return Summary(
         list(worked(runs, Work(request, common, force, dry_run), workers, progress)), dry_run=dry_run
     )

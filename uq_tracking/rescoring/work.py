@@ -24,6 +24,8 @@ from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.content import Content, scores_digest
+from uq_tracking.tracking.deadline import PATIENCE
+from uq_tracking.tracking.locks import run_lock
 from uq_tracking.tracking.map_file import DrawnCases
 from uq_tracking.tracking.names import (
     MAPS_FILE,
@@ -58,7 +60,8 @@ class Work:
         if not self.force and self.request.is_done(run.stored.tags):
             return _outcome(run, "skipped", "it has these scores already")
         try:
-            return self._rescored(run)
+            with nullcontext() if self.dry_run else run_lock(run.stored.uri, PATIENCE):
+                return self._rescored(run)
         except NothingStoredError as nothing:
             split = run.settled().split
             if split == run.split or self.common is not None or self.request.predictions is not None:

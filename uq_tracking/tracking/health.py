@@ -21,10 +21,11 @@ from typing import Literal
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
+from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened
-from uq_tracking.tracking.spool import locked, read_entry
+from uq_tracking.tracking.spool import read_entry
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -228,7 +229,7 @@ class Health:
 
         try:
             check_listens(self.place)
-            with locked(waiting.path.parent, LOCK_SECONDS):
+            with spool_lock(waiting.path.parent, LOCK_SECONDS):
                 entry = read_entry(waiting.path)
                 opened = waiting.open()
                 try:

@@ -17,17 +17,15 @@ import threading
 import uuid
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from uq_tracking.drawings import png_of
-from uq_tracking.errors import BackendError, FileFormatError
+from uq_tracking.errors import FileFormatError
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.places import in_first_place, places
@@ -324,31 +322,6 @@ def _is_sound(entry: Entry) -> bool:
         )
         for operation in operations
     ) and all(isinstance(text, str) for text in (entry.origin.tracker, entry.origin.place, entry.origin.uri))
-
-
-@contextmanager
-def locked(folder: Path, seconds: float) -> Iterator[None]:
-    """Let one process at a time send the entries of a folder.
-
-    Raises
-    ------
-    BackendError
-        Another process has held the lock for longer than ``seconds``.
-    """
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=seconds)
-    except Timeout:
-        raise BackendError(
-            f"another process is sending the entries of {folder}; try again when it has finished"
-        ) from None
-    except (OSError, NotImplementedError):  # a read-only folder, or a file system without locks
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def entries(folder: Path | None = None) -> Iterator[Path]:
