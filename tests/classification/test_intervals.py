@@ -150,7 +150,7 @@ class TestIntervals:
         report = evaluated(*scenes())
         assert report.scores.keys() == {metric.key for metric in SUITE}
         assert report.intervals.keys() == report.scores.keys() - {"mce"}
-        assert "hold few samples" in report.provenance["intervals"]["undefined"]["mce"]
+        assert "hold too few samples" in report.provenance["intervals"]["undefined"]["mce"]
         for key, (low, high) in report.intervals.items():
             assert low <= report.scores[key] <= high or key in SCORES["classification"], key
             assert low < high, key
@@ -182,7 +182,7 @@ class TestIntervals:
         report = evaluated(*scenes(groups=groups))
         assert report.intervals == {}
         reason = report.provenance["intervals"]["undefined"]["accuracy"]
-        assert reason == f"{counted} too few for an interval; it takes 8"
+        assert reason == f"{counted} too few for an interval, which needs 8"
 
     def test_a_score_that_is_undefined_has_none(self):
         codes, labels, z = scenes()

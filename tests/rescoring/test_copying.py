@@ -92,7 +92,7 @@ def test_an_interrupted_copy_is_finished_and_not_made_twice(waiting, dir_place, 
             uq.sync(waiting.uri, dir_place.uri)
     summary = uq.sync(waiting.uri, dir_place.uri)
     assert [outcome.status for outcome in summary.outcomes] == ["done", "done"]
-    assert "brought up to date" in summary.outcomes[0].reason
+    assert "updated in" in summary.outcomes[0].reason
     assert [run.name for run in dir_place.runs()] == ["trained", "plain"]
     assert dir_place.runs("test")[0].scored() == waiting.runs("test")[0].scored()
 

@@ -53,7 +53,7 @@ class TestWhatIsDone:
         assert place.run("val").report() == before
         assert f"{RESCORED_TAG}.test" in place.run().stored.tags
         (outcome,) = uq.rescore(place.uri).skipped
-        assert "there are test, val: pass split=" in outcome.reason
+        assert "pass split= as one of test, val" in outcome.reason
 
     def test_the_trackers_own_filter_selects(self, place):
         for method in ("a", "b"):
@@ -197,8 +197,8 @@ class TestWrongArguments:
             ({"alpha": 2.0}, SettingsError, "alpha is 2"),
             ({"std_floor": -1.0}, SettingsError, "std_floor is -1"),
             ({"workers": 0}, SettingsError, "workers is 0"),
-            ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them on"),
-            ({"calibration": True, "calibration_split": "val"}, SettingsError, "give one of them"),
+            ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them to"),
+            ({"calibration": True, "calibration_split": "val"}, SettingsError, "pass only one"),
             ({"calibration": arrays()}, SettingsError, "calibration is a"),
             ({"columns": {"target": "y"}}, SettingsError, "pass both"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),

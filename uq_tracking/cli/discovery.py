@@ -28,7 +28,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     fast: Annotated[bool, typer.Option(help="Use a small piece of the terrain, for a quick look.")] = False,
 ) -> None:
-    """Complete real terrain from sparse heights with seven uncertainty methods, log each as a run, compare them."""
+    """Complete real terrain from sparse heights with seven uncertainty methods; log and compare them."""
     from uq_tracking.demo.run import run_demo
 
     with shown_errors():

@@ -54,7 +54,7 @@ def rescore(
     columns: Columns = "",
     prediction_from: Annotated[
         str | None,
-        typer.Option(help="A run whose means to score each run's std against, under uq/common/."),
+        typer.Option(help="Run against whose means to score each run's std, under uq/common/."),
     ] = None,
     figures: Annotated[
         bool | None,

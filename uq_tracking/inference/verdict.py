@@ -277,7 +277,7 @@ class _Tests:
 
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective
-        return f" With these weights, the {n} samples are worth {effective:.0f}."
+        return f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
 
     def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool, str]:
         """The scale, whether a few units dominate it, and why there is none."""

@@ -1,8 +1,8 @@
-"""What of the old report still holds, so that nothing is overwritten with less.
+"""Carry over what is still valid in the old report, so that a rescore never loses information.
 
 Three things can make a new report poorer than the old one: its source knows less (a sketch of exact statistics),
-something cannot be computed again (a score that needs samples, intervals, scores after a recalibration), or a metric
-is no longer installed. What the new settings leave as it was is kept; what they change and what cannot be computed is
+something cannot be recomputed (a score that needs samples, intervals, scores after a recalibration), or a metric is
+no longer installed. Whatever the new settings do not affect is kept; whatever they affect but cannot be recomputed is
 kept too, and marked.
 """
 
@@ -28,13 +28,13 @@ EXACT = "exact, as it was; the stored sketch agrees within its bounds"
 
 
 def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
-    """The new report with what it lacks of the old one.
+    """The new report, completed with what only the old one has.
 
     Parameters
     ----------
     again
-        Scores the same source under the old settings: what is equal there and in the new report does not depend on
-        what was changed. None when nothing was changed.
+        Scores the same source under the old settings: whatever is equal there and in the new report is unaffected by
+        the change. None if nothing was changed.
     """
     if not _may_lack(new, old):
         return new
@@ -86,7 +86,7 @@ def _reasons(old: Report) -> Mapping[str, str]:
 
 
 def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], dict[str, str]]:
-    """Scores in the old order, new ones last; and which were kept, with the reason."""
+    """Scores in the old order, new ones last; also which ones were kept, with the reason."""
     scores, kept = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}, {}
     for key, value in old.scores.items():
         is_coarser = _is_coarser(new, old, key)
@@ -145,7 +145,7 @@ def same_curve(one: Curve, other: Curve) -> bool:
 
 
 def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[str, tuple[float, float]]:
-    """Intervals of the scores that are what they were."""
+    """Intervals of the unchanged scores."""
     return {
         key: interval
         for key, interval in old.intervals.items()
@@ -154,7 +154,7 @@ def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[s
 
 
 def _recalibration(old: Report, *, changed: bool) -> Mapping[str, Any] | None:
-    """The old recalibrations; where the settings changed, with those that their scores are of."""
+    """The old recalibrations; if the settings changed, with the settings behind their scores."""
     if not old.recalibration or not changed:
         return old.recalibration
     settings = dict(old.settings)
