@@ -70,7 +70,7 @@ class LoggedRun:
         return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
     def settled(self) -> LoggedRun:
-        """Itself; where it has no report at this level but exactly one split or output below, that one."""
+        """Return the run itself; or, if it has no report at this level, its only split or output below."""
         splits = [] if self.has(REPORT_FILE) else self.splits()
         return replace(self, split=splits[0]) if len(splits) == 1 else self
 

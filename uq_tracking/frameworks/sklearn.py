@@ -49,7 +49,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     ``predict(X, return_std=True)``         its own (Gaussian processes, Bayesian linear models)
     random forest, extra trees, bagging,    spread of the members: :math:`\sigma^2 = \sum_i w_i (m_i -
     voting                                  \bar m)^2`, plus the mean of the members' own variances where
-                                            every member tells its own
+                                            every member states its own
     pair ``(low, high)`` of quantile        that of the Gaussian through both quantiles
     regressors
     ``MultiOutputRegressor``                one column per output

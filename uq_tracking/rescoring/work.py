@@ -67,7 +67,7 @@ class Work:
             if split == run.split or self.common is not None or self.request.predictions is not None:
                 return _outcome(run, "skipped", str(nothing))
             return replace(self, request=replace(self.request, split=split))(run)
-        except Exception as error:  # files of strangers and trackers may raise anything; the other runs go on
+        except Exception as error:  # strangers' files and trackers may raise anything; go on with the others
             kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
             return _outcome(run, "failed", redact(f"{kind}{error}"), error=error)
 
@@ -87,7 +87,7 @@ class Work:
             with self._lock(content):
                 write(run, content)
         kept = len(report.provenance.get("kept", {}).keys() & report.scores.keys())
-        told = f"{len(report.scores)} scores" + (f", {kept} of them kept as they were" if kept else "")
+        told = f"{len(report.scores)} scores" + (f", {kept} of them unchanged" if kept else "")
         return _outcome(run, "done", told, source=source.name)
 
     def _source(self, run: LoggedRun, logged: Report | None) -> Source:
