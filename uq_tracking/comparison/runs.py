@@ -26,9 +26,9 @@ class ScoredRun:
     Attributes
     ----------
     label : str
-        Name of the run, unique within the comparison.
+        Name of the run, unique within a comparison.
     method : str
-        Name of the method; its runs differ only by seed, fold or shard.
+        Name of the method; its runs differ only by seed, fold or shard. The run's name if it has no method.
     uri : str or None
         Where the run is logged; None for a report passed directly.
     report : Report
@@ -88,7 +88,7 @@ def collect(
     split: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Read the reports of all sources; duplicates count once.
+    """Read the reports of all sources; a run that is named twice is read once.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def collect(
                     skipped.append(found)
                 else:
                     runs.append(found)
-    return _with_unique_labels(runs), skipped
+    return runs, skipped
 
 
 def _logged(source: Any, where: str | None, split: str | None) -> Iterable[LoggedRun]:
@@ -177,24 +177,4 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
             else ", which uq.log writes when called without step="
         )
         return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
-    found = [item for split in splits for item in _scored(replace(run, split=split))]
-    return found if len(splits) == 1 else [_named_by_split(item) for item in found]
-
-
-def _named_by_split(item: ScoredRun | SkippedRun) -> ScoredRun | SkippedRun:
-    if isinstance(item, SkippedRun):
-        return item
-    return replace(item, label=f"{item.label} [{item.split}]", method=f"{item.method} [{item.split}]")
-
-
-def _with_unique_labels(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
-    """The runs, with ``(2)``, ``(3)`` ... appended to duplicate labels."""
-    taken: set[str] = set()
-    unique = []
-    for run in runs:
-        label, number = run.label, 2
-        while label in taken:
-            label, number = f"{run.label} ({number})", number + 1
-        taken.add(label)
-        unique.append(replace(run, label=label))
-    return unique
+    return [item for split in splits for item in _scored(replace(run, split=split))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.methods import named, once
 from uq_tracking.comparison.metrics import headline, metrics_of
 from uq_tracking.comparison.paired import PairedGroups, paired_groups
 from uq_tracking.comparison.result import Comparison
@@ -36,8 +36,9 @@ def compare(
 ) -> Comparison:
     """Compare uncertainty methods side by side: ranks, bounds, differences, agreement, curves and maps.
 
-    Runs are grouped by their tag ``uq.method``, or by their name if they have none; the runs of a method differ, say,
-    by seed, and are shown as mean and spread. Runs with no report, or a damaged one, are listed in ``skipped``.
+    Runs are grouped by their tag ``uq.method``; the runs of a method differ, say, by seed, and are shown as mean and
+    spread. A run without the tag is a method of its own, called by its name. Runs with no report, or a damaged one, are
+    listed in ``skipped``.
 
     Parameters
     ----------
@@ -96,8 +97,9 @@ def compare(
     check_seed(seed)
     found, skipped = collect(sources, where, split, progress)
     runs, others = _of_one_task(found)
-    runs, copies = _once(runs)
-    skipped += [*others, *copies]
+    runs, repeats = once(runs)
+    runs = named(runs)
+    skipped += [*others, *repeats]
     if not runs:
         raise BackendError(_nothing(sources, skipped))
     groups = by_method(runs)
@@ -135,24 +137,6 @@ def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[Skipp
         if run.report.task != task
     ]
     return [run for run in runs if run.report.task == task], others
-
-
-def _once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """The runs without copies: the same predictions scored alike are not a second seed."""
-    seen: dict[str, str] = {}
-    kept, copies = [], []
-    for run in runs:
-        digest = run.report.provenance.get("digest")
-        key = json.dumps(
-            [run.method, digest, run.report.settings, run.report.scores], sort_keys=True, default=str
-        )
-        if digest is not None and key in seen:
-            reason = f"it holds the same predictions as {seen[key]} and is scored alike"
-            copies.append(SkippedRun(run.label, run.uri or "", reason))
-            continue
-        seen[key] = run.label
-        kept.append(run)
-    return kept, copies
 
 
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:
