@@ -74,6 +74,20 @@ def format_percent(share: float) -> str:
     return f"{'+' if share > 0 else ''}{format_number(100 * share, 2)} %"
 
 
+def format_levels(levels: Sequence[float], most: int = 9) -> str:
+    """Format levels of quantiles; of more than ``most`` only the ends, with their number.
+
+    >>> format_levels([0.04999999999999999, 0.95]), format_levels([k / 100 for k in range(1, 100)])
+    ('0.05, 0.95', '0.01, 0.02, 0.03 ... 0.99 (99 in all)')
+    """
+    texts = [f"{level:g}" for level in levels]
+    return (
+        ", ".join(texts)
+        if len(texts) <= most
+        else f"{', '.join(texts[:3])} ... {texts[-1]} ({len(texts)} in all)"
+    )
+
+
 def format_interval(interval: tuple[float, float]) -> str:
     """Format a confidence interval to two digits of its width, since more are noise.
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun, by_value
+from uq_tracking.formatting import format_levels
+from uq_tracking.metrics.registry import Metric
 
-SETTINGS = ("alpha", "n_bins", "distribution", "levels", "family", "dof", "std_floor", "unit")
+SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
+OF_LEVELS = ("crps", "pinball", "wis")
+"""Scores that depend on the levels of quantiles: from few levels, the CRPS comes out far too low."""
 NAMED = 4
 """How many runs of each kind a warning names."""
 SAME = 1e-6
@@ -17,7 +22,30 @@ OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 def warnings(runs: Sequence[ScoredRun]) -> list[str]:
     """One sentence for each way in which the runs were not scored alike."""
-    return [*_splits(runs), *_data(runs), *_settings(runs), *_provenance(runs)]
+    return [*_splits(runs), *_data(runs), *_forms(runs), *_settings(runs), *_provenance(runs)]
+
+
+def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]:
+    """The metrics; those that depend on the levels of quantiles have no direction if the levels differ."""
+    lost = _not_comparable(runs)
+    return [
+        replace(
+            metric, direction=None, summary=f"{metric.summary}; not ranked, as the levels of quantiles differ"
+        )
+        if metric.key in lost
+        else metric
+        for metric in metrics
+    ]
+
+
+def _not_comparable(runs: Sequence[ScoredRun]) -> list[str]:
+    """Scores that are computed from quantiles in some runs, and from other levels or none in others."""
+    return [key for key in OF_LEVELS if len({_levels(run) for run in runs if key in run.report.scores}) > 1]
+
+
+def _levels(run: ScoredRun) -> tuple[float, ...]:
+    """Levels of the run's quantiles, without rounding errors; empty for a whole distribution."""
+    return tuple(round(level, 9) for level in run.report.settings.get("levels") or ())
 
 
 def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
@@ -39,14 +67,19 @@ def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 
 def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Different data: other numbers of samples or, with the same number, other weights or targets."""
     counted = _differ(runs, lambda run: f"{run.report.counts.get('n', 0):,} samples")
     if counted:
         yield f"Scored on different data ({OTHER_DATA}). {counted}."
-        return
-    weighted = _differ(runs, lambda run: run.report.counts.get("n_effective"))
-    if weighted:
-        yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
-        return
+    for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
+        weighted = _differ(of_number, lambda run: run.report.counts.get("n_effective"))
+        if weighted:
+            yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
+        else:
+            yield from _different_targets(of_number)
+
+
+def _different_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
     known = [run for run in runs if _targets(run) is not None]
     groups: list[list[ScoredRun]] = []
     for run in known:
@@ -72,6 +105,21 @@ def _described(run: ScoredRun) -> str:
     return ", ".join(f"{name} {value:.6g}" for name, value in (_targets(run) or {}).items())
 
 
+def _forms(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Different forms of predictions, or levels of quantiles, which rescoring cannot change."""
+    found = _differ(runs, lambda run: run.report.settings.get("distribution") or "mean and std")
+    if found:
+        yield f"Forms of the predictions differ (to compare like with like, log all methods in one form). {found}."
+    found = _differ(runs, _levels)
+    lost = ", ".join(_not_comparable(runs))
+    not_ranked = f"not ranked, as they depend on the levels: {lost}; " if lost else ""
+    if found:
+        yield (
+            f"Levels of quantiles differ ({not_ranked}log all methods as quantiles at the same levels, or compare "
+            f"those of the same levels apart). {found}."
+        )
+
+
 def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
     for name in SETTINGS:
         if name == "dof" and not any(run.report.settings.get("family") == "student_t" for run in runs):
@@ -93,15 +141,20 @@ def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
     """The runs of each value, or nothing if all share it."""
-    groups: dict[str, list[ScoredRun]] = {}
-    for run in runs:
-        groups.setdefault(_shown(of(run)), []).append(run)
+    groups = by_value(runs, lambda run: _key(of(run)))
     if len(groups) < 2:
         return ""
-    return "; ".join(f"{value}: {_named(group)}" for value, group in groups.items())
+    return "; ".join(f"{_shown(value)}: {_named(group)}" for value, group in groups.items())
+
+
+def _key(value: Any) -> Any:
+    """What values are grouped by: the text shown, but levels themselves, as their text is shortened."""
+    return value if isinstance(value, tuple) else _shown(value)
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"levels {format_levels(value)}" if value else "no levels"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

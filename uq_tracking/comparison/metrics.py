@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
@@ -73,11 +74,13 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
 
 
 def metric_from_dict(values: Mapping[str, Any]) -> Metric:
-    """The metric as installed here, else as the file describes it."""
+    """The metric as installed here, else as the file describes it; unranked if it is unranked in the file."""
     installed = plugins.metrics(values["task"]).get(values["key"])
     direction = values["direction"]
     if installed is not None and installed.direction == direction:
         return installed
+    if installed is not None and direction is None:
+        return replace(installed, direction=None, summary=str(values["summary"]))
     if not (direction in ("lower", "higher", None) or isinstance(direction, int | float)):
         raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
     texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}

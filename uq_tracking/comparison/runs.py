@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.report import Report
 from uq_tracking.tracking.names import REPORT_FILE, file_name
+
+T = TypeVar("T")
 
 PAGE_FILE = "uq_comparison.html"
 """The page that ``Comparison.log`` stores; a run that holds nothing else of ours is not compared."""
@@ -76,9 +78,14 @@ class SkippedRun:
 
 def by_method(runs: Iterable[ScoredRun]) -> dict[str, list[ScoredRun]]:
     """The runs of each method, in order of appearance."""
-    groups: dict[str, list[ScoredRun]] = {}
+    return by_value(runs, lambda run: run.method)
+
+
+def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T, list[ScoredRun]]:
+    """The runs of each value, in order of appearance."""
+    groups: dict[T, list[ScoredRun]] = {}
     for run in runs:
-        groups.setdefault(run.method, []).append(run)
+        groups.setdefault(of(run), []).append(run)
     return groups
 
 

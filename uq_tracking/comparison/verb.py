@@ -108,7 +108,7 @@ def compare(
             f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     task = runs[0].report.task
-    chosen = metrics_of(runs, task, metrics)
+    chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
     paired, unpaired = paired_groups(runs, chosen, seed)
     pairs = Pairs(paired, level)
     drawn, problems = _maps(groups, maps)

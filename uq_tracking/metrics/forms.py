@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.families import FloatArray, Standard
+from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
@@ -71,7 +72,7 @@ def reason(statistics: Statistics, key: str) -> str:
     if form == "interval" and key == "crps":
         return "an interval alone does not determine it; pass quantiles at more levels"
     if form in ("quantiles", "interval"):
-        levels = ", ".join(f"{level:g}" for level in statistics.facts["levels"] or ())
+        levels = format_levels(statistics.facts["levels"] or ())
         if key in TAKES:
             return f"quantiles at {levels} are not those of central intervals and a median"
         if key.startswith(("inside_", "interval_width")):
