@@ -82,7 +82,7 @@ def comparison_page(comparison: Comparison) -> str:
             families=_families(comparison),
             scatter=_scatter(comparison),
             marks={name: _marks(verdict) for name, verdict in comparison.verdicts.items()},
-            best_ranking=max((v.recovered or 0.0 for v in comparison.verdicts.values()), default=0.0),
+            starred=_starred(comparison.verdicts),
             unjudged=unjudged(comparison.groups),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
@@ -191,6 +191,16 @@ def _marks(verdict: MethodVerdict) -> dict[str, Any]:
         "reach": round(50 * reach, 1),
         "ranking": None if recovered is None or verdict.ranking == UNJUDGED else round(100 * recovered),
     }
+
+
+def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
+    """Methods that find most errors, of those that find more than a constant uncertainty would."""
+    found = {
+        name: verdict.recovered
+        for name, verdict in verdicts.items()
+        if verdict.ranking == "useful" and verdict.recovered is not None
+    }
+    return {name for name, share in found.items() if share == max(found.values())}
 
 
 def _families(comparison: Comparison) -> list[tuple[str, str]]:
