@@ -137,10 +137,19 @@ class TestJSON:
         made = uq.compare(f"dir:{folder}", baseline="large")
         text = made.to_json(tmp_path / "c.json")
         again = Comparison.from_json(tmp_path / "c.json")
+        assert again == made
+        assert hash(again) == hash(made)
         assert again.to_json() == text
         assert again.to_html() == made.to_html()
         assert again.to_csv() == made.to_csv()
         assert str(again) == str(made)
+
+    def test_reports_in_memory_are_equal_when_read_back(self, comparison, seeds, reports):
+        other = uq.compare(seeds, {"unknown": report_of({"acme": 1.0})})
+        assert Comparison.from_json(comparison.to_json()) == comparison
+        assert Comparison.from_json(other.to_json()) == other
+        assert other != comparison
+        assert uq.compare(reports, level=0.9) != uq.compare(reports)
 
     def test_other_programs_find_the_table(self, comparison):
         derived = json.loads(comparison.to_json())["derived"]

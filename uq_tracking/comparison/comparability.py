@@ -89,7 +89,7 @@ def _different_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
         parts = "; ".join(f"{_described(group[0])}: {_named(group)}" for group in groups)
         yield f"Scored on different targets ({OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
-        others = [run for run in runs if run not in known]
+        others = [run for run in runs if _targets(run) is None]
         yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."
 
 

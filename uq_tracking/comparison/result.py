@@ -37,7 +37,7 @@ MOST_VERDICTS = 12
 MetricKeys = Iterable[str] | Literal["all"] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Comparison:
     """Uncertainty methods side by side.
 

@@ -23,7 +23,7 @@ RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """One run of a method, and its report without statistics.
+    """One run of a method, and its report without statistics; equal to another with equal ``to_dict()``.
 
     Attributes
     ----------
@@ -53,6 +53,12 @@ class ScoredRun:
         report = replace(self.report, curves=curves).to_dict()
         names = ("label", "method", "uri", "split")
         return {name: getattr(self, name) for name in names} | {"report": report}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScoredRun) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.method, self.uri, self.split))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ScoredRun:

@@ -37,8 +37,8 @@ def compare(
     """Compare uncertainty methods side by side: ranks, bounds, differences, agreement, curves and maps.
 
     Runs are grouped by their tag ``uq.method``; the runs of a method differ, say, by seed, and are shown as mean and
-    spread. A run without the tag is a method of its own, called by its name. Runs with no report, or a damaged one, are
-    listed in ``skipped``.
+    spread. A run without the tag is a method of its own, called by its name. Runs with no report, or a damaged one,
+    are listed in ``skipped``.
 
     Parameters
     ----------
