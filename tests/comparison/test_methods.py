@@ -112,5 +112,5 @@ class TestRunsWithoutMethod:
     def test_a_baseline_that_is_not_there_names_them(self, store):
         for seed in range(2):
             logged(store, "uq", seed)
-        with pytest.raises(SettingsError, match=r"'x' is no method here; there are uq, uq \(2\)"):
+        with pytest.raises(SettingsError, match=r"'x' is not a method here; choose from uq, uq \(2\)"):
             uq.compare(f"dir:{store.path}", baseline="x")

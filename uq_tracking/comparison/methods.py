@@ -1,4 +1,4 @@
-"""Which runs are seeds or folds of one method, and what methods are called."""
+"""Which runs are the seeds or folds of one method, and what methods are called."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 
 
 def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Runs without repeats: of a method's runs with the same predictions only the last one counts.
+    """Of a method's runs with the same predictions, only the last one; and why the others are skipped.
 
-    However they are scored, the same predictions are no second seed.
+    The same predictions are not a second seed, however they were scored.
     """
     last = {_predictions(run): run for run in runs}
     repeats = [
@@ -27,16 +27,16 @@ def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
 
 
 def _predictions(run: ScoredRun) -> tuple[object, ...]:
-    """What two runs of the same predictions have in common; reports that do not say are all different."""
+    """What identifies the predictions of a run; without a digest in its report, the run itself."""
     digest = run.report.provenance.get("digest")
     return (id(run),) if digest is None else (run.method, run.split, digest)
 
 
 def named(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
-    """The runs with the final names of their methods, and labels that are unique.
+    """The runs with unique labels and the final names of their methods.
 
-    A run without a method is one of its own, whatever other runs are called. Different splits or outputs of a
-    method are methods of their own, as scores of different data are never averaged.
+    A run without a method forms one of its own, even if other runs have the same name. If the runs of a method are
+    of several splits or outputs, each of these is a method: scores of different data are never averaged.
     """
     runs = _apart(runs)
     splits = {name: {run.split for run in group} for name, group in by_method(runs).items()}
@@ -49,7 +49,7 @@ def named(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
 
 
 def _apart(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
-    """The runs with a name that no other method has for each run without a method."""
+    """The runs; those without a method are given a name that no other method has."""
     runs = list(runs)
     taken = {run.method for run in runs if _has_method(run)}
     own: dict[str | None, str] = {}
@@ -66,7 +66,7 @@ def _has_method(run: ScoredRun) -> bool:
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """The name, with ``(2)``, ``(3)`` ... behind it if it is taken already; it is taken then."""
+    """The name, with ``(2)``, ``(3)`` ... appended if it is taken; adds it to those taken."""
     found, number = name, 2
     while found in taken:
         found, number = f"{name} ({number})", number + 1
