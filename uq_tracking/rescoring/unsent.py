@@ -75,7 +75,9 @@ def drop_entry(which: str) -> Path:
     found = next((path for path in kept if path.absolute() == given or path.name == which), None)
     if found is None:
         names = ", ".join(path.name for path in kept)
-        raise BackendError(f"{which} is no kept call; {f'there are {names}' if names else 'there is none'}")
+        raise BackendError(
+            f"{which} is not a kept call; {f'choose from {names}' if names else 'there are none'}"
+        )
     with spool_lock(found.parent, PATIENCE):
         found.unlink(missing_ok=True)
     return found
