@@ -161,7 +161,7 @@ def targets_of(
     UnknownBackendError
         ``to`` or the scheme of a URI does not name an installed backend.
     SettingsError
-        No backend recognises ``run``.
+        No backend recognises ``run``, or it is a scheme without an address.
     """
     backends, leads = _considered(to), every_rank or is_rank_zero()
     if run is None:
@@ -233,6 +233,8 @@ def _is_uri(text: str) -> bool:
 def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     scheme, _, address = uri.partition(":")
     backend = find_backend(scheme)
+    if not address.strip():
+        raise SettingsError(f"run={uri!r} names no place; write for example {scheme}:depth")
 
     def open_it() -> Opened:
         store, run_id = open_store(uri)
