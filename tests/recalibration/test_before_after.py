@@ -37,7 +37,9 @@ def test_a_second_set_in_every_form_gives_the_same():
 
 @pytest.mark.parametrize("source", [(Y, MU, S), uq.recalibrate(uq.Predictions(Y, MU, S))])
 def test_a_fit_to_the_samples_that_are_scored_is_told(source):
-    with pytest.warns(TrackingWarning, match="std_scaling was fitted on the samples it is scored on.*second set"):
+    with pytest.warns(
+        TrackingWarning, match="std_scaling was fitted on the samples it is scored on.*second set"
+    ):
         report = uq.evaluate(Y, MU, S, calibration=source, metrics=LIGHT)
     assert entry(report)["how"] == "fitted on the samples it is scored on"
 
