@@ -115,6 +115,24 @@ def add_recalibration(
     )
 
 
+def with_refusal(
+    report: Report,
+    calibration: Any,
+    recalibration: str | Iterable[str] | None,
+    refusal: RecalibrationError,
+) -> Report:
+    """The report with the reason why no method has scores after it, and a warning; arguments as for ``evaluate``."""
+    given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
+    wanted = names or recalibration or task_of(report).recalibration
+    methods = [item.method for item in given] or [method.name for method in _methods(report.task, wanted)]
+    how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
+    warnings.warn(
+        f"{', '.join(methods)}: no scores after recalibration: {refusal}", TrackingWarning, stacklevel=3
+    )
+    entries = {name: {"how": how, "refused": str(refusal)} for name in methods}
+    return replace(report, recalibration={"schema": SCHEMA, "methods": entries})
+
+
 @dataclass(frozen=True)
 class _Bench:
     """Samples to recalibrate, and how to score them."""
