@@ -33,6 +33,8 @@ class Opened:
 
     run: Run
     release: Callable[[], None] = no_release
+    is_new: bool = False
+    """Whether the run was made just now."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     def open_it() -> Opened:
         store, run_id = open_store(uri)
         run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
-        return Opened(run, lambda: store.close_run(run))
+        return Opened(run, lambda: store.close_run(run), is_new=run_id is None)
 
     text = {key: str(value) for key, value in (tags or {}).items()}
     return Target(
