@@ -88,7 +88,9 @@ def sync(
         )
     runs, held = list(logged_runs(source, where=where)), _held(store)
     if {run.stored.uri for run in runs} & {run.uri for run in held}:
-        raise BackendError(f"{source} and {destination} are the same place; name another one to copy the runs to")
+        raise BackendError(
+            f"{source} and {destination} are the same place; name another one to copy the runs to"
+        )
     work = _Sync(store, held, dry_run)
     return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
 
