@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uq_tracking.errors import (
+    EmptyInputError,
     FileFormatError,
     InputTypeError,
     InvalidValueError,
