@@ -193,6 +193,10 @@ class TestRecalibration:
         assert found["std_scaling"]["how"] == wanted["std_scaling"]["how"]
         assert found["std_scaling"]["scores"] == pytest.approx(wanted["std_scaling"]["scores"], rel=1e-12)
 
+    def test_a_file_that_is_not_there_is_named(self, dir_place):
+        with pytest.raises(SettingsError, match=r"calibration='nope\.json': there is no such file"):
+            uq.rescore(dir_place.uri, calibration="nope.json")
+
     def test_a_file_of_parameters_is_applied(self, place, tmp_path):
         fitted = uq.recalibrate(predictions(seed=7), "std_scaling")
         (tmp_path / "scale.json").write_text(fitted.to_json())
