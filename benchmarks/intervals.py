@@ -356,7 +356,7 @@ SERIES = [(times, phi) for times in (100, 300, 1000, 3000) for phi in (0.0, 0.5,
 
 
 def autoregressive(rng: np.random.Generator, times: int, phi: float) -> np.ndarray:
-    """A series of variance 1 whose neighbours are correlated."""
+    """A series of variance 1 whose neighbors are correlated."""
     return lfilter([np.sqrt(1 - phi**2)], [1, -phi], rng.normal(size=times + 200))[200:]
 
 

@@ -68,7 +68,7 @@ LABELS = {
     "scipy_spearman": "scipy spearmanr",
 }
 
-COLOURS = [*colormaps["tab20"].colors[::2], "black", "gold", "grey"]
+COLORS = [*colormaps["tab20"].colors[::2], "black", "gold", "grey"]
 
 
 def measure(job: str, n: int, runs: int) -> dict[str, float]:
@@ -111,7 +111,7 @@ def plot(found: dict[str, dict[str, dict[str, float]]], path: Path) -> None:
     for job, by_size in found.items():
         ours, yard = job.startswith(("suite", "ause", "stream")), job.startswith("np_")
         style = {"linewidth": 2.2} if ours else {"linestyle": ":" if yard else "--", "linewidth": 1.3}
-        style["color"] = COLOURS[len(axes.lines)]
+        style["color"] = COLORS[len(axes.lines)]
         axes.plot(
             [int(n) for n in by_size],
             [one["seconds"] for one in by_size.values()],

@@ -255,7 +255,7 @@ def quantiles_of(mu: Array, s: Array) -> Array:
 
 
 def pairs(values: Array) -> Array:
-    """Vectors of two neighbours each, shape (..., N/2, 2)."""
+    """Vectors of two neighbors each, shape (..., N/2, 2)."""
     return values.reshape(*values.shape[:-1], -1, 2)
 
 

@@ -74,7 +74,7 @@ class MapSpec:
     """A panel drawn for one case of spatial predictions, stored as ``uq_map/<case>``.
 
     ``function(target, mean, std, *, scale, unit, image=None, title=None, **more)``, or its dotted name, receives 2-D
-    arrays of equal shape, with NaN targets where there is no ground truth; ``scale`` maps std to the error's colour
+    arrays of equal shape, with NaN targets where there is no ground truth; ``scale`` maps std to the error's color
     scale (MeRCI's lambda), so that it covers ``alpha`` of the errors; ``interval`` times std is half of the 95 %
     interval; ``epistemic`` and ``aleatoric`` are passed if known. Panels with a name other than ``uncertainty`` are
     stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted name, each panel
@@ -92,7 +92,7 @@ class MapSpec:
     def common_limits(
         self, cases: Iterable[Case], **options: Any
     ) -> Mapping[str, tuple[float, float]] | None:
-        """Colour limits that all cases share."""
+        """Color limits that all cases share."""
         if self.limits is None:
             return None
         found: Mapping[str, tuple[float, float]] = _drawing(self.limits)(cases, **options)

@@ -1,4 +1,4 @@
-"""Location-scale families standardised to mean 0 and standard deviation 1: everything is a function of z.
+"""Location-scale families standardized to mean 0 and standard deviation 1: everything is a function of z.
 
 With ``z = (y - mu) / s`` the density of a sample is ``pdf(z) / s`` and its CRPS is ``s * crps(z)``. A Student t with
 at most 2 degrees of freedom has no standard deviation: there ``mu`` and ``s`` are its location and scale.
@@ -52,7 +52,7 @@ class Standard(ABC):
 
     @abstractmethod
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
-        """Continuous ranked probability score of the standardised distribution at z, per unit of s.
+        """Continuous ranked probability score of the standardized distribution at z, per unit of s.
 
         ``density`` is ``pdf(z)`` if already known.
         """
@@ -271,8 +271,8 @@ def _log_norm_of_t(v: float) -> float:
 def _crps_of_t(t: FloatArray, v: float) -> FloatArray:
     density = np.exp(_log_norm_of_t(v) - (v + 1) / 2 * np.log1p(t * t / v))
     spread = 2 * math.sqrt(v) * math.exp(special.betaln(0.5, v - 0.5) - 2 * special.betaln(0.5, v / 2))
-    centred = 2 * _array(special.stdtr(v, np.abs(t))) - 1
-    return np.abs(t) * centred + (2 * density * (v + t * t) - spread) / (v - 1)
+    centered = 2 * _array(special.stdtr(v, np.abs(t))) - 1
+    return np.abs(t) * centered + (2 * density * (v + t * t) - spread) / (v - 1)
 
 
 def _crps_of_cauchy(t: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
-"""Colours of methods, in the order of the table, as on the page; further methods repeat them with other dashes."""
+"""Colors of methods, in the order of the table, as on the page; further methods repeat them with other dashes."""
 
 SCORE_DIGITS = 4
 """Significant digits of a score wherever it is printed."""

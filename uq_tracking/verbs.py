@@ -125,7 +125,7 @@ def evaluate(
         ``groups`` give confidence intervals; ``by`` gives a curve of each chosen metric over its labels.
     order : array of numbers or dates, optional
         Time of each sample in a series, in any shape that ``groups`` accepts: up to twenty blocks of consecutive
-        samples become the groups, so that intervals, verdict and comparisons hold although neighbouring samples are
+        samples become the groups, so that intervals, verdict and comparisons hold although neighboring samples are
         correlated. If errors stay correlated for longer than a block, everything is one group, without intervals.
     outputs : sequence of str, optional
         Names of the outputs along the last axis of the arrays, each of which gets its own report.
@@ -146,7 +146,7 @@ def evaluate(
         Methods to fit to the second set or to each half; by default ``std_scaling``.
     intervals : bool, optional
         Whether to compute confidence intervals, ``report.intervals``. By default only if ``groups`` are given, which
-        are then resampled. True without groups resamples the samples as if they were independent: neighbouring
+        are then resampled. True without groups resamples the samples as if they were independent: neighboring
         pixels are not, so their intervals come out much too narrow.
     level, seed
         Confidence level of the intervals, and random seed.

@@ -189,7 +189,7 @@ class MLflowRun(Run):
     def show(self, names: Collection[str]) -> str | None:
         """Update the experiment's view, and return its address, or the command that opens it.
 
-        A run without a colour gets the colour of its method, or else of its name.
+        A run without a color gets the color of its method, or else of its name.
         """
         from mlflow import __version__
 

@@ -52,7 +52,7 @@ def updated(
     version
         MLflow's version, which determines the longest tag.
     method
-        Method of the run they were logged to, which gets the next colour.
+        Method of the run they were logged to, which gets the next color.
     anew
         Rebuild it even if it already names all of them.
     """
@@ -71,7 +71,7 @@ def updated(
 
 
 def color(value: str | None, method: str) -> str:
-    """The colour of a method's runs: by position in the view, so that the first methods are easiest to tell apart."""
+    """The color of a method's runs: by position in the view, so that the first methods are easiest to tell apart."""
     methods, mark = _methods_in(value), _mark(method)
     place = methods.index(mark) if mark in methods else int(mark, 16)
     return COLORS[place % len(COLORS)]
@@ -98,7 +98,7 @@ def _names_in(value: str) -> set[str]:
 
 
 def _methods_in(value: str | None) -> list[str]:
-    """Marks of the methods whose runs have colours, in order of appearance."""
+    """Marks of the methods whose runs have colors, in order of appearance."""
     found = {} if value is None else _read(value).get(_METHODS)
     return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
 

@@ -111,7 +111,7 @@ class TensorBoardRun(Run):
         return f"tensorboard --logdir {self.path}"
 
     def start(self) -> None:
-        """Create the event file, by which TensorBoard recognises a run."""
+        """Create the event file, by which TensorBoard recognizes a run."""
         self._writer().flush()
 
     def close(self) -> None:

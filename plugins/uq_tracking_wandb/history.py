@@ -29,7 +29,7 @@ class Row:
     scalars: dict[str, float] = field(default_factory=dict)
     media: dict[str, Any] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
-    """Digests of the media's content, to recognise what is logged again."""
+    """Digests of the media's content, to recognize what is logged again."""
     step: int | None = None
 
 

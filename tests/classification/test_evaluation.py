@@ -174,7 +174,7 @@ def test_empty_bins_are_left_out_of_the_curve():
 
 def test_a_perfect_classifier_has_no_sparsification():
     report = uq.evaluate_classification(np.arange(10) % 3, np.eye(3)[np.arange(10) % 3])
-    assert report.undefined == {"ause_brier": "every Brier score is 0, so there is no error to normalise by"}
+    assert report.undefined == {"ause_brier": "every Brier score is 0, so there is no error to normalize by"}
     assert "sparsification_brier" not in report.curves
     assert report.scores["ece"] == 0
 

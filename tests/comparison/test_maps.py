@@ -1,4 +1,4 @@
-"""Maps of the same cases on one colour scale."""
+"""Maps of the same cases on one color scale."""
 
 from __future__ import annotations
 
@@ -152,6 +152,6 @@ class TestPictures:
     def test_a_constant_target_has_limits(self):
         assert overlay.value_limits(np.full((3, 3), 5.0)) == (4.5, 5.5)
 
-    def test_colours_end_at_those_of_the_map(self):
+    def test_colors_end_at_those_of_the_map(self):
         assert overlay.color_stops("error")[0] == "#000004"
         assert len(overlay.color_stops("value")) == 9

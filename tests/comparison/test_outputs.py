@@ -30,7 +30,7 @@ def nasty(reports):
 
 
 class TestText:
-    def test_marks_tell_best_and_worst_without_colour(self, comparison):
+    def test_marks_tell_best_and_worst_without_color(self, comparison):
         table = comparison.to_text(["nll"]).partition("difference to")[0].splitlines()
         rows = {line.split()[0]: line for line in table if line.strip()}
         assert rows["informed"].endswith("(1)*")
@@ -71,7 +71,7 @@ class TestText:
             line for line in str(comparison).splitlines() if "(1)*" in line
         ]
 
-    def test_colours_go_from_yellow_to_red_and_the_worst_is_grey(self, comparison):
+    def test_colors_go_from_yellow_to_red_and_the_worst_is_grey(self, comparison):
         console = Console(file=io.StringIO(), width=300, force_terminal=True, color_system="truecolor")
         console.print(comparison)
         rows = [line for line in console.file.getvalue().splitlines() if ":" not in line]
@@ -106,7 +106,7 @@ class TestMarkup:
         rows = [line for line in comparison.to_latex().splitlines() if line.endswith(r"\\")]
         assert len({len(re.findall(r"(?<!\\)&", row)) for row in rows}) == 1
 
-    def test_latex_colours_by_rank(self, comparison):
+    def test_latex_colors_by_rank(self, comparison):
         text = comparison.to_latex(["nll"])
         assert re.search(r"informed & \\cellcolor\{red!0!yellow!35\}\\textbf", text)
         assert re.search(r"overconfident & \\textcolor\{gray\}", text)

@@ -136,7 +136,7 @@ def test_skipped_runs_and_warnings_are_on_the_page(reports):
     assert "Scored on different data" in text
 
 
-def test_a_colour_from_a_file_cannot_leave_the_style(folder):
+def test_a_color_from_a_file_cannot_leave_the_style(folder):
     values = json.loads(uq.compare(f"dir:{folder}").to_json())
     values["maps"][0]["error_colors"] = ["red;} body {display: none", "#00000g", "#123456"]
     text = uq.Comparison.from_json(json.dumps(values)).to_html()
@@ -201,6 +201,6 @@ def test_only_bands_that_are_drawn_are_explained(reports):
         curves = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])["curves"]
         lines = [line for curve in curves for line in curve["lines"]]
         drawn = [any(key in line for line in lines) for key in ("low", "chance")]
-        assert ["Bands in a method's colour" in page, "The grey band holds" in page] == drawn
+        assert ["Bands in a method's color" in page, "The grey band holds" in page] == drawn
         found += drawn
     assert set(found) == {True, False}

@@ -47,7 +47,7 @@ class TestEveryCurve:
             assert np.all(np.diff(curve.steps) > 0)
             assert len(curve.steps) == len(curve.columns[spec.x])
 
-    def test_is_summarised_by_a_metric_of_its_task(self, spec):
+    def test_is_summarized_by_a_metric_of_its_task(self, spec):
         assert spec.score in plugins.metrics(spec.task)
 
     def test_is_defined_by_the_settings_it_names_and_no_others(self, spec):

@@ -69,6 +69,7 @@ acc = uq.Accumulator()
     "mlflow": "",
     "wandb": "",
     "tensorboard": "",
+    "trackers": "",
     "curves": DEPTH
     + """
 depth, mean, std = (np.stack([a, a, a]).reshape(24, 12, 16) for a in (depth, mean, std))

@@ -77,8 +77,8 @@ def test_calibration_draws_curve_band_and_diagonal_in_the_unit_square(calibrated
         assert set(column(calibrated, "calibration", key)) <= set(band[:, 1])
 
 
-def coloured(ax, color):
-    """Vertices of the filled area of one colour."""
+def colored(ax, color):
+    """Vertices of the filled area of one color."""
     fills = [fill for fill in ax.collections if np.allclose(fill.get_facecolor()[0][:3], to_rgba(color)[:3])]
     paths = [path.vertices for fill in fills for path in fill.get_paths()]
     return np.concatenate(paths) if paths else np.empty((0, 2))
@@ -92,11 +92,11 @@ def coloured(ax, color):
     ],
 )
 @pytest.mark.parametrize("name", ["calibration", "coverage"])
-def test_the_deviation_is_coloured_by_its_side(kind, shown, absent, name):
+def test_the_deviation_is_colored_by_its_side(kind, shown, absent, name):
     (ax,) = getattr(figures, name)(made.scored(kind)).axes
 
     def reach(color):
-        area = coloured(ax, color)
+        area = colored(ax, color)
         return np.abs(area[:, 1] - area[:, 0]).max(initial=0)
 
     assert reach(shown) > 0.1

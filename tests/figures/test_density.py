@@ -90,6 +90,6 @@ def test_legend_stands_in_the_emptier_corner(error, corner):
     assert (box.x0 < 0.5) == (corner == "upper left")
 
 
-def test_colour_bar_counts_samples():
+def test_color_bar_counts_samples():
     figure = figures.error_vs_std(made.scored("calibrated", n=1000))
     assert figure.axes[1].get_ylabel() == "samples per cell"

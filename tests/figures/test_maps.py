@@ -34,7 +34,7 @@ def test_panels_hold_the_numbers(terrain):
     np.testing.assert_array_equal(shown["2 \N{MULTIPLICATION SIGN} std"][0], 2 * std)
 
 
-def test_pairs_share_their_colour_scale(terrain):
+def test_pairs_share_their_color_scale(terrain):
     shown = images(uncertainty_map(*terrain, scale=2.0))
     assert shown["target"][1] == shown["prediction"][1]
     assert shown["absolute error"][1] == shown["2 \N{MULTIPLICATION SIGN} std"][1]
@@ -103,7 +103,7 @@ def test_constant_maps_are_drawn():
 
 
 def bar_ticks(figure):
-    """Labels of the ticks of each colour bar, by the panel at whose edge it is drawn."""
+    """Labels of the ticks of each color bar, by the panel at whose edge it is drawn."""
     figure.draw_without_rendering()
     panels = [ax for ax in figure.axes if ax.images]
     return {
@@ -121,7 +121,7 @@ def test_a_constant_std_has_one_tick_at_its_value(terrain):
     assert [len(ticks) > 1 for name, ticks in varied.items() if name.startswith("std")] == [True]
 
 
-def test_each_part_of_the_std_has_a_colour_bar(terrain):
+def test_each_part_of_the_std_has_a_color_bar(terrain):
     target, mean, std = terrain
     found = bar_ticks(uncertainty_map(target, mean, std, scale=1.0, epistemic=std / 2, aleatoric=std / 3))
     assert found["epistemic std"] == found["aleatoric std"] != []
@@ -131,7 +131,7 @@ def test_z_is_explained(terrain):
     assert "z = error / std." in seen.texts(uncertainty_map(*terrain, scale=1.0)).replace("\n", " ")
 
 
-def test_colour_bars_are_pointed_where_values_lie_beyond():
+def test_color_bars_are_pointed_where_values_lie_beyond():
     target = np.linspace(0, 1, 10_000).reshape(100, 100)
     inside = uncertainty_map(
         np.repeat([[0.0, 1.0]], 50, 0), np.repeat([[0.0, 1.0]], 50, 0), np.zeros((50, 2)), scale=1
@@ -171,7 +171,7 @@ def test_any_real_dtype_is_drawn(dtype):
     np.testing.assert_array_equal(shown["absolute error"][0], target.astype(float))
 
 
-def test_image_comes_first_and_keeps_its_colours():
+def test_image_comes_first_and_keeps_its_colors():
     flat, picture = np.ones((20, 30)), np.zeros((40, 60, 3), dtype=np.uint8)
     picture[..., 0] = 255
     figure = uncertainty_map(flat, flat, flat, scale=1.0, image=picture)

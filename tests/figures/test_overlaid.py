@@ -25,7 +25,7 @@ def compared(tmp_path_factory):
     return uq.compare(f"dir:{folder}")
 
 
-def test_a_line_per_run_in_the_colour_of_its_method(compared):
+def test_a_line_per_run_in_the_color_of_its_method(compared):
     ax = compared.plot("calibration").axes[0]
     named = {line.get_label(): to_hex(line.get_color()) for line in ax.lines if line.get_label()[0] != "_"}
     assert named == {method: COLORS[k] for k, method in enumerate(compared.methods)}

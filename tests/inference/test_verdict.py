@@ -312,7 +312,7 @@ def test_a_single_wrong_sample_is_named_and_the_others_judged_without_it(groups,
     others = np.delete((truth - mean) / std, 7)
     assert verdict.calibration == "overconfident in few samples"
     assert verdict.text.startswith(
-        "Overconfident in few samples: 1 of 3,000 carries 99.9 % of the squared standardised errors; "
+        "Overconfident in few samples: 1 of 3,000 carries 99.9 % of the squared standardized errors; "
         f"all others are {np.sqrt(np.mean(others**2)):.2f} times the stated size."
     )
     assert verdict.short.startswith("overconfident in few samples")

@@ -18,7 +18,7 @@ from .literal import (
     order_statistic,
     quantile,
 )
-from .literal import standardised as z_of
+from .literal import standardized as z_of
 from .regression.calibration import binned, share_below, share_inside
 from .regression.ranking import merci, n_merci, rmse_of_kept
 

@@ -70,7 +70,7 @@ def errors(y: Floats, mu: Floats) -> list[float]:
     return [float(a) - float(b) for a, b in zip(y, mu, strict=True)]
 
 
-def standardised(y: Floats, mu: Floats, s: Floats) -> list[float]:
+def standardized(y: Floats, mu: Floats, s: Floats) -> list[float]:
     """z = e / s; where s is 0, z is 0 for a right prediction and infinite for a wrong one."""
     return [
         e / float(d) if d > 0 else math.copysign(math.inf, e) if e else 0.0

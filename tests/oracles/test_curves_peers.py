@@ -34,7 +34,7 @@ def test_pit_histogram(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_curves_and_the_scores_that_summarise_them(name):
+def test_curves_and_the_scores_that_summarize_them(name):
     d = datasets.REGRESSION[name]()
     arguments = d.y, d.mu, d.s
     score = {key: f(*arguments) for key, f in LITERAL.items() if key != "nll_uniform"}

@@ -212,7 +212,7 @@ def loss(labels, logits, t):
     return -np.mean(np.take_along_axis(special.log_softmax(logits / t, axis=-1), labels[..., None], -1))
 
 
-def test_temperature_minimises_the_likelihood(classified):
+def test_temperature_minimizes_the_likelihood(classified):
     labels, logits = classified
     one = uq.recalibrate((labels, logits), "temperature", split="val")
     found = optimize.minimize_scalar(lambda t: loss(labels, logits, t), bounds=(0.5, 10), method="bounded")
@@ -300,7 +300,7 @@ def of(y=None, mu=None, s=None, n=100):
         ),
         ("std_scaling", ([1.0, 2.0], [1.0, 2.0], [1.0, 1.0]), "every error is 0"),
         ("cdf_isotonic", of(n=9), "cdf_isotonic needs at least 10 samples, but there are 9"),
-        ("cdf_isotonic", (np.ones(20), np.zeros(20), np.ones(20)), "every standardised error is 1"),
+        ("cdf_isotonic", (np.ones(20), np.zeros(20), np.ones(20)), "every standardized error is 1"),
         ("cdf_isotonic", of(s=np.r_[0.0, np.ones(99)]), "divides by std"),
         ("std_isotonic", of(s=np.full(100, 2.0)), "all are 2; use std_scaling"),
         ("std_isotonic", of(n=39), "at least 40 samples"),

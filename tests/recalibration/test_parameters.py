@@ -158,7 +158,7 @@ def test_recalibrated_predictions_keep_what_is_left_out():
         ({"parameters": {"factor": -2.0}}, "std_scaling is damaged .*above 0"),
         ({"parameters": {"factor": 2.0, "family": "cauchy"}}, "damaged .*choose one of"),
         ({"parameters": 3}, "std_scaling is damaged"),
-        ({"fitted_on": {"colour": "red"}}, "std_scaling is damaged"),
+        ({"fitted_on": {"color": "red"}}, "std_scaling is damaged"),
     ],
 )
 def test_foreign_and_damaged_files_are_named(change, message):

@@ -37,7 +37,7 @@ def test_table_1_has_four_outputs_and_three_stages(section):
     assert all(row.paper_value is not None and row.ours > 0 for row in rows)
 
 
-def test_the_branch_of_the_std_minimises_the_log_score():
+def test_the_branch_of_the_std_minimizes_the_log_score():
     """No other linear output on the frozen layers has a better one: checked by small steps in every direction."""
     data = heteroscedastic(3000, 0)
     network = MeanAndStd(np.random.default_rng(0), (8, 8))

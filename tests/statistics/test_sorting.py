@@ -11,7 +11,7 @@ import uq_tracking as uq
 from tests.streams.made import LAWS, predictions
 from uq_tracking.statistics import regression, sorting
 from uq_tracking.statistics.sorting import (
-    centred_ranks,
+    centered_ranks,
     sort_by_abs_error,
     sort_by_std,
     sort_by_z,
@@ -75,9 +75,9 @@ def test_values_that_differ_only_where_the_index_is(n, sign):
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 12])
-def test_centred_ranks_are_scipys(digits):
+def test_centered_ranks_are_scipys(digits):
     values = np.sort(np.round(np.random.default_rng(0).normal(size=40_000), digits))
-    ranks, spread = centred_ranks(values)
+    ranks, spread = centered_ranks(values)
     np.testing.assert_array_equal(ranks, 2 * stats.rankdata(values) - (len(values) + 1))
     assert spread == 3 * sum(rank**2 for rank in ranks.tolist())
 

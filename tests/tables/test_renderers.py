@@ -145,14 +145,14 @@ class TestHTML:
         assert "<script" not in html
         assert html.count("&lt;script&gt;") == 10
 
-    def test_ranks_have_colours(self):
+    def test_ranks_have_colors(self):
         comparison = uq.compare({name: report_of({"nll": value}) for name, value in (("a", 1.0), ("b", 2.0))})
         html = comparison._repr_html_()
         assert "background: #ffdd40" in html
         assert "background: #a8a8a8" in html
 
 
-def test_the_colour_of_a_method_that_ties_with_the_best_fades():
+def test_the_color_of_a_method_that_ties_with_the_best_fades():
     plain, tied = Cell(1.0, rank=2, worst_rank=4), Cell(1.0, rank=2, worst_rank=4, mark="tied")
     assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="worst")) == GREY
     assert rank_color(Cell(1.0, rank=4, worst_rank=4, mark="tied")) != GREY

@@ -1,4 +1,4 @@
-"""Maps of runs: the cases of largest error, the same cases and colours in every run, input images in any layout."""
+"""Maps of runs: the cases of largest error, the same cases and colors in every run, input images in any layout."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_extremes_are_the_worst_the_median_and_the_best(tmp_path):
     assert list(found.cases) == [2, 3, 1]
 
 
-def test_another_run_shows_the_same_cases_in_the_same_colours(tmp_path):
+def test_another_run_shows_the_same_cases_in_the_same_colors(tmp_path):
     first = log(tmp_path, maps="extremes")
     second = log(tmp_path, 3.0, maps=f"dir:{first}")
     assert list(drawn(second).cases) == [2, 3, 1]

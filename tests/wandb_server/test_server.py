@@ -45,7 +45,7 @@ def test_a_known_question_leaves_nothing_unknown(server: WandbServer) -> None:
     [
         ("query Q { viewer { shoeSize } }", "query.viewer.shoeSize"),
         ("query Q { launchQueues { id } }", "query.launchQueues"),
-        ('query Q { viewer { entity(colour: "red") } }', "query.viewer.entity(colour)"),
+        ('query Q { viewer { entity(color: "red") } }', "query.viewer.entity(color)"),
         ('query Q { project(name: "p", tone: 1) { id } }', "query.project(tone)"),
     ],
 )

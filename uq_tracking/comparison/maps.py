@@ -1,4 +1,4 @@
-"""The same 2-D cases as predicted by every method, on one colour scale: MeRCI (2018), figures 4 and 5."""
+"""The same 2-D cases as predicted by every method, on one color scale: MeRCI (2018), figures 4 and 5."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class MapPanel:
 class MapCase:
     """One case: the target, and every method's panel.
 
-    Errors and rescaled uncertainties of all methods share the colour scale ``error_limits``; target and predictions
+    Errors and rescaled uncertainties of all methods share the color scale ``error_limits``; target and predictions
     share ``value_limits``.
     """
 

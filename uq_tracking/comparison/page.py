@@ -44,9 +44,9 @@ SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
 LETTERS, TWO_LINES = 26, 48
 """Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
 SHADES = 10
-"""Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
+"""Steps from the best rank's color to the worst's; the style sheet has a class for each."""
 COLORS = 8
-"""Colours of the style sheet; further methods repeat them with other dashes."""
+"""Colors of the style sheet; further methods repeat them with other dashes."""
 SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
 """Accuracy, and how well the uncertainty ranks the errors behind it; the first available pair is used."""
 SIDES = {
@@ -150,7 +150,7 @@ def _digest(content: str) -> str:
 
 
 def _bars(comparison: Comparison) -> str:
-    """The colour bars of the maps, as a style sheet: the policy forbids style attributes."""
+    """The color bars of the maps, as a style sheet: the policy forbids style attributes."""
     if not comparison.maps:
         return ""
     case = comparison.maps[0]
@@ -163,7 +163,7 @@ def _bars(comparison: Comparison) -> str:
 
 
 def _color(value: str) -> str:
-    """A colour, if it is one; a comparison's file may come from anywhere."""
+    """A color, if it is one; a comparison's file may come from anywhere."""
     digits = value.removeprefix("#")
     valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
     return f"#{digits}" if valid else "#808080"
@@ -223,7 +223,7 @@ def _column_arrow(column: Column) -> str:
 
 
 def _classes(cell: Cell) -> str:
-    """Classes of the cell's colour."""
+    """Classes of the cell's color."""
     if cell.place is None:
         return ""
     found = ["worst" if cell.mark == "worst" else f"s{round(SHADES * cell.place)}"]

@@ -176,7 +176,7 @@ class Comparison:
         return overlays(self.runs)
 
     def plot(self, curve: str = "overview", *, ax: Axes | None = None) -> Figure:
-        """Overlay a curve of all runs, with methods in the colours of the page.
+        """Overlay a curve of all runs, with methods in the colors of the page.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Comparison:
         return tables_text(self.tables(metrics), width)
 
     def to_rich(self, metrics: MetricKeys = None) -> View:
-        """The text with rank colours, for ``rich``'s ``console.print``; as wide as the console."""
+        """The text with rank colors, for ``rich``'s ``console.print``; as wide as the console."""
         from uq_tracking.tables.terminal import View
 
         return View(self.tables(metrics))
@@ -253,7 +253,7 @@ class Comparison:
         return table_markdown(self._chosen(metrics))
 
     def to_latex(self, metrics: MetricKeys = None) -> str:
-        r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colours from best to worst."""
+        r"""A LaTeX table for ``booktabs`` and ``\usepackage[table]{xcolor}``: colors from best to worst."""
         from uq_tracking.tables.markup import table_latex
 
         return table_latex(self._chosen(metrics))

@@ -27,7 +27,7 @@ class Curve:
     y_label: str
     title: str
     score: str | None = None
-    """Key of the score that summarises the curve."""
+    """Key of the score that summarizes the curve."""
     steps: npt.NDArray[np.int64] | None = None
     """Increasing integers for trackers whose axis is an integer step: per cent of x, or the bin's index."""
     labels: tuple[str, ...] | None = None

@@ -64,7 +64,7 @@ class CurveSpec:
     x_label, y_label, title : str
         Axis labels and title in figures, trackers and comparisons.
     score : str or None
-        Key of the score that summarises the curve.
+        Key of the score that summarizes the curve.
     task : {"regression", "classification"}
     needs : tuple of str
         Inputs besides the statistics, as for metrics; a function that needs any receives `MetricInputs` instead.
@@ -193,7 +193,7 @@ def build_curves(
         try:
             built[spec.name] = spec.build(statistics, settings, inputs)
         except Undefined:
-            continue  # the score that summarises the curve is also undefined and carries the reason
+            continue  # the score that summarizes the curve is also undefined and carries the reason
         except PluginError as fault:
             warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
     return built

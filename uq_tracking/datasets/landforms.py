@@ -1,4 +1,4 @@
-"""Landforms of real terrain, to be recognised from a few measured heights: a small segmentation and regression task.
+"""Landforms of real terrain, to be recognized from a few measured heights: a small segmentation and regression task.
 
 The labels are valley, slope and ridge of the elevation model around Jacksboro, Tennessee, that ships with matplotlib:
 each cell's height relative to the mean height around it. Models see heights interpolated from the measured cells.
@@ -15,7 +15,7 @@ NAMES = ("valley", "slope", "ridge")
 IGNORED = 255
 """Label of cells at the border, whose surroundings are unknown."""
 WINDOW = 25
-"""Side length, in cells, of the neighbourhood with which a cell is compared."""
+"""Side length, in cells, of the neighborhood with which a cell is compared."""
 STEPS = (-9, -3, 0, 3, 9)
 
 

@@ -68,7 +68,7 @@ class Network:
     def fit(
         self, x: Array, y: Array, schedule: Schedule, after_epoch: Callable[[int], None] | None = None
     ) -> Network:
-        """Fit to features ``x`` (n, inputs) and standardised targets ``y`` (n,).
+        """Fit to features ``x`` (n, inputs) and standardized targets ``y`` (n,).
 
         ``after_epoch`` is called with 1, 2, ... after each pass through the data.
         """

@@ -67,8 +67,8 @@ class HeightModel:
     ) -> HeightModel:
         """Fit to measurements; ``after_epoch`` is called with the number of epochs done."""
         self.mean, self.scale = float(heights.mean()), float(heights.std())
-        standardised = ((heights - self.mean) / self.scale).astype(np.float32)
-        self.network.fit(self.waves(positions), standardised, schedule, after_epoch)
+        standardized = ((heights - self.mean) / self.scale).astype(np.float32)
+        self.network.fit(self.waves(positions), standardized, schedule, after_epoch)
         return self
 
     def predict(self, positions: Positions) -> Heights:
@@ -84,5 +84,5 @@ class HeightModel:
     def _heights(self, positions: Positions, outputs: Callable[[Array], Array]) -> Heights:
         starts = range(0, len(positions), CELLS_AT_ONCE)
         blocks = [outputs(self.waves(positions[start : start + CELLS_AT_ONCE])) for start in starts]
-        standardised: Heights = np.concatenate(blocks, axis=1).astype(np.float64)
-        return self.mean + self.scale * standardised
+        standardized: Heights = np.concatenate(blocks, axis=1).astype(np.float64)
+        return self.mean + self.scale * standardized

@@ -154,5 +154,5 @@ def show_way_in(tracker: Tracker, console: Console) -> None:
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line verbatim: no markup, no coloured numbers, and no wrapping of text to be copied."""
+    """Print a line verbatim: no markup, no colored numbers, and no wrapping of text to be copied."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

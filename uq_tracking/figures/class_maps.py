@@ -19,7 +19,7 @@ from uq_tracking.figures.panels import (
     Layout,
     Masked,
     Panel,
-    colour_bar,
+    color_bar,
     layout_for,
     picture,
     plain,
@@ -37,7 +37,7 @@ FloatArray = npt.NDArray[np.float64]
 MOST_NAMED = 9
 """Maximum number of classes in the legend; the largest ones are named."""
 BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
-"""Colours of the first classes: Okabe and Ito's plus two more."""
+"""Colors of the first classes: Okabe and Ito's plus two more."""
 
 
 def class_map(
@@ -109,7 +109,7 @@ def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
 
 
 def class_colors(n_classes: int) -> FloatArray:
-    """Colour of each class, shape (C, 3)."""
+    """Color of each class, shape (C, 3)."""
     first = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in BASE]
     more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
     table = np.asarray(first + more)
@@ -124,15 +124,15 @@ def _panels(
     uncertain, mean = reduced(lambda values: values, entropy)
     share = f"{readable(100 * float(np.nanmean(wrong)))} % wrong" if (truth >= 0).any() else "undefined"
     return [
-        Panel("label", _coloured(truth, n_classes), "class"),
-        Panel("prediction", _coloured(predicted, n_classes), "class"),
+        Panel("label", _colored(truth, n_classes), "class"),
+        Panel("prediction", _colored(predicted, n_classes), "class"),
         Panel(f"error, {share}", error, "error"),
         Panel(f"entropy, mean {told_mean(mean)}", uncertain, "value"),
     ]
 
 
-def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
-    """Colours of the classes at reduced resolution, masked where there is no class."""
+def _colored(classes: npt.NDArray[Any], n_classes: int) -> Masked:
+    """Colors of the classes at reduced resolution, masked where there is no class."""
     step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
@@ -152,7 +152,7 @@ def _draw(panels: Sequence[Panel], layout: Layout, origin: Literal["upper", "low
         shown.append((ax, show(ax, panel, limits, origin, layout.font)))
         if panel.scale == "value":
             shown[-1][1].set_cmap("magma")
-    colour_bar(figure, shown[-1:], "entropy [nats]", layout)
+    color_bar(figure, shown[-1:], "entropy [nats]", layout)
     return figure
 
 

@@ -205,7 +205,7 @@ def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the observed share of targets below each predicted quantile against the expected share.
 
     A calibrated model lies on the dashed diagonal. If the tails hold more targets than claimed (above the diagonal in
-    the left half, below it in the right half), the model is overconfident; the areas are coloured and labelled. A
+    the left half, below it in the right half), the model is overconfident; the areas are colored and labelled. A
     curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is the Wilson 95 %
     interval of each observed share; the pale band around the diagonal contains each point of a calibrated model in 95
     % of cases.

@@ -78,7 +78,7 @@ def error_vs_std(report: Report, *, ax: Axes | None = None) -> Figure:
     drawn_cells = _draw_cells(on, x, y, cells["count"])
     _multiples(on, x.zero[1] if x.zero else x.limits[0], x.limits[1])
     legend(on, loc=_emptier_corner(x, y, cells["count"]))
-    _colour_bar(on, drawn_cells, float(cells["count"].max()))
+    _color_bar(on, drawn_cells, float(cells["count"].max()))
     scores = [score_text(report, "spearman", "Spearman"), _hidden_text(y, cells["count"])]
     return finish(on, ax, report, "Error against uncertainty", scores, "ranking")
 
@@ -126,7 +126,7 @@ def _mark_zero(ax: Axes, x: _Side, y: _Side) -> None:
 
 
 def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollection | PolyCollection:
-    """Draw rectangles coloured by their log count, or dots if few; those below the axis are left out."""
+    """Draw rectangles colored by their log count, or dots if few; those below the axis are left out."""
     shown = (count > 0) & ~_hidden(y)
     norm = LogNorm(1.0, max(float(count.max()), 2.0))
     width = np.log(x.high / x.low)[shown].max(initial=0.0) / np.log(x.limits[1] / x.limits[0])
@@ -178,11 +178,11 @@ def _hidden_text(y: _Side, count: FloatArray) -> str:
     return f"{readable(share, 2)} % of errors below the axis" if share > 0 else ""
 
 
-def _colour_bar(ax: Axes, cells: PathCollection | PolyCollection, top: float) -> None:
-    """Add a colour bar with plain numbers at whole powers of ten."""
+def _color_bar(ax: Axes, cells: PathCollection | PolyCollection, top: float) -> None:
+    """Add a color bar with plain numbers at whole powers of ten."""
     bar = ax.figure.colorbar(cells, ax=ax, pad=0.02, fraction=0.06)
     ticks = [tick for tick in style.decades(1.0, max(top, 2.0)) if tick == round(tick)]
     bar.ax.yaxis.set_major_locator(FixedLocator(ticks))
     bar.ax.yaxis.set_minor_locator(NullLocator())
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: counted(value)))
-    style.style_colour_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)
+    style.style_color_bar(bar, "samples per cell", size=style.TEXT, ticks=style.TICKS)

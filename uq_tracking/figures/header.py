@@ -150,7 +150,7 @@ def _fitting(texts: Sequence[str], color: str, room: float) -> Line:
 
 
 def _calibration(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on calibration, longest first, and their colour."""
+    """Wordings of the verdict on calibration, longest first, and their color."""
     verdict = report.verdict
     word, factor = verdict.calibration, verdict.scale
     if word in ("overconfident", "underconfident") and factor is not None:
@@ -174,7 +174,7 @@ def _calibration(report: Report) -> tuple[list[str], str]:
 
 
 def _ranking(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on the ranking of errors, longest first, and their colour."""
+    """Wordings of the verdict on the ranking of errors, longest first, and their color."""
     verdict = report.verdict
     if verdict.ranking == "not enough data":
         return ["Not enough data to judge the ranking"], NEUTRAL

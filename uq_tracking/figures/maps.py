@@ -17,7 +17,7 @@ from uq_tracking.figures.panels import (
     Panel,
     Scale,
     all_reduced,
-    colour_bar,
+    color_bar,
     distinct_limits,
     layout_for,
     picture,
@@ -36,7 +36,7 @@ Limits = Mapping[str, tuple[float, float]]
 
 TIMES, PLUS_MINUS = "\N{MULTIPLICATION SIGN}", "\N{PLUS-MINUS SIGN}"
 LARGEST_Z = 4.0
-"""Standardised errors beyond this have the last colour."""
+"""Standardized errors beyond this have the last color."""
 PERCENTILES = {"value": (0.5, 99.5), "error": (0.0, 99.0), "std": (0.5, 99.5), "part": (0.0, 99.5)}
 LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
 
@@ -59,11 +59,11 @@ def uncertainty_map(
 ) -> Figure:
     """Draw one 2-D case: target, prediction, error, uncertainty, and the error in units of the uncertainty.
 
-    Target and prediction share a colour scale, as do the absolute error and ``scale * std``: a useful uncertainty
-    looks like the error, bright where the error is large and dark elsewhere. The std itself has its own colours, and
+    Target and prediction share a color scale, as do the absolute error and ``scale * std``: a useful uncertainty
+    looks like the error, bright where the error is large and dark elsewhere. The std itself has its own colors, and
     z = (target
     - prediction) / std has a diverging scale: where it is deep red or blue, the truth lies outside the 95 % interval.
-    Pixels without ground truth are hatched; a colour bar has a pointed end if values lie beyond its limits. Maps with
+    Pixels without ground truth are hatched; a color bar has a pointed end if values lie beyond its limits. Maps with
     more pixels than a panel are reduced by block means.
 
     Parameters
@@ -87,7 +87,7 @@ def uncertainty_map(
     title : str, optional
         Title of the whole figure, for instance the case's name.
     limits : dict of (low, high), optional
-        Colour limits of ``value``, ``error``, ``std`` and ``part``; by default those of this case.
+        Color limits of ``value``, ``error``, ``std`` and ``part``; by default those of this case.
     origin : {"upper", "lower"}
         Where the first row is drawn.
 
@@ -114,9 +114,9 @@ def uncertainty_map(
     given = dict(limits or {})
     if not {panel.scale for panel in panels} <= given.keys():
         given = _own_limits(arrays, known, float(scale)) | given
-    panels.insert(5, _standardised(arrays[0], arrays[1], arrays[2], interval))
+    panels.insert(5, _standardized(arrays[0], arrays[1], arrays[2], interval))
     first = [] if image is None else [picture(plain(image))]
-    figure = _draw(first, panels, colour_limits([]) | given, unit, origin, interval)
+    figure = _draw(first, panels, color_limits([]) | given, unit, origin, interval)
     title_over(figure, title, _explained(scale, alpha))
     return plain_texts(figure)
 
@@ -127,7 +127,7 @@ def _explained(scale: float, alpha: float) -> str:
         "" if alpha >= 1 else f"; a calibrated Gaussian needs {NormalDist().inv_cdf((1 + alpha) / 2):.2f}"
     )
     return (
-        f"{readable(scale)} {TIMES} std is the std on the error's colours: stretched by lambda = {readable(scale)}, "
+        f"{readable(scale)} {TIMES} std is the std on the error's colors: stretched by lambda = {readable(scale)}, "
         f"it covers {100 * alpha:g} % of all errors{calibrated}. z = error / std. Hatched: no ground truth."
     )
 
@@ -152,7 +152,7 @@ def _panels(
     parts: Mapping[str, npt.NDArray[Any]],
     scale: float,
 ) -> list[Panel]:
-    """The panels in the target's unit, with those that share colours side by side."""
+    """The panels in the target's unit, with those that share colors side by side."""
     (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = all_reduced(
         lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more), *arrays, *parts.values()
     )
@@ -169,7 +169,7 @@ def _panels(
 def _own_limits(
     arrays: Sequence[npt.NDArray[Any]], parts: Mapping[str, npt.NDArray[Any]], scale: float
 ) -> dict[str, tuple[float, float]]:
-    """Colour limits of one case, for each scale that it uses.
+    """Color limits of one case, for each scale that it uses.
 
     They are those of single pixels, which vary more than means; or of means if a scale's own pixels say nothing.
     """
@@ -186,11 +186,11 @@ def _own_limits(
         means = _panels(arrays, parts, scale)
         panels = [panel for pair in zip(panels, means, strict=True) for panel in pair]
     there = {panel.scale for panel in panels if panel.values.count()}
-    return {name: pair for name, pair in colour_limits(panels).items() if name in there}
+    return {name: pair for name, pair in color_limits(panels).items() if name in there}
 
 
 def _tells(panel: Panel) -> bool:
-    """Whether its values determine where the colours should end."""
+    """Whether its values determine where the colors should end."""
     known = panel.values.compressed()
     return len(known) > 0 and (panel.scale == "value" or known.max() > 0)
 
@@ -201,10 +201,10 @@ def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
     return [target, prediction, z, *parts[:1], error, spread, std, *parts[1:]]
 
 
-def _standardised(
+def _standardized(
     target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any], interval: float | None
 ) -> Panel:
-    """The signed error in units of the std; the last colour where a std of 0 is wrong."""
+    """The signed error in units of the std; the last color where a std of 0 is wrong."""
 
     def z(t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ def _standardised(
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
-    """Colour limits shared by several cases: those that contain the limits of each.
+    """Color limits shared by several cases: those that contain the limits of each.
 
     Parameters
     ----------
@@ -244,8 +244,8 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
     return {name: (min(a for a, _ in pairs), max(b for _, b in pairs)) for name, pairs in found.items()}
 
 
-def colour_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
-    """Colour limits of each scale: for values, those of the target; for errors, from 0."""
+def color_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
+    """Color limits of each scale: for values, those of the target; for errors, from 0."""
     limits = {"image": (0.0, 1.0), "z": (-LARGEST_Z, LARGEST_Z)}
     for scale, percentiles in PERCENTILES.items():
         same = [panel.values.compressed() for panel in panels if panel.scale == scale]
@@ -286,5 +286,5 @@ def _draw(
         text = label if scale == "z" else axis_label(label, "target", unit)
         shared = drawn.get(scale, [])
         for panels_of_bar in [[one] for one in shared] if scale == "part" else [shared] if shared else []:
-            colour_bar(figure, panels_of_bar, text, layout, marks if scale == "z" else ())
+            color_bar(figure, panels_of_bar, text, layout, marks if scale == "z" else ())
     return figure

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 CHANCE = "#E9ECEF"
-"""Colour of the bands that contain the points of calibrated runs; opaque, because several overlap."""
+"""Color of the bands that contain the points of calibrated runs; opaque, because several overlap."""
 SHOWN = (
     "reliability", "calibration", "sparsification_error_rmse", "coverage",
     "sparsification_error_brier", "risk_coverage",
@@ -76,7 +76,7 @@ def _known(comparison: Comparison, name: str) -> Overlay:
 
 
 def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
-    """Overlay the curves of all runs, with one colour per method."""
+    """Overlay the curves of all runs, with one color per method."""
     style_axes(ax, curves.x_label, curves.y_label)
     place = {method: k for k, method in enumerate(comparison.methods)}
     names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))

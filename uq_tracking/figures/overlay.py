@@ -1,4 +1,4 @@
-"""Maps of several methods on one colour scale, as bare-pixel pictures that a page lays out itself."""
+"""Maps of several methods on one color scale, as bare-pixel pictures that a page lays out itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 LONGEST = 320
 """Maximum pixels of the longer side; larger maps are reduced to this by block means."""
 COLORS = {"value": "viridis", "error": "magma"}
-"""Colour maps of values in the target's unit and of errors, as in single maps."""
+"""Color maps of values in the target's unit and of errors, as in single maps."""
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
@@ -45,14 +45,14 @@ def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
 
 
 def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
-    """Common colour limits of absolute errors: from 0 to the 99th percentile of all of them together."""
+    """Common color limits of absolute errors: from 0 to the 99th percentile of all of them together."""
     seen = np.concatenate([error[np.isfinite(error)] for error in errors])
     high = float(np.percentile(seen, 99)) if len(seen) else 0.0
     return 0.0, high or (float(seen.max()) if len(seen) and seen.max() > 0 else 1.0)
 
 
 def value_limits(target: FloatArray) -> tuple[float, float]:
-    """Colour limits of target and predictions: the central 99 % of the target."""
+    """Color limits of target and predictions: the central 99 % of the target."""
     seen = target[np.isfinite(target)]
     low, high = (float(v) for v in np.percentile(seen, (0.5, 99.5))) if len(seen) else (0.0, 1.0)
     return (low, high) if high > low else (low - 0.5, low + 0.5)
@@ -66,9 +66,9 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
     values : array, shape (height, width)
         NaN is drawn grey.
     limits : (float, float)
-        Values of the first and the last colour.
+        Values of the first and the last color.
     colors : {"value", "error"}
-        Which colour map.
+        Which color map.
     """
     cells = Normalize(*limits, clip=True)(np.ma.masked_invalid(values))
     buffer = io.BytesIO()
@@ -78,7 +78,7 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
 
 
 def color_stops(colors: str, count: int = 9) -> list[str]:
-    """Evenly spaced colours of a colour map, from low to high, as ``#rrggbb``."""
+    """Evenly spaced colors of a color map, from low to high, as ``#rrggbb``."""
     palette = _colormap(colors)
     return [to_hex(palette(k / (count - 1))) for k in range(count)]
 

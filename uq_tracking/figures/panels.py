@@ -1,4 +1,4 @@
-"""What map panels share: how they are reduced, arranged, drawn and given a colour bar."""
+"""What map panels share: how they are reduced, arranged, drawn and given a color bar."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLORS: dict[Scale, str | None] = {
     "z": "RdBu_r",
     "image": "gray",
     "class": None,
-}  # classes have their own colours
+}  # classes have their own colors
 WIDE, TALL, SIDE = 4.4, 5.0, 2.7
 """Longer side, in inches, of a panel that is much wider than tall, much taller than wide, or nearly square."""
 LONGEST = 6.0
@@ -44,7 +44,7 @@ LONGEST = 6.0
 
 @dataclass(frozen=True)
 class Panel:
-    """One map to draw; panels with the same ``scale`` share colours and colour bar."""
+    """One map to draw; panels with the same ``scale`` share colors and color bar."""
 
     title: str
     values: Masked
@@ -114,7 +114,7 @@ def told_mean(mean: float) -> str:
 
 
 def picture(image: npt.NDArray[Any]) -> Panel:
-    """Make a panel of grey values or colours in [0, 1], stretched between percentiles if needed."""
+    """Make a panel of grey values or colors in [0, 1], stretched between percentiles if needed."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0 or (image.ndim == 3 and image.shape[2] not in (3, 4)):
@@ -146,7 +146,7 @@ def _stretch(values: Masked) -> tuple[float, float]:
 
 
 def distinct_limits(low: float, high: float) -> tuple[float, float]:
-    """Distinct limits, so that a constant map has a colour."""
+    """Distinct limits, so that a constant map has a color."""
     if high > low:
         return low, high
     half = 0.01 * abs(low) or 0.5
@@ -233,14 +233,14 @@ def show(
     return shown
 
 
-def colour_bar(
+def color_bar(
     figure: Figure,
     drawn: Sequence[tuple[Axes, AxesImage]],
     label: str,
     layout: Layout,
     marks: Sequence[float] = (),
 ) -> None:
-    """Draw the colour bar that panels share at the edge of the last one, without moving any.
+    """Draw the color bar that panels share at the edge of the last one, without moving any.
 
     Its ends are pointed if values lie beyond them, and it labels its limits, or the values of ``marks``.
     """
@@ -257,7 +257,7 @@ def colour_bar(
     ticks = list(marks) or _only_value(drawn) or _told(*shown.get_clim(), 5 if right else 2)
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(style.TickNumbers())
-    style.style_colour_bar(bar, label, size=layout.font, ticks=layout.font - 1)
+    style.style_color_bar(bar, label, size=layout.font, ticks=layout.font - 1)
 
 
 def _only_value(drawn: Sequence[tuple[Axes, AxesImage]]) -> list[float]:

@@ -40,7 +40,7 @@ PRIORS = (
     ("_laplace", "Laplace", "--", style.BEFORE),
     ("_uniform", "uniform", ":", style.ORACLE),
 )
-"""Distributions to sweep besides the predicted one: suffix of the key, name, dashes, colour."""
+"""Distributions to sweep besides the predicted one: suffix of the key, name, dashes, color."""
 SWEPT = (
     "nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball", "coverage_95", "merci",
 )  # fmt: skip

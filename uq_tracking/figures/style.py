@@ -1,10 +1,10 @@
-"""How every figure looks: sizes, colours, titles, numbers as text, and pixels.
+"""How every figure looks: sizes, colors, titles, numbers as text, and pixels.
 
 A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by side.
 ``matplotlib.rc_context`` would change those settings for the whole process while a figure is drawn, which another
 thread could see (and two threads could leave changed), so artists get everything explicitly.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay distinct under the common colour vision
+Colors are those of Okabe and Ito (Color Universal Design, 2008), which stay distinct under the common color vision
 deficiencies; lines in the same picture also differ in their dashes.
 """
 
@@ -105,8 +105,8 @@ def style_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
     ax.tick_params(which="major", **look, length=length, width=0.8, pad=3.5)
 
 
-def style_colour_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
-    """Do the same for a colour bar."""
+def style_color_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
+    """Do the same for a color bar."""
     bar.set_label(label, fontsize=size, color="black", labelpad=4)
     bar.outline.set(edgecolor="#555555", linewidth=0.8)
     bar.ax.grid(False)

@@ -61,7 +61,7 @@ def _with_band(
     if len(points) < FEWEST_GROUPS:
         return curve
     moves = [Influence.left_out(column, freedom) for column in np.asarray(points).T]
-    # The degrees of freedom of a single point are poorly known, those of its neighbourhood well; the skewness is
+    # The degrees of freedom of a single point are poorly known, those of its neighborhood well; the skewness is
     # known so poorly that correcting for it makes bands wider and jagged without improving coverage.
     known = median_filter([each.freedom for each in moves], len(main) // 10 * 2 + 1, mode="nearest")
     reach = -special.stdtrit(known, (1 - level) / 2) * [each.standard_error for each in moves]

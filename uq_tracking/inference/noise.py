@@ -224,7 +224,7 @@ def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> Float
 
 
 def kurtosis_of(family: Standard) -> float:
-    """Fourth moment of a standardised family; Undefined if it is infinite."""
+    """Fourth moment of a standardized family; Undefined if it is infinite."""
     known = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
     if family.name in known:
         return known[family.name]

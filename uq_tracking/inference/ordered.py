@@ -60,7 +60,7 @@ def diebold_mariano(
     .. math:: \frac{1}{nB} \sum_{j \le B} \Lambda_j^2, \quad
               \Lambda_j = \sqrt{\tfrac2n} \sum_{t=1}^n d_t \cos\frac{\pi j (t - 1/2)}{n}
 
-    The mean over its root is Student's t with B degrees of freedom, whatever the dependence between neighbours
+    The mean over its root is Student's t with B degrees of freedom, whatever the dependence between neighbors
     (including forecasts several steps ahead, whose errors overlap), as long as it does not extend over n / B of them.
     Newey and West's variance with normal or t quantiles rejects too often.
 

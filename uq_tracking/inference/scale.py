@@ -33,9 +33,9 @@ class Estimated:
 
 
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
-    """Root of the mean squared standardised error.
+    """Root of the mean squared standardized error.
 
-    Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
+    Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
     z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
     variances. Quantiles and intervals have no variance: their std is read off a line, and says nothing about scale.
     Under families without a fourth moment, z itself has no interval.
@@ -54,13 +54,13 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     else:
         mean, influence = _independent_square(statistics, family)
     if mean <= 0 or not math.isfinite(influence.fourth):
-        raise Undefined("every error is 0" if mean <= 0 else "standardised errors overflow 64-bit numbers")
+        raise Undefined("every error is 0" if mean <= 0 else "standardized errors overflow 64-bit numbers")
     return _root(mean, influence, level)
 
 
 @dataclass(frozen=True)
 class Few:
-    """The few samples that carry most of the squared standardised errors."""
+    """The few samples that carry most of the squared standardized errors."""
 
     samples: float
     of: float
@@ -70,7 +70,7 @@ class Few:
 
 
 def few_samples(statistics: Any, family: Standard) -> Few | None:
-    """The sample with the largest standardised error, or a thousandth of all, if it carries most of the squares.
+    """The sample with the largest standardized error, or a thousandth of all, if it carries most of the squares.
 
     For calibrated Gaussian forecasts, the thousandth carries a hundredth.
     """
@@ -129,7 +129,7 @@ def _root(mean: float, influence: Influence, level: float) -> Estimated:
 
 
 def normal_scores(family: Standard, z: FloatArray) -> FloatArray:
-    """Gaussian scores of standardised errors: ``Phi^-1(F(z))``, computed in the nearer tail."""
+    """Gaussian scores of standardized errors: ``Phi^-1(F(z))``, computed in the nearer tail."""
     if family.name == "gaussian":
         return z
     with np.errstate(divide="ignore"):

@@ -1,7 +1,7 @@
 r"""Whether errors have tails so heavy that the mean of their squares cannot be known from these data.
 
 If the squares have no variance, a mean of squares is dominated by errors so rare that most samples lack them, and no
-interval holds. Hill's (1975) estimate from the largest share f of the standardised errors is
+interval holds. Hill's (1975) estimate from the largest share f of the standardized errors is
 
 .. math:: \hat\alpha^{-1} = \frac1k \sum_{i \le k} \log \frac{|z|_{(n+1-i)}}{|z|_{(n-k)}}, \quad k = f n.
 
@@ -39,7 +39,7 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
     Parameters
     ----------
     z : Groups
-        The order by standardised error.
+        The order by standardized error.
     """
     n = z.total
     size = round(SHARE * n)
@@ -55,7 +55,7 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
 
 
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
-    """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
+    """Whether the squares of standardized errors have so heavy a tail that their mean has no known variance.
 
     ``cautious`` asks whether that cannot be excluded: the index minus its standard error. ``statistics`` may be those
     of groups alone. Draws are not judged: few of them make a noisy std, and so a heavy-tailed z.

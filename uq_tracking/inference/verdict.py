@@ -11,7 +11,7 @@ ranking              95 % interval of the area under the random gain: "useful" a
 bias                 95 % interval of the mean error
 ===================  ==================================================================================
 
-Scale is the root of the mean squared standardised error, or the errors made over those the probabilities imply.
+Scale is the root of the mean squared standardized error, or the errors made over those the probabilities imply.
 Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing
 from most samples of such data. Then only overconfidence can be concluded from the scale.
 """

@@ -69,7 +69,7 @@ def _of_few(few: Few) -> str:
     share = min(math.floor(1000 * few.share) / 10, 99.9)
     return (
         f"Overconfident in few samples: {count} of {total} carr{'ies' if count == '1' else 'y'} {share:g} % of the "
-        f"squared standardised errors; all others are {few.rest:.2f} times the stated size."
+        f"squared standardized errors; all others are {few.rest:.2f} times the stated size."
     )
 
 

@@ -1,4 +1,4 @@
-"""Recognise lazy arrays (dask, or xarray on dask) without importing either library."""
+"""Recognize lazy arrays (dask, or xarray on dask) without importing either library."""
 
 from __future__ import annotations
 

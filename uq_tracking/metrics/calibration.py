@@ -1,4 +1,4 @@
-"""Whether the stated uncertainty holds: coverage, quantiles, bins and standardised errors."""
+"""Whether the stated uncertainty holds: coverage, quantiles, bins and standardized errors."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     "ence",
     family="calibration",
     direction="lower",
-    summary="Expected normalised calibration error",
+    summary="Expected normalized calibration error",
     formula="mean over equal-count bins by s of |RMV - RMSE| / RMV",
     source="Levi 2019 eq. 6-8",
     bounds=(0, math.inf),
@@ -358,7 +358,7 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     floor=True,
 )
 def ence(statistics: Statistics, settings: Settings) -> float:
-    """Expected normalised calibration error.
+    """Expected normalized calibration error.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def ence(statistics: Statistics, settings: Settings) -> float:
     bins = equal_count_bins(statistics, settings.n_bins)
     if np.any(bins.mean_variance <= 0):
         raise Undefined(
-            "a bin's standard deviations are all 0, so its error cannot be normalised; set std_floor"
+            "a bin's standard deviations are all 0, so its error cannot be normalized; set std_floor"
         )
     rmv, rmse = np.sqrt(bins.mean_variance), np.sqrt(bins.mean_squared_error)
     return float(np.mean(np.abs(rmv - rmse) / rmv))
@@ -406,12 +406,12 @@ def uce(statistics: Statistics, settings: Settings) -> float:
     "z_mean",
     family="calibration",
     direction=0.0,
-    summary="Mean of the standardised errors",
+    summary="Mean of the standardized errors",
     formula="mean z",
     source="Standard definition",
 )
 def z_mean(statistics: Statistics, settings: Settings) -> float:
-    """Mean of the standardised errors.
+    """Mean of the standardized errors.
 
     Examples
     --------
@@ -427,7 +427,7 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     "z_std",
     family="calibration",
     direction=1.0,
-    summary="Spread of the standardised errors",
+    summary="Spread of the standardized errors",
     formula="population std of z",
     source="Standard definition",
     bounds=(0, math.inf),
@@ -435,7 +435,7 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     glance=">1 is too sure",
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
-    """Population standard deviation of the standardised errors.
+    """Population standard deviation of the standardized errors.
 
     Examples
     --------

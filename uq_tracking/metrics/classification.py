@@ -216,7 +216,7 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
     """Brier score of the samples of lowest entropy, over that of all."""
     total = statistics.orders["brier"].sum("brier") / statistics.n
     if total == 0:
-        raise Undefined("every Brier score is 0, so there is no error to normalise by")
+        raise Undefined("every Brier score is 0, so there is no error to normalize by")
     kept = remaining_counts(statistics.n)
 
     def curve(groups: Groups) -> FloatArray:

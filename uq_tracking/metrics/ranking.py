@@ -50,7 +50,7 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
         require_squares(0, float(statistics.orders["abs_error"].value([statistics.n])[0]), "errors")
     total = statistics.orders["abs_error"].sum(payload)
     if total == 0:
-        raise Undefined("all errors are 0, so there is no error to normalise by")
+        raise Undefined("all errors are 0, so there is no error to normalize by")
     kept = remaining_counts(statistics.n)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
@@ -127,7 +127,7 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
     """
     total = mae(statistics, settings)
     if total == 0:
-        raise Undefined("all errors are 0, so there is no error to normalise by")
+        raise Undefined("all errors are 0, so there is no error to normalize by")
     gap = sum_of_prefix_means(statistics.orders["std"], "abs_error") - sum_of_prefix_means(
         statistics.orders["abs_error"], "abs_error"
     )
@@ -245,7 +245,7 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     glance="1 = constant",
 )
 def n_merci(statistics: Statistics, settings: Settings) -> float:
-    """Normalised MeRCI: 0 for the oracle, 1 for a constant uncertainty.
+    """Normalized MeRCI: 0 for the oracle, 1 for a constant uncertainty.
 
     Examples
     --------

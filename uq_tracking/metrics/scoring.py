@@ -43,7 +43,7 @@ class FamilySums:
     density: float
     """Sum of p(y)."""
     density_root: float
-    """Sum of p(y) sqrt(s), the density standardised half-way."""
+    """Sum of p(y) sqrt(s), the density standardized half-way."""
     distance: float
     """Sum of |z|."""
     inverse: float
@@ -238,8 +238,8 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     if is_distribution(statistics) and not suffix:
         return form_score(statistics, "nll")
     family = density_behind(statistics, settings, suffix)
-    standardised = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
-    return standardised + statistics.sums["log_std"] / statistics.n
+    standardized = _NLL[family](statistics) if family in _NLL else _nll_of(family, statistics)
+    return standardized + statistics.sums["log_std"] / statistics.n
 
 
 @proper_score(

@@ -177,7 +177,7 @@ class RegressionRecalibration(Recalibration):
 
     @property
     def shape(self) -> Standard | None:
-        """Distribution of the standardised error after recalibration, if the method has its own."""
+        """Distribution of the standardized error after recalibration, if the method has its own."""
         return None
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -122,7 +122,7 @@ class CdfIsotonic(RegressionRecalibration):
     Attributes
     ----------
     z : tuple of float
-        Standardised errors, non-decreasing. A repeated value carries a share of the samples.
+        Standardized errors, non-decreasing. A repeated value carries a share of the samples.
     levels : tuple of float
         Share of the fit set at or below each, from 0 to 1; linear in between, with nothing outside.
     z_mean, z_scale : float
@@ -154,14 +154,14 @@ class CdfIsotonic(RegressionRecalibration):
         return self.z_scale * std
 
     @cached_property
-    def _standardised(self) -> Tabulated:
+    def _standardized(self) -> Tabulated:
         values = (np.asarray(self.z) - self.z_mean) / self.z_scale
         return Tabulated(tuple(values.tolist()), self.levels)
 
     @property
     def shape(self) -> Standard:
-        """The table, standardised to mean 0 and standard deviation 1."""
-        return self._standardised
+        """The table, standardized to mean 0 and standard deviation 1."""
+        return self._standardized
 
     @override
     def scalars(self) -> dict[str, float]:
@@ -169,21 +169,21 @@ class CdfIsotonic(RegressionRecalibration):
 
 
 def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> CdfIsotonic:
-    """Table of the shares observed below each standardised error, with at most about 1300 knots.
+    """Table of the shares observed below each standardized error, with at most about 1300 knots.
 
     The points (F(z), share) rise together, so isotonic regression passes through every one of them.
 
     Raises
     ------
     RecalibrationError
-        There are fewer than ten samples, a standard deviation is zero, or all standardised errors are equal.
+        There are fewer than ten samples, a standard deviation is zero, or all standardized errors are equal.
     """
     require_samples(statistics, FEWEST, "cdf_isotonic")
     require_positive_std(statistics, "cdf_isotonic")
     moments = statistics.moments["z"]
     if not moments.high > moments.low:
         raise RecalibrationError(
-            f"cdf_isotonic needs errors that vary, but every standardised error is {moments.low:g}; pass a larger set"
+            f"cdf_isotonic needs errors that vary, but every standardized error is {moments.low:g}; pass a larger set"
         )
     ranks = knot_ranks(statistics.n)
     # a sketch's order statistics lie inside its buckets, which may reach past the smallest and largest value

@@ -22,7 +22,7 @@ def require_samples(statistics: Statistics, needed: int, method: str) -> None:
 
 
 def require_positive_std(statistics: Statistics, method: str) -> None:
-    """Raise RecalibrationError if a standard deviation of zero leaves no standardised error."""
+    """Raise RecalibrationError if a standard deviation of zero leaves no standardized error."""
     if statistics.moments["std"].low <= 0:
         raise RecalibrationError(
             f"{method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; set std_floor="

@@ -26,7 +26,7 @@ FEWEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Conformal(RegressionRecalibration):
-    """``mu +- q s``, with q an order statistic of the normalised residuals ``|y - mu| / s`` of the fit set.
+    """``mu +- q s``, with q an order statistic of the normalized residuals ``|y - mu| / s`` of the fit set.
 
     For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target exchangeable with those
     of the fit set lies inside with a probability of at least p, and, without ties, of at most ``p + 1 / (n + 1)``
@@ -156,7 +156,7 @@ class Conformal(RegressionRecalibration):
 
 
 def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Conformal:
-    """Order statistics of the normalised residuals, at most about 1300 of them.
+    """Order statistics of the normalized residuals, at most about 1300 of them.
 
     Raises
     ------
@@ -187,6 +187,6 @@ CONFORMAL = Recalibrator(
     "conformal",
     Conformal,
     fit_conformal,
-    "Intervals that contain the stated share of new targets: order statistics of the normalised residuals",
+    "Intervals that contain the stated share of new targets: order statistics of the normalized residuals",
     "Vovk 2005; Lei 2018",
 )

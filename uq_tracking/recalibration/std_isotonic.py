@@ -82,7 +82,7 @@ def fit_std_isotonic(
 
     Isotonic regression follows single samples at its two ends: one lucky small error among the smallest standard
     deviations would claim near certainty for all similar samples. So the lowest and highest levels are pooled with
-    their neighbours until they contain ``end_block`` samples.
+    their neighbors until they contain ``end_block`` samples.
 
     Raises
     ------

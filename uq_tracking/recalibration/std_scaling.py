@@ -1,4 +1,4 @@
-"""One factor for every standard deviation: the maximum-likelihood scale of the standardised errors."""
+"""One factor for every standard deviation: the maximum-likelihood scale of the standardized errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _factor(statistics: Statistics, settings: Settings) -> float:
 
 
 def _searched_factor(statistics: Statistics, settings: Settings) -> float:
-    """Minimise ``log f - mean log pdf(z / f)`` over log f, within a factor 1000 of the spread of z."""
+    """Minimize ``log f - mean log pdf(z / f)`` over log f, within a factor 1000 of the spread of z."""
     from scipy.optimize import minimize_scalar
 
     z = statistics.moments["z"]

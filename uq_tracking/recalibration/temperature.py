@@ -57,7 +57,7 @@ def fit_temperature(
     ignore_label: int | None = None,
     weights: Any = None,
 ) -> Temperature:
-    """Temperature that minimises the negative log likelihood (Guo et al. 2017).
+    """Temperature that minimizes the negative log likelihood (Guo et al. 2017).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
 
 
 def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
-    """Minimise over the log temperature; the loss is convex in the inverse temperature, so it has one minimum."""
+    """Minimize over the log temperature; the loss is convex in the inverse temperature, so it has one minimum."""
     from scipy.optimize import minimize_scalar
 
     spread = np.ptp(scores, axis=-1)

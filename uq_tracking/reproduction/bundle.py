@@ -64,7 +64,7 @@ class Bundle:
         ]
 
     def _uniform(self, fan_in: int, *shape: int) -> Tensor:
-        """Uniform within 1/sqrt(inputs of the layer), as torch initialises linear layers."""
+        """Uniform within 1/sqrt(inputs of the layer), as torch initializes linear layers."""
         drawn = torch.rand((self.count * self.heads, *shape), generator=self.random)
         scaled: Tensor = (2 * drawn - 1) / fan_in**0.5
         return scaled.requires_grad_()

@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Training:
-    """How networks are trained: full batches with Adam at a constant rate, on standardised targets."""
+    """How networks are trained: full batches with Adam at a constant rate, on standardized targets."""
 
     epochs: int = 600
     rate: float = 0.01

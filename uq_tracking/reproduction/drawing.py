@@ -1,4 +1,4 @@
-"""What the papers' figures share: panels, and a colour and dashes per method."""
+"""What the papers' figures share: panels, and a color and dashes per method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOOKS = (
     ("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":"), ("#56B4E9", "-"), ("#E69F00", "--"),
     ("#000000", ":"),
 )  # fmt: skip
-"""Colours of Okabe and Ito, and dashes: two methods differ in both."""
+"""Colors of Okabe and Ito, and dashes: two methods differ in both."""
 
 
 def panels(rows: int, columns: int, *, width: float = 3.3, height: float = 2.9) -> tuple[Figure, list[Axes]]:

@@ -1,4 +1,4 @@
-"""Energy-based regression: a network's output f(x, y) as an unnormalised log density of y given x."""
+"""Energy-based regression: a network's output f(x, y) as an unnormalized log density of y given x."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPREAD = 3.0
 
 @dataclass(frozen=True)
 class Effort:
-    """Training: minibatches of ``batch`` samples; the normaliser is a sum over ``points`` positions along y."""
+    """Training: minibatches of ``batch`` samples; the normalizer is a sum over ``points`` positions along y."""
 
     epochs: int
     batch: int = 128
@@ -68,7 +68,7 @@ class Energy:
         return self.network(pairs)[0, :, 0].reshape(places.shape)
 
     def log_density(self, x: FloatArray, places: FloatArray, at_once: int = 256) -> FloatArray:
-        """Log density (n, points) at evenly spaced positions (points,), normalised by the trapezoid rule."""
+        """Log density (n, points) at evenly spaced positions (points,), normalized by the trapezoid rule."""
         blocks = []
         for start in range(0, len(x), at_once):
             part = as_tensor(x[start : start + at_once])[:, None]

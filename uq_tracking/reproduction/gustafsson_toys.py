@@ -259,7 +259,7 @@ def _text(toy: Toy, outputs: Outputs) -> str:
         parts.append("Log variances above 2 count as 2, as in the released scripts.")
     else:
         parts.append(
-            "The paper shows its classes as a picture only; the boundary here is ours. Its scripts normalise the map "
+            "The paper shows its classes as a picture only; the boundary here is ours. Its scripts normalize the map "
             "of one class's probabilities over the plane before they take a divergence; here it is that of the two "
             "classes' probabilities at each point."
         )

@@ -124,7 +124,7 @@ def sampled_outputs(
 
 
 def _descend(potential: Callable[[jax.Array], jax.Array], theta: jax.Array) -> jax.Array:
-    """Minimise a potential with Adam at a decaying rate."""
+    """Minimize a potential with Adam at a decaying rate."""
     gradient = jax.grad(potential)
 
     def step(state: Any, number: jax.Array) -> Any:

@@ -156,7 +156,7 @@ def table_2(study: Study, found: Estimates, common: Mapping[str, FloatArray]) ->
     *rules, merci = columns
     study.finding(
         "On one image, the method that most scoring rules place first is not MeRCI's first",
-        favourite(rules) != merci.order()[0],
+        favorite(rules) != merci.order()[0],
         f"scoring rules: {'; '.join(f'{column.key} {column.order()[0]}' for column in rules)}; "
         f"MeRCI: {merci.order()[0]}",
     )
@@ -180,7 +180,7 @@ def table_2(study: Study, found: Estimates, common: Mapping[str, FloatArray]) ->
     )
 
 
-def favourite(columns: Sequence[Scored]) -> str:
+def favorite(columns: Sequence[Scored]) -> str:
     """The method that is most often first."""
     firsts = [column.order()[0] for column in columns]
     return max(firsts, key=firsts.count)
@@ -223,7 +223,7 @@ def table_3(study: Study, found: Estimates, common: Mapping[str, FloatArray]) ->
         min(apart.values()) < 0.8,
         "rank correlation with MeRCI: " + ", ".join(f"{key} {value:.2f}" for key, value in apart.items()),
     )
-    first = favourite(gaussian)
+    first = favorite(gaussian)
     useless = [name for name in METHODS if merci.values[name] >= bounds["Constant"]]
     study.finding(
         "The method that most rules place first is no better than a constant uncertainty by MeRCI",

@@ -52,7 +52,7 @@ PRINTED = {
 
 SETUP = (
     "Deep ensemble of five Gaussian networks, once as the normal distribution of its moments (as in the paper) and "
-    "once as the mixture that it is; energy-based regression, whose normaliser is summed over a grid of y. The paper "
+    "once as the mixture that it is; energy-based regression, whose normalizer is summed over a grid of y. The paper "
     "states neither the size of its training and test sets nor how the true distribution predicts. Networks here "
     "have three hidden layers of 128 and 64 units (the paper: five and nine of 256)."
 )

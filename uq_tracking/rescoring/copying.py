@@ -40,7 +40,7 @@ def sync(
 
     Without a destination, every call that `log` kept for a failing tracker is sent to the run it was meant for; if
     that run is gone, to a new one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
-    source are also copied there, with scores, series, tags, curves and files: each once, recognised by a tag, updated
+    source are also copied there, with scores, series, tags, curves and files: each once, recognized by a tag, updated
     if it has changed, and left alone otherwise. A copy is not copied back to where its original is. Both can be
     interrupted and called again, and two processes may run them at once.
 

@@ -294,7 +294,7 @@ def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
-    """Centred average rank of each cell's samples in one variable, and the sum of squares of the ranks."""
+    """Centered average rank of each cell's samples in one variable, and the sum of squares of the ranks."""
     values, inverse = np.unique(bucket, return_inverse=True)
     size = np.bincount(inverse, count, minlength=len(values))
     ends = np.cumsum(size)

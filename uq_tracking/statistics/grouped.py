@@ -78,7 +78,7 @@ class Groups(ABC):
 
     @abstractmethod
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
-        """Expected sums of a payload between neighbouring positions, ascending; without cancellation."""
+        """Expected sums of a payload between neighboring positions, ascending; without cancellation."""
 
     @abstractmethod
     def value(self, ranks: npt.ArrayLike) -> FloatArray:

@@ -38,7 +38,7 @@ def sort_by_std(std: Column, error: Column) -> SortedRows:
 def sort_by_abs_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
     """The same by absolute error, and its rank correlation with the std; None if either is constant."""
     std, error = by_std.columns["std"], by_std.columns["error"]
-    std_ranks, spread = centred_ranks(std)
+    std_ranks, spread = centered_ranks(std)
     by_abs_error, ranks = (_Packed if _packable(std, error) else _Plain).by_abs_error(error, std_ranks)
     return by_abs_error, _rank_correlation(ranks, spread, by_abs_error.values)
 
@@ -90,7 +90,7 @@ def _without(index: np.uint64, values: Column) -> Keys:
 
 
 def _alike(ordered: Column, index: np.uint64) -> npt.NDArray[np.bool_]:
-    """Which values have a neighbour that differs at most in those bits."""
+    """Which values have a neighbor that differs at most in those bits."""
     same = np.zeros(len(ordered) + 1, dtype=bool)
     for start, end in spans(len(ordered) - 1):
         keys = _without(index, ordered[start : end + 1])
@@ -220,10 +220,10 @@ def _rank_correlation(ranks: Column, spread: int, size: Column) -> float | None:
     return 3 * product / math.sqrt(spread * other) if spread and other else None
 
 
-def centred_ranks(values: Column) -> tuple[Column, int]:
+def centered_ranks(values: Column) -> tuple[Column, int]:
     """Ranks of sorted values, and three times the sum of their squares.
 
-    Each is twice the centred rank, with ties sharing theirs: ``first + last - (n - 1)``.
+    Each is twice the centered rank, with ties sharing theirs: ``first + last - (n - 1)``.
     """
     n = len(values)
     ranks, spread = np.empty(n, dtype=np.int32 if n < 1 << 30 else np.int64), n * (n * n - 1)
@@ -234,7 +234,7 @@ def centred_ranks(values: Column) -> tuple[Column, int]:
 
 
 def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray, int]]:
-    """``centred_ranks``, block by block, and what ties of c samples subtract from the sum: ``c (c^2 - 1)``."""
+    """``centered_ranks``, block by block, and what ties of c samples subtract from the sum: ``c (c^2 - 1)``."""
     n = len(values)
     for start, end in SortedRows("values", {"values": values}).spans():
         part = values[start:end]

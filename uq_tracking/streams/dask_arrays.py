@@ -178,7 +178,7 @@ def _parts(
     truth = arrays[task.predictions.arguments[0]]
     count = dask.delayed(_count_block, pure=True)
     cut = {name: array.rechunk(_chunks(array, truth, task)) for name, array in arrays.items()}
-    # Not optimised one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
+    # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
     blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
         name: label if label is None or isinstance(label, str) else label.to_delayed(optimize_graph=False)

@@ -21,7 +21,7 @@ IMAGE = "image"
 """Name of a case's input image among its stored arrays."""
 PARTS = ("epistemic", "aleatoric")
 CHANNELS = (1, 3, 4)
-"""Possible numbers of channels of a picture: grey, colour, colour with opacity."""
+"""Possible numbers of channels of a picture: grey, color, color with opacity."""
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:

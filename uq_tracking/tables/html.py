@@ -25,7 +25,7 @@ VERDICTS = {
     "miscalibrated in shape": "#b04a00",
     "consistent with calibrated": "#00734f",
 }
-"""Colours of the verdict, as in the figures; readable on white and dark backgrounds."""
+"""Colors of the verdict, as in the figures; readable on white and dark backgrounds."""
 
 
 @lru_cache(maxsize=4)
@@ -67,5 +67,5 @@ def report_html(report: Report, picture: bytes) -> str:
 
 
 def tables_html(tables: Sequence[Table]) -> str:
-    """The tables, one below the other, with colours by rank, warnings above and notes below."""
+    """The tables, one below the other, with colors by rank, warnings above and notes below."""
     return templates("uq_tracking.tables").get_template("tables.html").render(tables=tables)

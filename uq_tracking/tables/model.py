@@ -23,7 +23,7 @@ SIGNS: Mapping[Mark, str] = {
     "indistinguishable": "=",
     "unknown": "?",
 }
-"""How a mark is written without colours."""
+"""How a mark is written without colors."""
 VERDICTS = frozenset({"better", "worse", "indistinguishable", "unknown"})
 
 
@@ -100,7 +100,7 @@ class Cell:
 
     @property
     def sign(self) -> str:
-        """The mark to use without colours."""
+        """The mark to use without colors."""
         return "" if self.mark is None else SIGNS[self.mark]
 
     @property

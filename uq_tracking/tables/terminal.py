@@ -1,4 +1,4 @@
-"""Tables in a terminal: coloured by rank, but readable without colours."""
+"""Tables in a terminal: colored by rank, but readable without colors."""
 
 from __future__ import annotations
 

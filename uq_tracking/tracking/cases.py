@@ -20,7 +20,7 @@ EXTREMES = "extremes"
 
 @dataclass(frozen=True)
 class Chosen:
-    """Numbers of the cases to draw, a note on why each was chosen, and the colour limits of another run."""
+    """Numbers of the cases to draw, a note on why each was chosen, and the color limits of another run."""
 
     numbers: Sequence[int] = ()
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
     """Choose the cases to draw; accepts more than `choose_cases`.
 
     ``"extremes"``: the worst, median and best cases by the task's ``case_score``; the address of a run: the cases
-    it drew, with its colours.
+    it drew, with its colors.
 
     Raises
     ------

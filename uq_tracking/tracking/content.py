@@ -46,7 +46,7 @@ class Content:
     notes: Mapping[int, str] = field(default_factory=dict)
     """Why each case was chosen, by number."""
     limits: Limits | None = None
-    """Colour limits of the maps; by default those of these cases."""
+    """Color limits of the maps; by default those of these cases."""
     also: Sequence[Content] = ()
     """What else goes into the same runs, such as further outputs."""
 

@@ -113,7 +113,7 @@ def log(
     maps : "auto", bool, int, list of int, "extremes" or an address
         Which cases of spatial predictions, shape (..., height, width), to draw: up to four, evenly spaced ("auto",
         True); this many (int); these (list); the worst, median and best by RMSE ("extremes"); or the cases that
-        another run drew, with its colours
+        another run drew, with its colors
         (``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``).
     predictions : "auto" or bool
         Whether to store the predictions; "auto" stores up to 256 MB.
@@ -139,7 +139,7 @@ def log(
     InputError
         The arrays cannot be scored.
     SettingsError
-        An option is out of range, or no tracker recognises ``run``.
+        An option is out of range, or no tracker recognizes ``run``.
     UnknownBackendError
         ``to`` or the scheme of an address does not name an installed backend.
     BackendError

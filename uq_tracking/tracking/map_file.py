@@ -1,4 +1,4 @@
-"""The cases that a run drew as maps, with their notes and colour limits, as a file of the run."""
+"""The cases that a run drew as maps, with their notes and color limits, as a file of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Limits = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, eq=False)
 class DrawnCases:
-    """Cases by number, a note on why each was chosen, and their shared colour limits."""
+    """Cases by number, a note on why each was chosen, and their shared color limits."""
 
     cases: Mapping[int, Case]
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class DrawnCases:
 
 
 def cases_like(address: str, split: str | None) -> DrawnCases:
-    """The cases that a run drew, for drawing the same ones with the same colours.
+    """The cases that a run drew, for drawing the same ones with the same colors.
 
     Raises
     ------

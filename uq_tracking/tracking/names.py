@@ -15,7 +15,7 @@
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
 ``uq/predictions.npz``      target, mean, std
-``uq/maps.npz``             the drawn cases, and their colour limits
+``uq/maps.npz``             the drawn cases, and their color limits
 ==========================  =====================================================================
 
 A curve whose definition depends on a non-default setting says so in its name: ``uq_curve/reliability.bins20``,

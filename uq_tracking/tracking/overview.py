@@ -170,7 +170,7 @@ def _metrics() -> Iterable[Metric]:
 
 
 def _curve_of(metric: Metric) -> CurveSpec | None:
-    """The first curve that a score summarises, except curves that must be cut to be readable."""
+    """The first curve that a score summarizes, except curves that must be cut to be readable."""
     specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
     return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
 

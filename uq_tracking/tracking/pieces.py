@@ -75,7 +75,7 @@ def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
 
 
 def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
-    """Panels of every case on a common colour scale; the cases themselves, and tables of the worst."""
+    """Panels of every case on a common color scale; the cases themselves, and tables of the worst."""
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
     panels, tables = _panels(content, drawn, folder) if drawn.cases else ([], [])
     if drawn.cases:
@@ -240,7 +240,7 @@ def _panels(content: Content, drawn: DrawnCases, folder: Path) -> tuple[list[Pie
 
     @cache
     def limited(spec: MapSpec) -> DrawnCases:
-        """The cases with their colour limits."""
+        """The cases with their color limits."""
         if drawn.limits is not None or spec.limits is None:
             return drawn
         return replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options))

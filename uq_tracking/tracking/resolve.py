@@ -163,7 +163,7 @@ def targets_of(
     UnknownBackendError
         ``to`` or the scheme of a URI does not name an installed backend.
     SettingsError
-        No backend recognises ``run``, or it is a scheme without an address.
+        No backend recognizes ``run``, or it is a scheme without an address.
     """
     backends, leads = _considered(to), every_rank or is_rank_zero()
     if run is None:

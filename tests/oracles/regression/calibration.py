@@ -21,7 +21,7 @@ from ..literal import (
     mean,
     positive,
     quantile,
-    standardised,
+    standardized,
     trapezoid,
 )
 
@@ -39,7 +39,7 @@ def share_below(z: Floats, p: float) -> float:
 
 
 def coverage(y: Floats, mu: Floats, s: Floats, p: float = 0.95) -> float:
-    return share_inside(standardised(y, mu, s), p)
+    return share_inside(standardized(y, mu, s), p)
 
 
 @literal
@@ -49,27 +49,27 @@ def interval_width_95(y: Floats, mu: Floats, s: Floats) -> float:
 
 @literal
 def auce(y: Floats, mu: Floats, s: Floats) -> float:
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return trapezoid([abs(share_inside(z, p) - p) for p in LEVELS], 0.01)
 
 
 @literal
 def auce_over(y: Floats, mu: Floats, s: Floats) -> float:
     """The part where the intervals cover too little."""
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return trapezoid([max(0.0, p - share_inside(z, p)) for p in LEVELS], 0.01)
 
 
 @literal
 def auce_under(y: Floats, mu: Floats, s: Floats) -> float:
     """The part where the intervals cover too much."""
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return trapezoid([max(0.0, share_inside(z, p) - p) for p in LEVELS], 0.01)
 
 
 @literal
 def calibration_error(y: Floats, mu: Floats, s: Floats) -> float:
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return mean([(p - share_below(z, p)) ** 2 for p in LEVELS])
 
 
@@ -78,20 +78,20 @@ HUNDRED_LEVELS = [i / 99 for i in range(100)]
 
 @literal
 def mace(y: Floats, mu: Floats, s: Floats) -> float:
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return mean([abs(share_inside(z, p) - p) for p in HUNDRED_LEVELS])
 
 
 @literal
 def rmsce(y: Floats, mu: Floats, s: Floats) -> float:
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     return math.sqrt(mean([(share_inside(z, p) - p) ** 2 for p in HUNDRED_LEVELS]))
 
 
 @literal
 def miscalibration_area(y: Floats, mu: Floats, s: Floats) -> float:
     """Area between the observed proportions, joined by straight lines, and the diagonal."""
-    z = standardised(y, mu, s)
+    z = standardized(y, mu, s)
     gaps = [share_inside(z, p) - p for p in HUNDRED_LEVELS]
     area = []
     for left, right in pairwise(gaps):
@@ -105,7 +105,7 @@ def miscalibration_area(y: Floats, mu: Floats, s: Floats) -> float:
 
 @literal
 def pit_ks(y: Floats, mu: Floats, s: Floats) -> float:
-    u = sorted(Phi(v) for v in standardised(y, mu, s))
+    u = sorted(Phi(v) for v in standardized(y, mu, s))
     n = len(u)
     return max(max((i + 1) / n - v, v - i / n) for i, v in enumerate(u))
 
@@ -149,12 +149,12 @@ def uce(y: Floats, mu: Floats, s: Floats, n_bins: int = 10) -> float:
 
 @literal
 def z_mean(y: Floats, mu: Floats, s: Floats) -> float:
-    return mean(standardised(y, mu, positive(s, "z_mean")))
+    return mean(standardized(y, mu, positive(s, "z_mean")))
 
 
 @literal
 def z_std(y: Floats, mu: Floats, s: Floats) -> float:
-    z = standardised(y, mu, positive(s, "z_std"))
+    z = standardized(y, mu, positive(s, "z_std"))
     centre = mean(z)
     return math.sqrt(mean([(v - centre) ** 2 for v in z]))
 

@@ -14,7 +14,7 @@ from ..literal import (
     literal,
     mean,
     order_statistic,
-    standardised,
+    standardized,
     trapezoid,
 )
 from .spread import mean_std
@@ -51,7 +51,7 @@ def ause_mae(y: Floats, mu: Floats, s: Floats) -> float:
 
 def least_factor(y: Floats, mu: Floats, s: Floats, alpha: float) -> float:
     """Smallest factor by which s has to be multiplied to reach a share alpha of the absolute errors."""
-    factor = order_statistic([abs(v) for v in standardised(y, mu, s)], alpha)
+    factor = order_statistic([abs(v) for v in standardized(y, mu, s)], alpha)
     if math.isinf(factor):
         raise UndefinedScoreError("no factor makes a standard deviation of 0 reach the error")
     return factor

@@ -71,7 +71,7 @@ def test_the_main_column_is_drawn_whatever_its_name(curve: Curve) -> None:
     assert line_columns(counts) == ["count"]
 
 
-def test_figures_keep_their_colours(wandb_offline: Path) -> None:
+def test_figures_keep_their_colors(wandb_offline: Path) -> None:
     """``wandb.Image`` makes a black picture of a float array."""
     figure = Figure(figsize=(2, 1), dpi=50, facecolor=(0.2, 0.4, 0.8))
     with wandb.init(project="p") as sdk_run:

@@ -583,7 +583,7 @@
     const group = draw(svg, "g", { class: CLASSES[item.verdict] || "unclear" });
     if (item.interval) draw(group, "line", { class: "interval-line", x1: x(item.interval[0]), x2: x(item.interval[1]), y1: y, y2: y });
     const at = x(item.value);
-    // The shape repeats what the colour says: a triangle towards better or worse, a circle for neither.
+    // The shape repeats what the color says: a triangle towards better or worse, a circle for neither.
     if (item.verdict === "better") draw(group, "path", { class: "dot", d: `M${at - 5} ${y + 4}h10l-5 -9z` });
     else if (item.verdict === "worse") draw(group, "path", { class: "dot", d: `M${at - 5} ${y - 4}h10l-5 9z` });
     else draw(group, "circle", { class: "dot", cx: at, cy: y, r: 4.2 });

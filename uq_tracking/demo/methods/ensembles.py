@@ -25,7 +25,7 @@ DROPOUT = Architecture((128, 128), dropout=0.1)
 
 
 def multi_inits(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """Networks with different random initialisations (Lakshminarayanan et al. 2017)."""
+    """Networks with different random initializations (Lakshminarayanan et al. 2017)."""
 
     def member(member_seed: int) -> Map:
         model = HeightModel(Architecture(), member_seed)

@@ -1,7 +1,7 @@
 """A Gaussian process: scikit-learn fits its kernel, and each cell is predicted from the nearest measurements.
 
 Conditioning only on the nearest measurements (Datta et al. 2016; in geostatistics, kriging with a moving
-neighbourhood) replaces one system of 7000 equations with many of 16. More distant measurements are screened by nearer
+neighborhood) replaces one system of 7000 equations with many of 16. More distant measurements are screened by nearer
 ones and change little.
 """
 
@@ -18,7 +18,7 @@ from uq_tracking.demo.terrain import Heights, Positions, Terrain
 FITTED_TO = 800
 """Number of measurements to which the kernel is fitted; the cost grows with its cube."""
 
-NEIGHBOURS = 16
+NEIGHBORS = 16
 CELLS_AT_ONCE = 4096
 ROUNDING = 1 / 12
 """Variance, in square metres, of rounding to whole metres: the noise of the measurements."""
@@ -45,7 +45,7 @@ def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advan
     blocks = np.array_split(terrain.cells, -(-len(terrain.cells) // CELLS_AT_ONCE))
     means, stds = [], []
     for done, block in enumerate(blocks, start=1):
-        distances, nearest = tree.query(block, NEIGHBOURS)
+        distances, nearest = tree.query(block, NEIGHBORS)
         near, heights = terrain.positions[nearest], terrain.heights[nearest] - level
         mean, std = condition(kernel, near, heights, distances)
         means.append(level + mean)

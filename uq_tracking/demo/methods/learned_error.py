@@ -15,7 +15,7 @@ from uq_tracking.demo.regressor import HeightModel
 from uq_tracking.demo.terrain import Heights, Positions, Terrain
 
 FOLDS = 4
-NEIGHBOURS = 8
+NEIGHBORS = 8
 SMALLEST_ERROR = 0.5
 """Metres: the measurements are whole metres, so smaller errors carry no information."""
 
@@ -55,7 +55,7 @@ def held_out_errors(terrain: Terrain, schedule: Schedule, seed: int, advance: Ad
 
 def surroundings(at: Positions, positions: Positions, heights: Heights) -> Map:
     """Predictors of a large error: log distances to the nearest measurements, and log relief among them; (n, 3)."""
-    distances, nearest = cKDTree(positions).query(at, NEIGHBOURS)
+    distances, nearest = cKDTree(positions).query(at, NEIGHBORS)
     relief = heights[nearest].std(1)
     return np.asarray(np.log1p(np.column_stack([distances[:, 0], distances.mean(1), relief])))
 

@@ -62,16 +62,16 @@ def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
     below, upto = (ordered < y).sum(axis=1), (ordered <= y).sum(axis=1)
     kept = ordered if whole else np.where(there, ordered, 0.0)
     mean = kept.sum(axis=1) / size
-    centred = ordered - mean[:, None]
+    centered = ordered - mean[:, None]
     if not whole:
-        centred[~there] = 0.0
-    variance = np.einsum("nm,nm->n", centred, centred) / (size - 1)
-    distance = np.abs(centred - (y - mean[:, None]))
+        centered[~there] = 0.0
+    variance = np.einsum("nm,nm->n", centered, centered) / (size - 1)
+    distance = np.abs(centered - (y - mean[:, None]))
     if not whole:
         distance[~there] = 0.0
     distance = distance.sum(axis=1) / size
     weight = 2 * np.arange(1, draws.shape[0] + 1) - size[:, None] - 1
-    spread = np.einsum("nm,nm->n", weight, centred)
+    spread = np.einsum("nm,nm->n", weight, centered)
     made = {
         "mean": mean,
         "std": np.sqrt((1 + 1 / size) * variance),

@@ -210,7 +210,7 @@ def draw_vectors(target: FloatArray, draws: FloatArray) -> Columns:
         seen = np.sqrt(np.abs(target[:, i, None] - target[:, i + 1 :]))
         roots = np.sqrt(np.abs(kept[:, :, i, None] - kept[:, :, i + 1 :])) * there[:, :, None]
         mean = roots.sum(axis=1) / count[:, None]
-        centred = np.square(roots - mean[:, None]) * there[:, :, None]
-        variance = centred.sum(axis=1) / (count - 1)[:, None]
+        centered = np.square(roots - mean[:, None]) * there[:, :, None]
+        variance = centered.sum(axis=1) / (count - 1)[:, None]
         variogram += 2 * (np.square(seen - mean) - variance / count[:, None]).sum(axis=1)
     return {"energy_score": distance - spread / (count * (count - 1)), "variogram_score": variogram}
