@@ -280,7 +280,7 @@ def log_gamma_ratio(x: npt.ArrayLike) -> FloatArray:
     series = -1 / 8 + u * (1 / 192 + u * (-1 / 640 + u * (17 / 14336 - u * 31 / 18432)))
     small = np.minimum(x, LARGE)
     exact = special.gammaln(small + 0.5) - special.gammaln(small) - 0.5 * np.log(small)
-    return np.where(x < LARGE, exact, series / x)
+    return _array(np.where(x < LARGE, exact, series / x))
 
 
 def t_square_integral(v: FloatArray) -> FloatArray:
