@@ -132,8 +132,8 @@ ROWS: tuple[tuple[str, str, Callable[[], tuple[float, float]], str, float], ...]
 )
 
 
-REST = """Beyond the tracker's batch, a `step=` call sorts and scores the samples, and hands the batch to a thread that
-keeps the deadline."""
+REST = """Beyond the tracker's batch, a `step=` call sorts and scores the samples, and hands the batch to a thread
+that keeps the deadline."""
 
 
 def measure() -> dict[str, dict[str, float]]:

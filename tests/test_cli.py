@@ -170,7 +170,7 @@ def test_every_verb_explains_itself(verb, option):
 def test_the_program_names_its_verbs_and_exit_codes():
     printed = run("-h")
     assert all(verb in printed for verb in VERBS)
-    assert "Exit codes: 0 done; 1 a mistake in the input, or runs that failed; 2" in printed
+    assert "Exit codes: 0 success; 1 invalid input or failed runs; 2" in printed
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,9 @@ class TestPlot:
 
     def test_mistakes_are_named(self, logged_csv, tmp_path):
         assert "did you mean 'reliability'?" in run("plot", logged_csv, "--figure", "reliabilty", code=1)
-        assert "choose a name that ends in" in run("plot", logged_csv, "-o", str(tmp_path / "x.doc"), code=1)
+        assert "has no known suffix; end it in" in run(
+            "plot", logged_csv, "-o", str(tmp_path / "x.doc"), code=1
+        )
 
 
 def test_a_date_is_not_proposed_as_the_std(tmp_path):

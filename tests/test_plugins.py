@@ -102,7 +102,7 @@ def test_a_plugin_that_raises_is_skipped_by_name(register):
         raise RuntimeError("no such file")
 
     register("broken", uq_metrics=hookimpl(broken))
-    with pytest.warns(TrackingWarning, match="plugin 'broken' is skipped: RuntimeError: no such file"):
+    with pytest.warns(TrackingWarning, match="plugin 'broken' was skipped: RuntimeError: no such file"):
         assert "rmse" in plugins.metrics()
 
 
@@ -119,14 +119,14 @@ def test_metrics_are_in_the_order_of_their_families(task, register):
     [
         (
             {"family": "calibratoin"},
-            "family is 'calibratoin'; did you mean 'calibration'?; known are 'accuracy'",
+            "family is 'calibratoin'; did you mean 'calibration'?; choose from 'accuracy'",
         ),
         ({"task": "regresion"}, "task is 'regresion'; did you mean 'regression'?"),
-        ({"unit": "m"}, "unit is 'm'; known are 'target'"),
-        ({"needs": ("samples",)}, "needs is 'samples'; known are 'predictions'"),
-        ({"direction": "up"}, "direction is 'up'; give 'lower', 'higher', a target or None"),
-        ({"bounds": (1, 0)}, "bounds are (1, 0); give the least value first"),
-        ({"key": "a score/1"}, "it names files too; use letters, digits and underscores"),
+        ({"unit": "m"}, "unit is 'm'; choose from 'target'"),
+        ({"needs": ("samples",)}, "needs is 'samples'; choose from 'predictions'"),
+        ({"direction": "up"}, "direction is 'up'; pass 'lower', 'higher', a target value or None"),
+        ({"bounds": (1, 0)}, "bounds are (1, 0); pass the smaller one first"),
+        ({"key": "a score/1"}, "the name is also used for files; use only letters, digits and underscores"),
     ],
 )
 def test_a_metric_that_cannot_be_is_refused_where_it_is_declared(said, message):
@@ -165,7 +165,9 @@ def test_a_whole_number_may_be_the_target(register):
 
 def test_a_metric_put_over_no_function_says_so(register):
     register("bare", uq_metrics=hookimpl(lambda: [Metric("odd", **WORDS)]))
-    with pytest.warns(TrackingWarning, match=r"the metric has no function; put @metric\(\.\.\.\) over one"):
+    with pytest.warns(
+        TrackingWarning, match=r"the metric has no function; decorate one with @metric\(\.\.\.\)"
+    ):
         uq.evaluate([1.0, 2.0], [1.0, 1.0], [0.5, 2.0])
 
 
@@ -216,7 +218,7 @@ def test_a_curve_may_need_the_predictions_or_be_built_when_asked_for(register):
     assert "errors" not in build_curves(report.statistics, Settings())
     again = uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0], curves="asked")
     assert {"asked", "errors"} <= again.curves.keys()
-    with pytest.raises(SettingsError, match=r"is called aksed; ask for .*, asked"):
+    with pytest.raises(SettingsError, match=r"curve called aksed; choose from .*, asked"):
         uq.evaluate([1.0, 2.0], [1.0, 1.5], [0.5, 2.0], curves="aksed")
 
 
@@ -235,8 +237,8 @@ def test_a_curve_asked_for_says_why_it_is_not_there(register):
     [
         (lambda: 1 / 0, "of tests.* failed: ZeroDivisionError: division by zero"),
         (lambda: {"y": np.ones(2)}, "returns no column 'x'"),
-        (lambda: {"x": np.ones(2), "y": np.ones(3)}, "shapes .*return one dimension, equally long"),
-        (lambda: {"x": np.ones((2, 2))}, "shapes .*return one dimension, equally long"),
+        (lambda: {"x": np.ones(2), "y": np.ones(3)}, "shapes .*return 1-D columns of equal length"),
+        (lambda: {"x": np.ones((2, 2))}, "shapes .*return 1-D columns of equal length"),
     ],
 )
 def test_a_curve_whose_function_fails_is_left_out_by_name(register, columns, fault):
@@ -322,5 +324,5 @@ def test_an_entry_point_that_cannot_be_loaded_is_skipped_by_name(pinned, monkeyp
     broken = EntryPoint("broken", "no_such_module_here", plugins.GROUP)
     monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [broken])
     pinned("broken")
-    with pytest.warns(TrackingWarning, match="plugin 'broken' is skipped: ModuleNotFoundError"):
+    with pytest.warns(TrackingWarning, match="plugin 'broken' was skipped: ModuleNotFoundError"):
         assert set(plugins.backends()) == {"dir"}

@@ -1,4 +1,4 @@
-"""The table of figures and maps: drawing functions by dotted name, imported when they draw."""
+"""The table of figures and maps: drawing functions by dotted name, imported when used."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.base import Case
 
 OVERVIEW = "overview"
-"""The figures that matter most, on one sheet."""
+"""Name of the figure that shows the most important ones on one sheet."""
 
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure drawn from a report of a task: stored as ``uq_<name>.png`` when it has every curve in ``needs``.
+    """A figure drawn from a task's reports; stored as ``uq_<name>.png`` if the report has every curve in ``needs``.
 
     Attributes
     ----------
@@ -35,10 +35,10 @@ class FigureSpec:
     function : callable or str
         ``function(report) -> Figure``, or its dotted name.
     needs : tuple of str
-        Curves it is drawn from. A need that ends in ``*`` is met by any curve whose name starts so.
+        Curves it is drawn from. One ending in ``*`` is met by any curve whose name starts that way.
     task : {"regression", "classification"}
     default : bool
-        Whether it is drawn without being asked for.
+        Whether it is drawn by default.
     """
 
     name: str
@@ -48,21 +48,21 @@ class FigureSpec:
     default: bool = True
 
     def draw(self, report: Any, ax: Axes | None = None) -> Figure:
-        """Draw the figure of a report, on given axes if it takes any.
+        """Draw the figure of a report, on the given axes if it accepts them.
 
         Raises
         ------
         SettingsError
-            The figure has axes of its own, several or in a way that a plugin chose.
+            The figure lays out its own axes: it has several, or a plugin draws it.
         """
         function = _drawing(self.function)
         if ax is not None and "ax" not in signature(function).parameters:
-            raise SettingsError(f"the figure {self.name!r} lays out its axes itself; leave ax out")
+            raise SettingsError(f"the figure {self.name!r} lays out its own axes; omit ax")
         figure: Figure = function(report) if ax is None else function(report, ax=ax)
         return figure
 
     def has_curves(self, names: Collection[str]) -> bool:
-        """Whether curves of these names are all that the figure needs."""
+        """Whether curves of these names are all the figure needs."""
         return all(
             need in names or (need.endswith("*") and any(name.startswith(need[:-1]) for name in names))
             for need in self.needs
@@ -73,15 +73,15 @@ class FigureSpec:
 class MapSpec:
     """A panel drawn for one case of spatial predictions, stored as ``uq_map/<case>``.
 
-    ``function(target, mean, std, *, scale, unit, image=None, title=None, **more)``, or its dotted name, gets 2-D
-    arrays of equal shape, the target being NaN where there is no ground truth; ``scale`` brings std onto the error's
-    colour scale (MeRCI's lambda), and covers ``alpha`` of the errors; ``interval`` times std is half of the 95 %
-    interval; ``epistemic`` and ``aleatoric`` are there where they are known. Panels of a name other than
-    ``uncertainty`` are stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted
-    name, each panel gets what it returns as ``limits``.
+    ``function(target, mean, std, *, scale, unit, image=None, title=None, **more)``, or its dotted name, receives 2-D
+    arrays of equal shape, with NaN targets where there is no ground truth; ``scale`` maps std to the error's colour
+    scale (MeRCI's lambda), so that it covers ``alpha`` of the errors; ``interval`` times std is half of the 95 %
+    interval; ``epistemic`` and ``aleatoric`` are passed if known. Panels with a name other than ``uncertainty`` are
+    stored as ``uq_map/<case>_<name>``. With ``limits``, a function of all cases, or its dotted name, each panel
+    receives its result as ``limits``.
 
     For ``task="classification"`` it is ``function(labels, probs, *, class_names=None, image=None, title=None)``, with
-    labels of shape (height, width), -1 where there is none, and probabilities of shape (height, width, C).
+    labels of shape (height, width), -1 where missing, and probabilities of shape (height, width, C).
     """
 
     name: str
@@ -105,9 +105,9 @@ class MapSpec:
 
 
 def pictured(figure: Figure) -> Figure:
-    """A figure as the picture of it, which every tracker stores and shows without drawing it again.
+    """Turn a figure into a picture, which every tracker stores and shows without redrawing.
 
-    Its file is packed beside what follows.
+    Its file is compressed in the background.
     """
     from uq_tracking.figures.picture import Picture, packed
     from uq_tracking.figures.style import drawn
@@ -132,7 +132,7 @@ def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:
 
 @hookimpl
 def uq_figures() -> list[FigureSpec]:
-    """Figures named by the declarations of curves, those of curves on demand, and before and after recalibration."""
+    """Figures named in curve declarations, those of curves on demand, and before and after recalibration."""
     small = "uq_tracking.figures.small_multiples"
     return [
         *(_of_curve(spec) for task in TASKS for spec in plugins.curves(task).values() if spec.draw),
@@ -169,7 +169,7 @@ def _of_curve(spec: CurveSpec) -> FigureSpec:
 
 @hookimpl
 def uq_maps() -> list[MapSpec]:
-    """The panel of target, prediction, error and uncertainty."""
+    """The map panel: target, prediction, error and uncertainty."""
     return [
         MapSpec(
             "uncertainty",

@@ -1,4 +1,4 @@
-"""One class per mistake a user can make; every message says what, where and the cure."""
+"""One class per kind of user mistake; every message says what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 class UQTrackingError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base class of every error this package raises on purpose."""
 
 
 class InputError(UQTrackingError, ValueError):
@@ -19,11 +19,11 @@ class ShapeError(InputError):
 
 
 class AlignmentError(InputError):
-    """Arrays whose named axes or labels differ (xarray, pandas); nothing is aligned unasked."""
+    """Arrays whose named axes or labels differ (xarray, pandas); nothing is aligned implicitly."""
 
 
 class EmptyInputError(InputError):
-    """No sample is left to score; ``counts`` says what was left out, as in a report."""
+    """No samples left to score; ``counts`` says what was left out, as in a report."""
 
     def __init__(self, message: str, counts: Mapping[str, int] | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class EmptyInputError(InputError):
 
 
 class InvalidValueError(InputError):
-    """A non-finite prediction, or a non-finite or negative standard deviation, at a place that counts."""
+    """A non-finite prediction, or a non-finite or negative standard deviation, in a sample that counts."""
 
 
 class InputTypeError(InputError, TypeError):
@@ -39,25 +39,25 @@ class InputTypeError(InputError, TypeError):
 
 
 class SettingsError(UQTrackingError, ValueError):
-    """An option outside its range, or options that exclude each other."""
+    """An option out of range, or mutually exclusive options."""
 
 
 class UnknownMetricError(SettingsError):
-    """A metric key that no installed distribution registers."""
+    """A metric key that no installed package registers."""
 
 
 class UnknownOptionError(SettingsError, TypeError):
-    """A keyword that a function does not take."""
+    """A keyword argument that a function does not accept."""
 
     def __init__(self, function: str, unknown: Iterable[str], known: Iterable[str], cure: str = "") -> None:
         names, choices = sorted(unknown), sorted(known)
         close = get_close_matches(names[0], choices, n=1, cutoff=0.6)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
+        hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(choices)}"
         super().__init__(f"{function} has no option {', '.join(names)}; {cure or hint}")
 
 
 class IncompatibleStatisticsError(UQTrackingError, ValueError):
-    """Statistics built with differing settings cannot be merged."""
+    """Statistics built with different settings, which cannot be merged."""
 
 
 class RecalibrationError(UQTrackingError, ValueError):
@@ -65,7 +65,7 @@ class RecalibrationError(UQTrackingError, ValueError):
 
 
 class MissingPackageError(UQTrackingError, ImportError):
-    """An optional package that the task needs is not installed."""
+    """An optional package that the task needs but is not installed."""
 
 
 class FileFormatError(UQTrackingError, ValueError):
@@ -77,31 +77,31 @@ class BackendError(UQTrackingError):
 
 
 class UnknownBackendError(BackendError, LookupError):
-    """A URI scheme or name that no installed backend claims."""
+    """A URI scheme or name that no installed backend handles."""
 
 
 class RunNotFoundError(BackendError, LookupError):
-    """A run or experiment that the tracker does not hold."""
+    """A run or experiment that the tracker does not have."""
 
 
 class NoRunHereError(BackendError):
-    """A logger that keeps its run in another process, rank zero; other ranks leave the logging to that one."""
+    """A logger that keeps its run in another process, rank zero; other ranks leave logging to that process."""
 
 
 class TrackerUnreachableError(BackendError, ConnectionError):
-    """A tracker that does not answer; nothing else is sent to it in this call."""
+    """A tracker that does not answer; the call sends nothing more to it."""
 
 
 class PluginError(UQTrackingError):
-    """A plugin that cannot be loaded, or two plugins that claim one name."""
+    """A plugin that cannot be loaded, or two plugins that claim the same name."""
 
 
 class TrackingWarning(UserWarning):
-    """Something could not be logged; training goes on."""
+    """Something could not be logged; training continues."""
 
 
 def closest(name: object, known: Iterable[str]) -> str:
-    """The end of an error about an unknown name: the known one that was probably meant, or nothing.
+    """The end of an error message about an unknown name: the known one probably meant, or nothing.
 
     >>> closest("spaerman", ["nll", "spearman"]), closest("x", ["nll", "spearman"])
     ("; did you mean 'spearman'?", '')

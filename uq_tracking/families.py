@@ -1,4 +1,4 @@
-"""Location-scale families, standardised to mean 0 and standard deviation 1: everything is a function of z.
+"""Location-scale families standardised to mean 0 and standard deviation 1: everything is a function of z.
 
 With ``z = (y - mu) / s`` the density of a sample is ``pdf(z) / s`` and its CRPS is ``s * crps(z)``. A Student t with
 at most 2 degrees of freedom has no standard deviation: there ``mu`` and ``s`` are its location and scale.
@@ -24,14 +24,14 @@ LOGISTIC_SCALE = SQRT3 / math.pi
 
 
 class Standard(ABC):
-    """A distribution with location 0 and scale 1: mean and standard deviation, where it has a variance."""
+    """A distribution with location 0 and scale 1, which are its mean and standard deviation if it has a variance."""
 
     name: str
 
     @property
     @abstractmethod
     def pdf_square_integral(self) -> float:
-        """Integral of the squared density; divided by s it is that of the scaled density. NaN without a density."""
+        """Integral of the squared density; divide by s for the scaled density. NaN without a density."""
 
     @abstractmethod
     def cdf(self, z: FloatArray) -> FloatArray:
@@ -39,14 +39,14 @@ class Standard(ABC):
 
     @abstractmethod
     def quantile(self, p: FloatArray) -> FloatArray:
-        """Inverse of ``cdf``; infinite at 0 and 1 where the support is."""
+        """Inverse of ``cdf``; infinite at 0 and 1 if the support is unbounded."""
 
     @abstractmethod
     def pdf(self, z: FloatArray) -> FloatArray:
         """Density at z."""
 
     def log_pdf(self, z: FloatArray) -> FloatArray:
-        """Natural logarithm of the density at z, minus infinity outside the support."""
+        """Natural log of the density at z, minus infinity outside the support."""
         with np.errstate(divide="ignore"):
             return np.log(self.pdf(z))
 
@@ -54,7 +54,7 @@ class Standard(ABC):
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """Continuous ranked probability score of the standardised distribution at z, per unit of s.
 
-        ``density`` is ``pdf(z)`` where it is known already.
+        ``density`` is ``pdf(z)`` if already known.
         """
 
     @property
@@ -68,7 +68,7 @@ class Standard(ABC):
         return True
 
     def central(self, level: npt.ArrayLike) -> FloatArray:
-        """Half width of the central interval that holds the share ``level``."""
+        """Half-width of the central interval that contains the share ``level``."""
         return self.quantile((1 + np.asarray(level, dtype=float)) / 2)
 
 
@@ -134,7 +134,7 @@ class Laplace(Standard):
 
 @dataclass(frozen=True)
 class Uniform(Standard):
-    """Uniform distribution with half width ``sqrt 3``."""
+    """Uniform distribution with half-width ``sqrt 3``."""
 
     name = "uniform"
     pdf_square_integral = 1 / (2 * SQRT3)
@@ -195,7 +195,7 @@ class Logistic(Standard):
 
 @dataclass(frozen=True)
 class StudentT(Standard):
-    """Student t with ``dof`` degrees of freedom, scaled to standard deviation 1 where it has one (``dof > 2``)."""
+    """Student t with ``dof`` degrees of freedom, scaled to standard deviation 1 if it has one (``dof > 2``)."""
 
     dof: float
     name = "student_t"
@@ -217,7 +217,7 @@ class StudentT(Standard):
     @property
     @override
     def pdf_square_integral(self) -> float:
-        """``c^2 sqrt(pi v) Gamma(v + 1/2) / Gamma(v + 1)`` over the scale, c the constant of the density."""
+        """``c^2 sqrt(pi v) Gamma(v + 1/2) / Gamma(v + 1)`` over the scale, with c the constant of the density."""
         return float(t_square_integral(np.asarray(self.dof))) / self._scale
 
     @override
@@ -242,8 +242,8 @@ class StudentT(Standard):
     def crps(self, z: FloatArray, density: FloatArray | None = None) -> FloatArray:
         """``t (2 F(t) - 1) + 2 f(t) (v + t^2) / (v - 1) - 2 sqrt(v) B(1/2, v - 1/2) / ((v - 1) B(1/2, v/2)^2)``.
 
-        The formula [1]_ holds for every ``v > 1/2`` but 1, where it is 0/0; near 1 it is interpolated in v
-        from two values on each side, to about 1e-12. Up to 1/2 the score is infinite.
+        The formula [1]_ holds for every ``v > 1/2`` except 1, where it is 0/0; near 1 it is interpolated in v from
+        two values on each side, to about 1e-12. Up to 1/2 the score is infinite.
 
         References
         ----------
@@ -267,7 +267,7 @@ NEAR_CAUCHY = 1e-3
 
 
 LARGE = 20.0
-"""Arguments from which on the series of the gamma ratio is exact, and the difference of logarithms no longer."""
+"""From this argument on, the gamma ratio is computed from its series; differences of log gammas would lose digits."""
 
 
 def log_gamma_ratio(x: npt.ArrayLike) -> FloatArray:
@@ -289,7 +289,7 @@ def t_square_integral(v: FloatArray) -> FloatArray:
 
 
 def _log_norm_of_t(v: float) -> float:
-    """Logarithm of Student's density at 0."""
+    """Log of Student's density at 0."""
     return float(log_gamma_ratio(v / 2)) - 0.5 * math.log(2 * math.pi)
 
 
@@ -310,29 +310,29 @@ GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC = Gaussian(), Laplace(), Uniform(), Logisti
 
 
 NAMED: dict[str, Standard] = {family.name: family for family in (GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC)}
-"""The families without a parameter of their own."""
+"""The families without parameters of their own."""
 
 
 @dataclass(frozen=True)
 class ShapedSettings(Settings):
-    """Settings under a distribution that has no name, such as a recalibrated one."""
+    """Settings with an unnamed distribution, such as a recalibrated one."""
 
     shape: Standard = GAUSSIAN
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values without the distribution."""
+        """Plain values, without the distribution."""
         return {field.name: getattr(self, field.name) for field in fields(Settings)}
 
 
 def shaped(settings: Settings, shape: Standard) -> Settings:
-    """Settings under a distribution that has no name."""
+    """Settings with an unnamed distribution."""
     return ShapedSettings(
         **{item.name: getattr(settings, item.name) for item in fields(Settings)}, shape=shape
     )
 
 
 def family_of(settings: Settings) -> Standard:
-    """The family that the settings name or hold."""
+    """The family that the settings name or contain."""
     if isinstance(settings, ShapedSettings):
         return settings.shape
     if settings.family == "student_t":

@@ -1,4 +1,4 @@
-"""How numbers and a user's words are printed, the same in every table, figure, page and message."""
+"""How numbers and users' text are formatted, the same in every table, figure, page and message."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
-"""Of methods in the order of the table, as on the page; further ones repeat them with other dashes."""
+"""Colours of methods, in the order of the table, as on the page; further methods repeat them with other dashes."""
 
 SCORE_DIGITS = 4
-"""Significant digits of a score, wherever it is printed."""
+"""Significant digits of a score wherever it is printed."""
 MINUS = "\N{MINUS SIGN}"
 _LARGEST_PLAIN = 1e8
 _MOST_DECIMALS = 6
@@ -18,7 +18,7 @@ _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\
 
 
 def format_number(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
-    """Format a number for people.
+    """Format a number for display.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def format_number(value: float, digits: int = 3, *, padded: bool = False, compac
     digits : int
         Significant digits; digits before the decimal point are never rounded away below 10^8.
     padded : bool
-        Keep trailing zeros, so that a column of numbers can be compared.
+        Keep trailing zeros, so that columns of numbers line up.
     compact : bool
-        Write numbers from 10^5 on with an exponent.
+        Write numbers from 10^5 up with an exponent.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def format_score(value: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a relative change, with its sign and two digits.
+    """Format a relative change with its sign and two digits.
 
     >>> format_percent(0.1234), format_percent(-0.00031), format_percent(2.5), format_percent(0.0)
     ('+12 %', '-0.031 %', '+250 %', '0 %')
@@ -74,8 +74,22 @@ def format_percent(share: float) -> str:
     return f"{'+' if share > 0 else ''}{format_number(100 * share, 2)} %"
 
 
+def format_levels(levels: Sequence[float], most: int = 9) -> str:
+    """Format levels of quantiles; of more than ``most`` only the ends, with their number.
+
+    >>> format_levels([0.04999999999999999, 0.95]), format_levels([k / 100 for k in range(1, 100)])
+    ('0.05, 0.95', '0.01, 0.02, 0.03 ... 0.99 (99 in all)')
+    """
+    texts = [f"{level:g}" for level in levels]
+    return (
+        ", ".join(texts)
+        if len(texts) <= most
+        else f"{', '.join(texts[:3])} ... {texts[-1]} ({len(texts)} in all)"
+    )
+
+
 def format_interval(interval: tuple[float, float]) -> str:
-    """Format a confidence interval, to two digits of its width: more say nothing.
+    """Format a confidence interval to two digits of its width, since more are noise.
 
     >>> format_interval((0.68523, 0.71957)), format_interval((-120.4, 12345.678)), format_interval((0.5, 0.5))
     ('[0.685, 0.720]', '[-120, 12,346]', '[0.5000, 0.5000]')
@@ -89,7 +103,7 @@ def format_interval(interval: tuple[float, float]) -> str:
 
 
 def format_factors(value: float, low: float, high: float) -> list[str]:
-    """Format a factor and the ends of its interval, with as many decimals as it takes to tell the ends apart.
+    """Format a factor and the ends of its interval, with enough decimals to tell the ends apart.
 
     >>> format_factors(2.5, 2.496, 2.504), format_factors(1.24, 1.2, 1.29)
     (['2.500', '2.496', '2.504'], ['1.24', '1.20', '1.29'])
@@ -103,13 +117,13 @@ def format_factors(value: float, low: float, high: float) -> list[str]:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """So many decimals, and never a negative zero."""
+    """Round to this many decimals, without negative zero."""
     places = max(decimals, 0)
     return f"{round(value, places) + 0.0:,.{places}f}"
 
 
 def typographic(number: str) -> str:
-    """Replace the hyphen of a formatted number by a minus sign, for figures and pages.
+    """Replace the hyphen of a formatted number with a minus sign, for figures and pages.
 
     >>> typographic("-1.5e-7")
     '−1.5e−7'
@@ -118,7 +132,7 @@ def typographic(number: str) -> str:
 
 
 def one_line(text: object) -> str:
-    r"""Put a user's text on one line, without the control characters that a terminal would obey.
+    r"""Put a user's text on one line, without control characters that a terminal would act on.
 
     >>> one_line("a\tb\n\x1b[31mred\x07")
     'a b red\ufffd'
@@ -128,7 +142,7 @@ def one_line(text: object) -> str:
 
 
 def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:
-    """Add a unit in brackets to the text of an axis; ``target`` in it stands for the target's, if that is known.
+    """Add a unit in brackets to an axis label; ``target`` in it stands for the target's unit, if known.
 
     >>> axis_label("RMSE", "target", "m"), axis_label("RMSE", "target"), axis_label("NLL", "nats")
     ('RMSE [m]', 'RMSE', 'NLL [nats]')
@@ -141,7 +155,7 @@ def axis_label(label: str, unit: str = "", target_unit: object = None) -> str:
 
 
 def shorten(text: str, letters: int) -> str:
-    """Cut a text to at most so many letters, with an ellipsis in the place of what is left out.
+    """Cut a text to at most this many characters, with an ellipsis for what is left out.
 
     >>> shorten("deep-ensemble", 8), shorten("gp", 8)
     ('deep-en…', 'gp')
@@ -150,7 +164,7 @@ def shorten(text: str, letters: int) -> str:
 
 
 def shortened(names: Sequence[str], letters: int) -> list[str]:
-    """The names cut to so many letters, or to as many more as it takes to keep them distinct.
+    """The names cut to this many characters, or as many more as keep them distinct.
 
     >>> shortened(["ensemble of 20 networks, seed 1", "ensemble of 20 networks, seed 2"], 16)
     ['ensemb…s, seed 1', 'ensemb…s, seed 2']
@@ -163,7 +177,7 @@ def shortened(names: Sequence[str], letters: int) -> list[str]:
 
 
 def shorten_middle(name: str, letters: int) -> str:
-    """Cut a name to so many letters, keeping the beginning and, because names of runs often differ there, the end.
+    """Cut a name to this many characters, keeping the beginning and the end, where run names often differ.
 
     >>> shorten_middle("ensemble of 20 networks, seed 1", 16)
     'ensemb…s, seed 1'

@@ -1,7 +1,7 @@
 """What a plugin may offer: the hooks and their return values.
 
-A plugin is a module that an entry point of the group ``uq_tracking`` names. It marks the hooks it implements with
-``hookimpl``; metrics and curves that are declared in the module itself (``@metric``, ``@curve``) need no hook.
+A plugin is a module named by an entry point of the group ``uq_tracking``. It marks the hooks it implements with
+``hookimpl``; metrics and curves declared in the module itself (``@metric``, ``@curve``) need no hook.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 
 @hookspec
 def uq_metrics() -> list[Metric]:
-    """Metrics to compute, besides those that the plugin's module declares with ``@metric``."""
+    """Metrics to compute, besides those the plugin's module declares with ``@metric``."""
     raise NotImplementedError
 
 
 @hookspec
 def uq_curves() -> list[CurveSpec]:
-    """Curves to build, besides those that the plugin's module declares with ``@curve``."""
+    """Curves to build, besides those the plugin's module declares with ``@curve``."""
     raise NotImplementedError
 
 
@@ -44,7 +44,7 @@ def uq_recalibrators() -> list[Recalibrator]:
 
 @hookspec
 def uq_figures() -> list[FigureSpec]:
-    """Figures drawn from a report, besides those that a curve's declaration names."""
+    """Figures drawn from a report, besides those named in curve declarations."""
     raise NotImplementedError
 
 

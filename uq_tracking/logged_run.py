@@ -1,4 +1,4 @@
-"""Logged runs read back: the reports, statistics and predictions that ``uq.log`` stored, from any tracker."""
+"""Read logged runs back from any tracker: the reports, statistics and predictions that ``uq.log`` stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError
+from uq_tracking.errors import FileFormatError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
@@ -28,13 +28,14 @@ from uq_tracking.tracking.resolve import open_store
 T = TypeVar("T")
 
 LIMIT = 8 * 2**30
+"""Stored files larger than this, in bytes, are not read, packed or unpacked."""
 MOST_NAMED = 5
-"""Bytes above which a stored file is not read, packed or unpacked."""
+"""Runs that a message names."""
 
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One run of a store, and how to read what it holds of one split."""
+    """One run of a store, and how to read what it holds for one split."""
 
     store: RunStore
     stored: StoredRun
@@ -43,12 +44,12 @@ class LoggedRun:
 
     @property
     def name(self) -> str:
-        """What a person calls the run."""
+        """Human-readable name of the run."""
         return self.stored.name or self.stored.run_id
 
     @property
     def method(self) -> str | None:
-        """Name of the uncertainty method that the run is tagged with."""
+        """Name of the uncertainty method, from the run's tags."""
         return self.stored.tags.get(METHOD_TAG)
 
     @cached_property
@@ -57,23 +58,28 @@ class LoggedRun:
         return self.store.files(self.stored.run_id)
 
     def has(self, file: str) -> bool:
-        """Whether the run stored one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
+        """Whether the run has one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
         return file_name(file, self.split) in self.files
 
     def splits(self) -> list[str]:
-        """The splits and outputs below this one that the run stored a report for."""
+        """The splits and outputs below this one for which the run stored a report."""
         own = file_name(REPORT_FILE, self.split)
         start = own.removesuffix(REPORT_FILE)
         names = (name for name in self.files if name.startswith(start) and name != own)
         found = (name for name in names if name.endswith(f"/{REPORT_FILE}"))
         return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
+    def settled(self) -> LoggedRun:
+        """Return the run itself; or, if it has no report at this level, its only split or output below."""
+        splits = [] if self.has(REPORT_FILE) else self.splits()
+        return replace(self, split=splits[0]) if len(splits) == 1 else self
+
     def report(self) -> Report:
-        """The stored report, without statistics; FileNotFoundError or FileFormatError name what is wrong."""
+        """The stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)
 
     def statistics(self, report: Report | None = None) -> Statistics:
-        """The stored statistics; FileFormatError when they are of other data than the report beside them."""
+        """The stored statistics; FileFormatError if they describe other data than the report beside them."""
         data = None if report is None else report.provenance.get("digest")
         return self.read(STATISTICS_FILE, lambda path: read_statistics(path, data=data))
 
@@ -82,12 +88,12 @@ class LoggedRun:
         return self.read(PREDICTIONS_FILE, task_of(task).predictions.load)
 
     def scored(self) -> Report:
-        """The stored report together with its statistics, where they are stored."""
+        """The stored report together with its statistics, if stored."""
         report = self.report()
         return replace(report, statistics=self.statistics(report)) if self.has(STATISTICS_FILE) else report
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Bring any stored file of the run into a folder; FileFormatError when it exceeds the limit."""
+        """Copy any stored file of the run into a folder; FileFormatError if it exceeds the limit."""
         _check_size(name, self.store.size(self.stored.run_id, name), self.limit)
         path = self.store.fetch(self.stored.run_id, name, folder)
         _check_size(name, unpacked_size(path), self.limit)
@@ -105,23 +111,23 @@ class LoggedRun:
 
 
 def logged_runs(uri: str, *, where: str | None = None, split: str | None = None) -> Iterator[LoggedRun]:
-    """Runs that a URI names, oldest first.
+    """List the runs that a URI names, oldest first.
 
     Parameters
     ----------
     uri : str
         ``mlflow:EXPERIMENT[/RUN_ID]``, ``wandb:ENTITY/PROJECT[/RUN_ID]``, ``wandb-offline:DIR``, ``dir:PATH`` ...
     where : str, optional
-        The tracker's own filter expression.
+        Filter expression, in the tracker's own syntax.
     split : str, optional
         Which of the run's splits to read.
 
     Raises
     ------
     RunNotFoundError
-        The URI names a run that its store does not hold.
+        The URI names a run that its store does not have.
     BackendError
-        No backend claims the URI, or its tracker is not there.
+        No backend handles the URI, or its tracker is unavailable.
     """
     store, run_id = open_store(uri)
     found = False
@@ -130,21 +136,21 @@ def logged_runs(uri: str, *, where: str | None = None, split: str | None = None)
             found = True
             yield LoggedRun(store, stored, split)
     if run_id is not None and not found:
-        raise RunNotFoundError(f"{uri}: there is no such run")
+        raise RunNotFoundError(f"{uri}: no such run")
 
 
 def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
-    """The one run that a URI names; BackendError when it names several."""
+    """The one run that a URI names; RunNotFoundError if it names several, or none."""
     runs = list(logged_runs(uri, split=split))
     if len(runs) != 1:
         some = ", ".join(run.stored.uri for run in runs[-MOST_NAMED:])
         rest = f", the newest are {some}" if runs else ""
-        raise BackendError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
+        raise RunNotFoundError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
     return runs[0]
 
 
 def unpacked_size(path: Path) -> int:
-    """Bytes of a file, and of what an archive (npz) says it unpacks to."""
+    """Size of a file in bytes; for an archive (npz), the size it claims to unpack to."""
     size = path.stat().st_size
     if not zipfile.is_zipfile(path):
         return size
@@ -152,7 +158,7 @@ def unpacked_size(path: Path) -> int:
         with zipfile.ZipFile(path) as archive:
             return max(size, sum(entry.file_size for entry in archive.infolist()))
     except (zipfile.BadZipFile, OSError, ValueError):
-        return size  # the reader of the file says what is wrong with it
+        return size  # whoever reads the file says what is wrong with it
 
 
 def _check_size(name: str, size: int | None, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Threads for work that releases the interpreter lock: numpy's sorts, ufuncs and counting."""
+"""Threads for work that releases the GIL: numpy's sorts, ufuncs and counting."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_WORKERS = 8
-"""Beyond this, memory bandwidth is what counts."""
+"""Beyond this, memory bandwidth is the limit."""
 
 BLOCK = 1 << 14
-"""Samples that one thread works on at a time: temporary arrays stay in cache, and too small to be fresh memory."""
+"""Samples one thread processes at a time: temporary arrays stay in cache, and need no fresh memory."""
 
 THREAD_BLOCK = 1 << 17
-"""Samples that each of several threads works on at a time: more, since every hand-over between them costs."""
+"""Samples each of several threads processes at a time: more, because every hand-over costs."""
 
 TABLE_BLOCK = 1 << 18
-"""Samples counted at a time where a large table of buckets is gone through once per block."""
+"""Samples counted at a time if a large table of buckets is traversed once per block."""
 
 SIDE_BY_SIDE = 1 << 15
-"""Samples from which on two whole pieces of work, such as sorts, run side by side."""
+"""From this many samples, two whole tasks, such as sorts, run in parallel."""
 
 WORTH_THREADS = 1 << 21
-"""Samples from which on pointwise work is shared between threads."""
+"""From this many samples, pointwise work is shared between threads."""
 
 MOST_KEPT = 32 * 10**6
-"""Bytes of the largest array that glibc can be made to keep."""
+"""Largest array, in bytes, that glibc can be made to keep."""
 
 
 def worker_count() -> int:
@@ -54,7 +54,7 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, least: int = 
 
 
 def begin(function: Callable[[], R]) -> Callable[[], R]:
-    """Start a call beside what follows; the result waits for it and returns its value."""
+    """Start a call in the background; the returned function waits for it and returns its value."""
     pool = ThreadPoolExecutor(1)
     waiting = pool.submit(copy_context().run, function)
     pool.shutdown(wait=False)
@@ -67,26 +67,26 @@ def block_size(n: int) -> int:
 
 
 def spans(n: int) -> list[tuple[int, int]]:
-    """Consecutive stretches of n samples, ``(start, end)`` each."""
+    """Consecutive ranges of n samples, ``(start, end)`` each."""
     step = block_size(n)
     return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def map_spans(function: Callable[[int, int], R], stretches: Sequence[tuple[int, int]]) -> list[R]:
-    """``function(start, end)`` of consecutive stretches, in order; on all cores where there are many samples."""
+    """``function(start, end)`` of consecutive ranges, in order; on all cores if there are many samples."""
     many = bool(stretches) and stretches[-1][1] >= WORTH_THREADS
     return map_threads(lambda stretch: function(*stretch), stretches, least=2 if many else len(stretches) + 1)
 
 
 def keep_memory(size: int) -> None:
-    """Have the allocator keep freed arrays of up to ``size`` bytes for the next ones.
+    """Make the allocator keep freed arrays of up to ``size`` bytes for reuse.
 
-    glibc gives arrays above a threshold back to the system at once, and fresh pages cost more than sorting what is
-    in them; freeing one large array raises the threshold. Elsewhere this does nothing.
+    glibc returns arrays above a threshold to the system at once, and fresh pages cost more than sorting their
+    content; freeing one large array raises the threshold. Elsewhere this does nothing.
     """
     np.empty(min(size, MOST_KEPT), dtype=np.uint8)
 
 
 def inner(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """Inner product without BLAS, whose own threads would fight with ours."""
+    """Inner product without BLAS, whose threads would compete with ours."""
     return float(np.einsum("i,i->", one, other))

@@ -1,7 +1,7 @@
-"""Every metric, curve, figure, recalibration and tracker there is: the plugin manager and what it finds.
+"""The plugin manager and what it finds: every metric, curve, figure, recalibration and tracker.
 
-pluggy discovers; typed classes do the work. Plugins are asked once per process, never per log call. What this package
-itself offers comes from plugins too, registered by dotted name: nothing here imports what it looks up.
+pluggy discovers; typed classes do the work. Plugins are queried once per process, never per log call. Built-ins are
+plugins too, registered by dotted name: nothing here imports what it looks up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ BUILT_IN = (
     "uq_tracking.drawings",
     "uq_tracking.tracking.directory",
 )
-"""Plugins of this package; metrics of one family and curves are reported in the order in which they stand here."""
+"""Plugins of this package; metrics of a family, and curves, are reported in this order."""
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("uq_"))
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @lru_cache(maxsize=1)
 def manager() -> pluggy.PluginManager:
-    """The plugin manager, built on first use; ``reload`` makes it look again."""
+    """The plugin manager, built on first use; ``reload`` rebuilds it."""
     found = pluggy.PluginManager(GROUP)
     found.add_hookspecs(hookspecs)
     for name in BUILT_IN:
@@ -62,7 +62,7 @@ def manager() -> pluggy.PluginManager:
         try:
             module = point.load()
             found.register(module, point.name)
-        except Exception as error:  # another distribution's module may raise anything
+        except Exception as error:  # another package's module may raise anything
             _warn_skipped(point.name, error)
             continue
         if not any(_declared(module, hook) or hasattr(module, hook) for hook in HOOKS):
@@ -92,28 +92,28 @@ def _entry_points() -> Iterable[metadata.EntryPoint]:
 
 def _warn_skipped(name: str, error: Exception) -> None:
     warnings.warn(
-        f"plugin {name!r} is skipped: {type(error).__name__}: {error}", TrackingWarning, stacklevel=3
+        f"plugin {name!r} was skipped: {type(error).__name__}: {error}", TrackingWarning, stacklevel=3
     )
 
 
 def declare(hook: str, item: Any, function: F) -> F:
-    """Attach an item to the function it is made of; plugins whose module holds the function offer it.
+    """Attach an item to its function; a plugin whose module holds the function offers the item.
 
-    ``@metric`` and ``@curve`` declare with this, as pluggy marks the implementation of a hook.
+    ``@metric`` and ``@curve`` use this, much as pluggy marks hook implementations.
     """
     vars(function).setdefault(hook, []).append(item)
     return function
 
 
 def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
-    """Everything that plugins declare or return for one hook, by name.
+    """Everything plugins declare or return for one hook, by name.
 
     A plugin that raises is skipped with a warning.
 
     Raises
     ------
     PluginError
-        Two plugins claim one name; the message names both.
+        Two plugins claim the same name; the message names both.
     """
     found: dict[str, Any] = {}
     owner: dict[str, str] = {}
@@ -153,7 +153,7 @@ def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
 
 
 def named(dotted: str) -> Callable[..., Any]:
-    """Import the function of a dotted name.
+    """Import a function by its dotted name.
 
     >>> named("math.hypot")(3, 4)
     5.0
@@ -165,7 +165,7 @@ def named(dotted: str) -> Callable[..., Any]:
 
 @lru_cache
 def metrics(task: str = "regression") -> dict[str, Metric]:
-    """Metrics of a task by key, family by family, and the headline's first: the order of all tables and pages."""
+    """Metrics of a task by key, family by family, headline first: the order of all tables and pages."""
     found: dict[str, Metric] = _of_task("uq_metrics", task, "key")
     return dict(sorted(found.items(), key=lambda item: item[1].place))
 
@@ -178,19 +178,19 @@ def curves(task: str = "regression") -> dict[str, CurveSpec]:
 
 @lru_cache
 def figures(task: str = "regression") -> dict[str, FigureSpec]:
-    """Figures of a report of a task by name."""
+    """Report figures of a task, by name."""
     return _of_task("uq_figures", task)
 
 
 @lru_cache
 def maps(task: str = "regression") -> dict[str, MapSpec]:
-    """Panels of a case of spatial predictions of a task by name."""
+    """Map panels for spatial predictions of a task, by name."""
     return _of_task("uq_maps", task)
 
 
 @lru_cache
 def recalibrators() -> dict[str, Recalibrator]:
-    """Methods of recalibration by name."""
+    """Recalibration methods by name."""
     return collect("uq_recalibrators", lambda method: method.name)
 
 
@@ -204,7 +204,7 @@ LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends)
 
 
 def forget() -> None:
-    """Drop what the registered plugins returned; the next lookup asks them again."""
+    """Drop what the registered plugins returned; the next lookup queries them again."""
     for lookup in LOOKUPS:
         lookup.cache_clear()
 

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from uq_tracking.statistics.statistics import Statistics
 
 SCHEMA = 1
-"""Version of the files; raised when a reader of the older version would misread them."""
+"""Version of the file format; increased when older readers would misread new files."""
 
 REPORT_KEY = "report.json"
 INLINE_DPI = 70
-"""Of the figures in a notebook: about 700 pixels wide."""
+"""Resolution of figures in notebooks: about 700 pixels wide."""
 ROUNDING = 1e-12
-"""Share of its scale below which a score is told as 0."""
+"""Scores below this fraction of their scale are shown as 0."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,26 +48,26 @@ class Report:
     ----------
     task : {"regression", "classification"}
     scores : dict of float
-        Finite numbers by metric key; ``uq-tracking metrics`` explains each.
+        Finite scores by metric key; ``uq-tracking metrics`` explains each.
     undefined : dict of str
-        Metrics that have no value for this input, with the reason.
+        Metrics without a value for this input, with the reason.
     curves : dict of Curve
         The numbers behind the figures.
     counts : dict of int
-        Samples that count (``n``) and that were left out, and why.
+        Number of samples that count (``n``) and that were left out, by reason.
     settings : dict
-        The options that change a number.
+        The options that affect the numbers.
     provenance : dict
-        Package and schema version, how the statistics were made, digest of the data.
+        Package and schema versions, kind of statistics, digest of the data.
     statistics : Statistics, Statistics or None
-        What everything above is a function of; None in a report read from JSON.
+        The statistics from which everything above is computed; None in a report read from JSON.
     recalibration : dict or None
-        What was fitted, on what, and the scores after it.
+        What was fitted, to which data, and the scores afterwards.
     intervals : dict of (low, high)
-        Confidence intervals of the scores, where groups were given.
+        Confidence intervals of the scores, if groups were given.
     verdicts : dict of str
-        A sentence for each metric on whether the test set is large enough for it, and on the scale of the
-        uncertainties, where asked for.
+        If requested, a sentence per metric on whether the test set is large enough for it, and one on the scale of
+        the uncertainties.
     """
 
     task: str
@@ -82,10 +82,10 @@ class Report:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
     judgement: Judgement | None = None
-    """Noise floors and verdict as they were stored; made from the statistics where there is none."""
+    """Noise floors and verdict as stored; computed from the statistics if absent."""
 
     def scores_of(self, keys: Collection[str]) -> dict[str, float]:
-        """Scores of these metrics, as far as they have a value; those of a step need not wait for the others."""
+        """Scores of these metrics, where they have a value, without computing the others."""
         given = vars(self)["scores"]
         if isinstance(given, LaterScores):
             return given.of(keys)
@@ -93,12 +93,12 @@ class Report:
 
     @property
     def noise(self) -> Mapping[str, NoiseFloor]:
-        """What a calibrated forecast would score on as much data, for every score that finite data push upwards."""
+        """What a calibrated forecast would score on as much data, for every score that finite data inflate."""
         return self._judged.noise
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the model is over- or underconfident and by how much, and whether it knows where it errs."""
+        """Whether the model is over- or underconfident, by how much, and whether it knows where it errs."""
         return self._judged.verdict
 
     @cached_property
@@ -110,14 +110,14 @@ class Report:
         return judge(self.statistics, self.task, Settings.from_dict(self.settings), self.scores)
 
     def shown(self, key: str) -> tuple[float, tuple[float, float] | None]:
-        """A score and its interval as they are told, with 0 for what differs from it by rounding alone.
+        """A score and its interval as displayed, with 0 for what differs from it only by rounding.
 
-        That is below 1e-12 of the RMSE for scores in the target's unit, and of 1 for others.
+        That means below 1e-12 times the RMSE for scores in the target's unit, and below 1e-12 for others.
 
         Parameters
         ----------
         key : str
-            Of a score that the report has.
+            Key of a score in the report.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Report:
 
     @property
     def strata(self) -> dict[str, dict[str, float]]:
-        """Scores of each label of ``by`` and its ``count``; ``pandas.DataFrame(report.strata).T`` is their table."""
+        """Scores and ``count`` of each label of ``by``; ``pandas.DataFrame(report.strata).T`` makes a table."""
         found: dict[str, dict[str, float]] = {}
         for name, curve in self.curves.items():
             if name.startswith("by_group_") and curve.labels is not None:
@@ -148,17 +148,17 @@ class Report:
         return found
 
     def scored_methods(self) -> dict[str, Any]:
-        """Entries of the recalibrations that there are scores after, in order."""
+        """Entries of the recalibrations that have scores, in order."""
         entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
         return {name: entry for name, entry in entries.items() if "scores" in entry}
 
     def after(self, method: str | None = None) -> Report:
-        """The report as it is after a recalibration, by default the first, for drawings and comparisons.
+        """The report after a recalibration, by default the first, for drawings and comparisons.
 
         Raises
         ------
         RecalibrationError
-            The report has no such scores.
+            The report has no scores after it.
         """
         done = self.scored_methods()
         if not done or (method is not None and method not in done):
@@ -178,19 +178,19 @@ class Report:
         )
 
     def labelled(self, *, method: str | None = None, split: str | None = None) -> Report:
-        """The same report that says which method and split it is of, as its figures do."""
+        """The same report, labelled with its method and split, as its figures are."""
         given = {"method": method, "split": split}
         known = {name: label for name, label in given.items() if label is not None}
         if not known:
             return self
-        # Not `replace`, which would look at what waits.
+        # Not `replace`, which would trigger deferred computations.
         own: dict[str, Any] = {item.name: vars(self)[item.name] for item in fields(self)}
         own["provenance"] = {**self.provenance, **known}
-        own["judgement"] = vars(self).get("_judged", self.judgement)  # made once, however it is labelled
+        own["judgement"] = vars(self).get("_judged", self.judgement)  # computed once, whatever the label
         return Report(**own)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the statistics as plain values."""
+        """Everything except the statistics, as plain values."""
         return {
             "schema": SCHEMA,
             "task": self.task,
@@ -229,10 +229,10 @@ class Report:
                 judgement=_stored_judgement(values),
             )
         except DAMAGE as error:
-            raise FileFormatError(f"this is not a report of uq_tracking ({error!r})") from error
+            raise FileFormatError(f"this is not a uq_tracking report ({error!r})") from error
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Strict JSON text, also written to ``path`` if given."""
+        """Return the report as strict JSON; also write it to ``path`` if given."""
         text = _lines(self.to_dict())
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -240,7 +240,7 @@ class Report:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Report:
-        """Read what ``to_json`` made: the text, or the path of its file."""
+        """Read what ``to_json`` returned or wrote: the text, or the path of its file."""
         is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
         try:
             text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
@@ -251,7 +251,7 @@ class Report:
         return cls.from_dict(values)
 
     def to_npz(self, path: str | Path) -> None:
-        """Write the report with its statistics into one compressed file."""
+        """Write the report and its statistics to one compressed file."""
         arrays = {} if self.statistics is None else self.statistics.to_arrays()
         write_arrays(Path(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())}, compressed=True)
 
@@ -260,7 +260,7 @@ class Report:
         """Read what ``to_npz`` wrote; FileFormatError names a damaged or foreign file."""
         arrays = read_arrays(Path(path))
         if REPORT_KEY not in arrays:
-            raise FileFormatError(f"{path} holds no report; statistics alone are read by read_statistics")
+            raise FileFormatError(f"{path} holds no report; if it holds only statistics, use read_statistics")
         text = str(arrays.pop(REPORT_KEY))
         statistics = statistics_from_arrays(arrays) if arrays else None
         return cls.from_dict(cls.from_json(text).to_dict(), statistics)
@@ -297,20 +297,20 @@ class Report:
         Parameters
         ----------
         figure : str, optional
-            One of ``report.figures``, such as ``"reliability"``; ``"overview"`` has those that matter most on one
+            One of ``report.figures``, such as ``"reliability"``; ``"overview"`` shows the most important ones on one
             sheet.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on, for a figure that has only one; by default a new figure, which pyplot does not know.
+            Axes to draw on, for a figure with a single panel; by default a new figure, not registered with pyplot.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Notebooks show it; ``savefig`` writes it.
+            Shown inline in notebooks; save it with ``savefig``.
 
         Raises
         ------
         SettingsError
-            There is no such figure, it has several axes, or the report lacks its curves.
+            There is no such figure, it has several panels, or the report lacks its curves.
 
         Examples
         --------
@@ -327,18 +327,18 @@ class Report:
         if figure not in self.figures:
             raise SettingsError(
                 f"the report has no curves for {figure!r}, which needs {', '.join(known[figure].needs)}; "
-                "ask for them with curves=, by=, by_target= or calibration="
+                "request them with curves=, by=, by_target= or calibration="
             )
         return known[figure].draw(self, ax)
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """Names of the figures that `plot` can draw of this report."""
+        """Names of the figures that `plot` can draw from this report."""
         known = plugins.figures(self.task)
         return tuple(name for name, spec in known.items() if spec.has_curves(self.curves))
 
     def to_frame(self) -> DataFrame:
-        """The scores as a pandas DataFrame by key: value, interval, what chance alone would score, unit, meaning.
+        """The scores as a pandas DataFrame by key: value, interval, score by chance alone, unit, meaning.
 
         Raises
         ------
@@ -355,7 +355,7 @@ class Report:
 
 
 def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
-    """Noise floors and verdict of a report's values; None of an older version, which had none."""
+    """Noise floors and verdict from a report's values; None for older versions, which had none."""
     if "verdict" not in values:
         return None
     from uq_tracking.inference.judgement import Judgement
@@ -364,7 +364,7 @@ def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
 
 
 def _lines(values: Mapping[str, Any]) -> str:
-    """Strict JSON with a line for each entry and for each entry of an entry; json's own indentation is slow."""
+    """Strict JSON with one line per entry, down to the second level; json's own indentation is slow."""
     lines = []
     for name, value in values.items():
         nested = isinstance(value, dict) and value
@@ -379,8 +379,8 @@ def _nested(values: Mapping[str, Any]) -> str:
 
 
 def _refuse(constant: str) -> float:
-    """JSON has no NaN and no infinity; Python's reader would take them."""
-    raise ValueError(f"{constant} is no JSON number")
+    """Reject NaN and infinity, which are not JSON but which Python's reader accepts."""
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _text(name: str, value: Any) -> str:
@@ -394,7 +394,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _recalibration(values: Any) -> dict[str, Any] | None:
-    """What was fitted, with an entry for each method."""
+    """What was fitted, one entry per method."""
     if values is None:
         return None
     for name, entry in values.get("methods", {}).items():
@@ -407,12 +407,12 @@ def _recalibration(values: Any) -> dict[str, Any] | None:
 def _finite_curve(name: str, values: Mapping[str, Any]) -> Curve:
     curve = Curve.from_dict(values)
     if not all(np.isfinite(column).all() for column in curve.columns.values()):
-        raise ValueError(f"the curve {name} holds what is no finite number")
+        raise ValueError(f"the curve {name} holds a non-finite number")
     return curve
 
 
 def _require_finite(value: Any) -> None:
-    """ValueError where a number is beyond 64 bits, such as 1e999, which JSON's reader takes for infinite."""
+    """Raise ValueError for a number beyond 64 bits, such as 1e999, which the JSON reader turns into infinity."""
     if isinstance(value, float):
         finite_score("a number", value)
     elif isinstance(value, dict | list):
@@ -421,7 +421,7 @@ def _require_finite(value: Any) -> None:
 
 
 def finite_score(key: str, value: Any) -> float:
-    """A stored number; ValueError when it is not finite, which no report holds."""
+    """Return a stored number; ValueError if it is not finite, as no report holds such numbers."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{key} is {number}")
@@ -429,11 +429,11 @@ def finite_score(key: str, value: Any) -> float:
 
 
 def check_schema(values: Mapping[str, Any]) -> None:
-    """FileFormatError unless these are values of a schema this version reads."""
+    """Raise FileFormatError unless this version can read the schema of these values."""
     schema = values.get("schema") if isinstance(values, Mapping) else None
     if not isinstance(schema, int):
-        raise FileFormatError("this is not a report of uq_tracking: it states no schema version")
+        raise FileFormatError("this is not a uq_tracking report: it states no schema version")
     if schema > SCHEMA:
         raise FileFormatError(
-            f"the report has schema {schema}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+            f"the report has schema {schema}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
         )

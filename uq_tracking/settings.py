@@ -1,4 +1,4 @@
-"""The options that change a number, in one frozen object that every report carries."""
+"""The options that affect the numbers, in one frozen object that every report carries."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ EXACT_LIMIT = 10_000_000
 
 
 def require_number(name: str, value: object) -> None:
-    """Raise SettingsError for an option that is no real number."""
+    """Raise SettingsError for an option that is not a real number."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise SettingsError(f"{name} is {value!r}, which is no number")
+        raise SettingsError(f"{name} is {value!r}; pass a number")
 
 
 def check_seed(seed: object) -> None:
-    """Raise SettingsError for a seed that starts no random numbers."""
+    """Raise SettingsError for an invalid random seed."""
     if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-        raise SettingsError(f"seed is {seed!r}; pass a whole number from 0 on")
+        raise SettingsError(f"seed is {seed!r}; pass a whole number, 0 or above")
 
 
 MOST_BINS = 10**6
-"""More would be emptier than any data set fills them, and would not fit into memory at some point."""
+"""More bins than any data set fills; at some point they would not fit in memory."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,14 @@ class Settings:
     alpha : float
         Share of the samples that ``merci`` and ``n_merci`` cover, in (0, 1].
     n_bins : int
-        Equal-count bins of ``ence``, ``uce`` and the reliability curve.
+        Number of equal-count bins for ``ence``, ``uce`` and the reliability curve.
     family : {"gaussian", "laplace", "uniform", "logistic", "student_t"}
-        The predicted distribution, which has the predicted mean and standard deviation: what coverage, calibration,
-        PIT, log score, CRPS, quadratic, spherical, interval and pinball scores and recalibrations are taken of.
+        Family of the predicted distribution, which has the predicted mean and standard deviation. Coverage,
+        calibration, PIT, log score, CRPS, quadratic, spherical, interval and pinball scores and recalibrations
+        refer to it.
     dof : float
-        Degrees of freedom of ``family="student_t"``. At 2 and below there is no standard deviation: predictions
-        are then read as location and scale, and whatever needs a variance is undefined.
+        Degrees of freedom of ``family="student_t"``. At or below 2 there is no standard deviation: predictions are
+        then read as location and scale, and anything that needs a variance is undefined.
     unit : str or None
         Unit of the target, for axes and tables.
     """
@@ -62,16 +63,16 @@ class Settings:
         for name in ("alpha", "n_bins", "dof"):
             require_number(name, getattr(self, name))
         if self.unit is not None and not isinstance(self.unit, str):
-            raise SettingsError(f"unit is {self.unit!r}; it is a text such as 'm', or None")
+            raise SettingsError(f"unit is {self.unit!r}; pass text such as 'm', or None")
         if not 0 < self.alpha <= 1:
-            raise SettingsError(f"alpha is {self.alpha}; it is a share of the samples, in (0, 1]")
+            raise SettingsError(f"alpha is {self.alpha}; pass a share of the samples, in (0, 1]")
         if not 1 <= self.n_bins <= MOST_BINS or int(self.n_bins) != self.n_bins:
-            raise SettingsError(f"n_bins is {self.n_bins}; it is a whole number of bins, 1 to {MOST_BINS:,}")
+            raise SettingsError(f"n_bins is {self.n_bins}; pass a whole number from 1 to {MOST_BINS:,}")
         object.__setattr__(self, "n_bins", int(self.n_bins))
         if self.family not in get_args(Family):
             raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")
         if not self.dof > 0:
-            raise SettingsError(f"dof is {self.dof}; degrees of freedom are above 0")
+            raise SettingsError(f"dof is {self.dof}; pass degrees of freedom above 0")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -79,6 +80,6 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """Inverse of ``to_dict``; unknown names (of a newer version) are left out."""
+        """Inverse of ``to_dict``; unknown names (from a newer version) are ignored."""
         known = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})

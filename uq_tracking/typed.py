@@ -1,4 +1,4 @@
-"""Types: records read from files, whose values are of the types that their fields say, and ``override``."""
+"""Typing helpers: ``override``, and records read from files, whose values are checked against their fields' types."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 else:
 
     def override(method: T) -> T:
-        """Mark a method that is documented where it is declared; ``typing.override`` from Python 3.12 on."""
+        """Mark a method documented in its base class; ``typing.override`` from Python 3.12 on."""
         return method
 
 
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What values of a damaged file raise where they are used first."""
+"""What values from a damaged file may raise when first used."""
 
 
 def record(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass of plain values.
+    """Make a dataclass from plain values.
 
     Raises
     ------
@@ -51,12 +51,12 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
 
 @lru_cache(maxsize=64)
 def _fields_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Types of a dataclass's fields; to evaluate them takes longer than all else."""
+    """Types of a dataclass's fields; evaluating them takes longer than everything else."""
     return get_type_hints(kind)
 
 
 def is_a(value: Any, wanted: Any) -> bool:
-    """Whether a value read from JSON may stand where an annotation says this: a whole number is a float, too."""
+    """Whether a value read from JSON matches an annotation; whole numbers also count as floats."""
     origin, inner = get_origin(wanted), get_args(wanted)
     if origin in (Union, UnionType):
         return any(is_a(value, each) for each in inner)

@@ -1,4 +1,4 @@
-"""The verbs that score: arrays of any kind in, lazy ones too, a report out; no tracker is involved."""
+"""The functions that score: arrays of any kind in, even lazy ones, a report out; no tracker is involved."""
 
 from __future__ import annotations
 
@@ -112,23 +112,23 @@ def evaluate(
     Parameters
     ----------
     y_true : array of any shape, or Predictions
-        Targets, in their unit; a non-finite target means that there is no ground truth. A ``Predictions`` stands
-        for the first three arguments and the input options. Dask arrays are scored chunk by chunk on the active
-        scheduler, without loading them whole; ``groups="chunk"`` makes each chunk a group. A table may come first,
-        with the names of its columns: ``evaluate(df, y_true="y", y_pred="mu", y_std="sigma")``.
+        Targets, in their unit; a non-finite target means missing ground truth. A ``Predictions`` replaces the first
+        three arguments and the input options. Dask arrays are scored chunk by chunk on the active scheduler, without
+        loading them whole; ``groups="chunk"`` makes each chunk a group. A table may come first, followed by the
+        names of its columns: ``evaluate(df, y_true="y", y_pred="mu", y_std="sigma")``.
     y_pred, y_std : arrays of the same shape
         Predictive means and standard deviations, in the target's unit.
     quantiles, interval, samples
-        Of a table: as for ``Predictions.from_frame``.
+        For tables only; as for ``Predictions.from_frame``.
     mask, weights, groups, by, std_floor, on_invalid
         As for ``Predictions``.
-        ``groups`` make confidence intervals, ``by`` a curve of every chosen metric over its labels.
+        ``groups`` give confidence intervals; ``by`` gives a curve of each chosen metric over its labels.
     order : array of numbers or dates, optional
-        Time of each sample of a series, in the shapes of ``groups``: at most twenty blocks of consecutive samples
-        become the groups, so that intervals, verdict and comparisons hold although neighbours resemble each other.
-        Where errors stay alike for longer than a block, all is one group, and there are no intervals.
+        Time of each sample in a series, in any shape that ``groups`` accepts: up to twenty blocks of consecutive
+        samples become the groups, so that intervals, verdict and comparisons hold although neighbouring samples are
+        correlated. If errors stay correlated for longer than a block, everything is one group, without intervals.
     outputs : sequence of str, optional
-        Names of the outputs along the last axis of the arrays, each of which gets a report of its own.
+        Names of the outputs along the last axis of the arrays, each of which gets its own report.
     metrics : iterable of str, optional
         Keys to compute; by default the whole suite.
     alpha, n_bins, family, dof, unit
@@ -136,28 +136,28 @@ def evaluate(
     statistics : {"auto", "exact", "sketch"}
         Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
     calibration : optional
-        Adds scores after recalibration, in ``report.recalibration``, and says how they came about:
+        Adds scores after recalibration, in ``report.recalibration``, and says how to obtain them:
 
         - a second set (``Predictions``, ``Report``, statistics, or a tuple ``(y_true, y_pred, y_std)``) to fit on;
         - fitted parameters (`recalibrate`), or a list of them;
-        - True, or the name of a method or a list of names: no second set. Each half of the samples is recalibrated
-          with parameters fitted on the other half; whole groups where ``groups`` are given, else at random.
+        - True, a method's name or a list of names, without a second set: each half of the samples is recalibrated
+          with parameters fitted on the other half, split by whole groups if ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
-        Methods to fit to a second set or to one half; by default ``std_scaling``.
+        Methods to fit to the second set or to each half; by default ``std_scaling``.
     intervals : bool, optional
-        Whether to make confidence intervals, ``report.intervals``. By default where ``groups`` are given, which are
-        then resampled. True without groups resamples the samples as if they were independent: neighbouring pixels
-        are not, and their intervals come out much too narrow.
+        Whether to compute confidence intervals, ``report.intervals``. By default only if ``groups`` are given, which
+        are then resampled. True without groups resamples the samples as if they were independent: neighbouring
+        pixels are not, so their intervals come out much too narrow.
     level, seed
-        Confidence level of the intervals, and seed of all that is drawn at random.
+        Confidence level of the intervals, and random seed.
     reference : (mean, std), optional
-        Arrays of the target's shape that ``kl_to_reference`` compares with, such as those of a long MCMC run.
+        Arrays of the target's shape for ``kl_to_reference`` to compare with, such as those of a long MCMC run.
     curves : str or iterable of str, optional
-        Curves to make beyond the usual ones: ``scale_sweep`` (proper scores with all stds multiplied by .1 ... 10),
-        ``by_members`` (metrics against the size of an ensemble), ``stability`` (metrics on growing subsets, with a
-        verdict on the size of the test set in ``report.verdicts``).
+        Curves to make besides the default ones: ``scale_sweep`` (proper scores with all stds multiplied by 0.1 ...
+        10), ``by_members`` (metrics against the size of an ensemble), ``stability`` (metrics on growing subsets, with
+        a verdict on the size of the test set in ``report.verdicts``).
     by_target : float or sequence of float, optional
-        Width, or edges, of intervals of the target that the chosen metrics are computed in.
+        Width or edges of target intervals in which to compute the chosen metrics.
     curve_metrics : iterable of str, optional
         Metrics of these curves; by default six of different kinds.
 
@@ -169,9 +169,9 @@ def evaluate(
     Raises
     ------
     InputError
-        Arrays that cannot be scored; the message names what, where and the cure.
+        The arrays cannot be scored; the message says what, where and the cure.
     SettingsError
-        An option out of range, or an unknown metric.
+        An option is out of range, or a metric is unknown.
 
     Examples
     --------
@@ -240,38 +240,39 @@ def evaluate_classification(
     Parameters
     ----------
     labels : integer array of any shape, or ClassPredictions
-        True classes 0 ... C - 1. A ``ClassPredictions`` stands for the first two arguments and the input options.
+        True classes 0 ... C - 1. A ``ClassPredictions`` replaces the first two arguments and the input options.
         Dask arrays are scored chunk by chunk, as by `evaluate`.
-    probs : array of the labels' shape and an axis of C classes, or of the labels' shape
-        Probabilities of the classes; of the labels' shape, the probability of class 1 of a binary classifier.
+    probs : array of the labels' shape with an added axis of C classes, or of the labels' shape
+        Class probabilities; in the labels' shape, a binary classifier's probability of class 1.
     logits : bool
-        ``probs`` holds logits; their softmax, or for a binary classifier their sigmoid, is scored.
+        Whether ``probs`` holds logits; their softmax, or a binary classifier's sigmoid, is then scored.
     class_axis, members_axis, ignore_label, mask, weights, on_invalid, class_names, groups, by
         As for ``ClassPredictions``: ``class_axis=1`` for (N, C, H, W), ``members_axis`` for an ensemble, whose
-        members' probabilities are averaged. ``groups`` make confidence intervals, ``by`` curves over its labels.
+        members' probabilities are averaged. ``groups`` give confidence intervals, ``by`` gives curves over its
+        labels.
     order : optional
         As for `evaluate`.
     outputs : sequence of str, optional
-        Names of the outputs along the last axis of the labels, each of which gets a report of its own.
+        Names of the outputs along the last axis of the labels, each of which gets its own report.
     metrics : iterable of str, optional
         Keys to compute; by default the whole suite.
     n_bins : int
-        Bins of ``ece``, ``mce``, ``ace`` and the reliability curve.
+        Number of bins for ``ece``, ``mce``, ``ace`` and the reliability curve.
     statistics : {"auto", "exact", "sketch"}
         As for `evaluate`.
     calibration : optional
-        Adds scores after recalibration, in ``report.recalibration``, and says how they came about: a second set to
-        fit on (a tuple ``(labels, probs)`` in the same form, or ``ClassPredictions``), fitted parameters, True or
-        names of methods where there is no second set.
+        Adds scores after recalibration, in ``report.recalibration``, and says how to obtain them: a second set to fit
+        on (a tuple ``(labels, probs)`` in the same form, or ``ClassPredictions``), fitted parameters, or, without a
+        second set, True or names of methods.
     recalibration : str or iterable of str, optional
         Methods to fit; by default ``temperature``.
     intervals, level, seed
         As for `evaluate`.
     reference : array like ``probs``, optional
-        Probabilities that ``kl_to_reference`` compares with, such as those of a long MCMC run; the axis of members
-        may be left out.
+        Probabilities for ``kl_to_reference`` to compare with, such as those of a long MCMC run; the members axis may
+        be omitted.
     curves : str or iterable of str, optional
-        Curves to make beyond the usual ones: ``by_members``, ``stability``.
+        Curves to make besides the default ones: ``by_members``, ``stability``.
     curve_metrics : iterable of str, optional
         Metrics of these curves and of those over ``by``.
 
@@ -283,9 +284,9 @@ def evaluate_classification(
     Raises
     ------
     InputError
-        Arrays that cannot be scored; the message names what, where and the cure.
+        The arrays cannot be scored; the message says what, where and the cure.
     SettingsError
-        An option out of range, or an unknown metric.
+        An option is out of range, or a metric is unknown.
 
     Examples
     --------
@@ -323,7 +324,7 @@ def evaluate_classification(
 
 
 def truth_of(first: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The truth, or the table that it is a column of, and the other options that are given."""
+    """The truth, or the table that contains it, and the other given options."""
     given = {name: value for name, value in options.items() if value is not None}
     return (given.pop("y_true", None) if first is None else first), given
 
@@ -331,7 +332,7 @@ def truth_of(first: Any, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any
 def _run(
     plan: Plan, arrays: Sequence[Any], outputs: Sequence[str] | None, given: Mapping[str, Any]
 ) -> Report | Reports:
-    """The report of arrays, or a report per output; lazy ones are counted and never in memory as a whole."""
+    """The report of arrays, or a report per output; lazy arrays are never in memory as a whole."""
     if not is_lazy(arrays[0]):
         return plan.run(arrays, outputs, given)
     asked = {
@@ -342,14 +343,14 @@ def _run(
     }
     refused = [name for name, value in asked.items() if value is not None]
     if refused:
-        raise SettingsError(f"{', '.join(refused)}: lazy arrays have no such thing; load them into memory")
+        raise SettingsError(f"{', '.join(refused)} cannot be used with lazy arrays; load them into memory")
     return count_dask(plan.task, arrays, plan=plan, **given).report(plan)
 
 
 _PARTS = ("aleatoric", "epistemic")
 _CURE_OF_PARTS = (
-    "the two parts are known to what they are made of: pass Predictions.from_ensemble(y_true, means, stds) or "
-    "Predictions.from_evidential(y_true, gamma, nu, alpha, beta); of the parts alone, pass "
+    "pass what the two parts come from: Predictions.from_ensemble(y_true, means, stds) or "
+    "Predictions.from_evidential(y_true, gamma, nu, alpha, beta); or, if only the parts are known, "
     "y_std = sqrt(aleatoric**2 + epistemic**2)"
 )
 
@@ -361,7 +362,7 @@ VERBS: dict[str, Callable[..., Any]] = {
 
 @lru_cache(maxsize=8)
 def _options(verb: Callable[..., Any]) -> frozenset[str]:
-    """Names of the options of a verb."""
+    """Names of the options of a scoring function."""
     parameters = inspect.signature(verb).parameters
     return frozenset(name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY) - {
         "outputs"
@@ -371,12 +372,12 @@ def _options(verb: Callable[..., Any]) -> frozenset[str]:
 def planned(
     task: Task, function: Callable[..., Any], options: Mapping[str, Any]
 ) -> tuple[Plan, dict[str, Any]]:
-    """Options of the task's verb as a plan, and those of the predictions.
+    """Turn the options of a task's function into a plan, and those of the predictions.
 
     Raises
     ------
     UnknownOptionError
-        Neither the verb nor ``function``, which passes its other options on to it, has such an option.
+        Neither the task's function nor ``function``, which passes its other options on to it, has such an option.
     SettingsError
         An option is out of range.
     """

@@ -1,4 +1,4 @@
-"""MLflow: log to the active run, read runs back, over any tracking URI that MLflow itself takes.
+"""MLflow: log to the active run and read runs back, with any tracking URI that MLflow accepts.
 
 Importing this package does not import ``mlflow``; that happens when a run or a store is used.
 """

@@ -1,4 +1,4 @@
-"""The artifacts of a stored run, read without asking the tracker for the run each time."""
+"""The artifacts of a stored run, read without requesting the run each time."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class StoredArtifacts:
     """Artifacts of one run.
 
     ``MlflowClient.list_artifacts`` and ``download_artifacts`` read the whole run, with every metric, to learn where
-    its artifacts lie; a run that was listed has said so already.
+    its artifacts are; for a listed run that is already known.
 
     Parameters
     ----------
     info
-        What MLflow says of the run.
+        MLflow's information about the run.
     connection
-        To the tracker, which may be the one that hands out the artifacts.
+        Connection to the tracker, which may also serve the artifacts.
     """
 
     def __init__(self, info: RunInfo, connection: Connection) -> None:
@@ -50,7 +50,7 @@ class StoredArtifacts:
                 yield item.path
 
     def download(self, name: str, folder: Path) -> Path:
-        """Bring a file into ``folder``."""
+        """Download a file into ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
         with no_progress_bar():
             path = self._connection.call(

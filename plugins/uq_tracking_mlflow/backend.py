@@ -1,4 +1,4 @@
-"""Finds MLflow runs: the active one, one that a user holds, or the store behind an address."""
+"""Find MLflow runs: the active one, one that a user holds, or the store behind an address."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class MLflowBackend(Backend):
-    """MLflow, at the tracking URI that MLflow itself is set to."""
+    """MLflow, at MLflow's own tracking URI."""
 
     name = "mlflow"
 
     def status(self) -> BackendStatus:
-        """Tell which MLflow is installed, from its metadata."""
+        """Report which MLflow is installed, from its metadata."""
         version = installed()
         if version is None:
             return BackendStatus(self.name, usable=False, hint=_HINT)
@@ -45,11 +45,11 @@ class MLflowBackend(Backend):
         return None if run is None else MLflowRun(run.info.run_id, experiment_id=run.info.experiment_id)
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
-        """Return the tracking URI that MLflow is set to; see `Backend`."""
+        """Return MLflow's tracking URI; see `Backend`."""
         return place_of(_client())
 
     def adopt(self, run: Any) -> Run | None:
-        """Adopt a run of MLflow, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""
+        """Adopt an MLflow run, a run id (32 hexadecimal digits), or Lightning's ``MLFlowLogger``."""
         if isinstance(run, str):
             return MLflowRun(run) if _RUN_ID.fullmatch(run) else None
         if any(kind.__name__ == "MLFlowLogger" for kind in type(run).__mro__):
@@ -62,12 +62,12 @@ class MLflowBackend(Backend):
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
         """Open ``EXPERIMENT``, ``EXPERIMENT/RUN_ID`` or ``RUN_ID``.
 
-        An experiment is named by its name, which may hold slashes, or its id. One that does not exist yet can be
-        created in.
+        An experiment is given by its name, which may contain slashes, or its id. It need not exist yet to create runs
+        in it.
         """
         if not address:
             raise BackendError(
-                "mlflow: names no experiment; write mlflow:EXPERIMENT or mlflow:EXPERIMENT/RUN_ID"
+                "mlflow: does not name an experiment; write mlflow:EXPERIMENT or mlflow:EXPERIMENT/RUN_ID"
             )
         client = _client()
         experiment, _, run_id = address.rpartition("/")

@@ -1,4 +1,4 @@
-"""Calls to MLflow whose errors say what they mean and what to do."""
+"""Call MLflow with errors that say what they mean and what to do."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ROOM = 8 * 2**20
-"""Free bytes below which nothing is written into MLflow's file store."""
+"""With less free space than this, in bytes, nothing is written to MLflow's file store."""
 _FRESH = 1.0
-"""Seconds for which an answer counts as a sign of life; later, a dead server is found out before MLflow retries."""
+"""Seconds for which an answer counts as a sign of life; after that, check for a dead server before MLflow retries."""
 _UNREACHABLE = ("Max retries exceeded", "OperationalError")
-"""Texts of errors of HTTP and of databases (locked, refused, disk full) that the next call would meet again."""
+"""Texts of HTTP and database errors (locked, refused, disk full) that the next call would meet again."""
 _REFUSED = ("INVALID_PARAMETER_VALUE", "BAD_REQUEST", "INVALID_STATE")
-"""Codes of errors that the same request would meet again, and others would not."""
+"""Codes of errors that the same request would meet again, but others would not."""
 
 
 class Connection:
-    """A client whose errors have the class that says what they mean."""
+    """A client whose errors have classes that say what they mean."""
 
     def __init__(self, client: MlflowClient) -> None:
         self.client = client
@@ -44,9 +44,9 @@ class Connection:
         TrackerUnreachableError
             The server or database does not answer.
         RunNotFoundError
-            It has no such run or experiment, or the run is deleted.
+            There is no such run or experiment, or the run is deleted.
         BackendError
-            It refuses the request.
+            The request is rejected.
         """
         try:
             if time.monotonic() - self._answered > _FRESH:
@@ -57,16 +57,16 @@ class Connection:
         except TrackerUnreachableError as error:
             raise TrackerUnreachableError(
                 f"the MLflow server does not answer: {redact(str(error))}; "
-                "start it again, or correct MLFLOW_TRACKING_URI"
+                "restart it, or correct MLFLOW_TRACKING_URI"
             ) from error
         except Exception as error:
             raise _translated(what, error) from error
 
 
 def check_room(tracking_uri: str) -> None:
-    """TrackerUnreachableError when the disk of MLflow's file store is nearly full.
+    """Raise TrackerUnreachableError if the disk of MLflow's file store is nearly full.
 
-    A write that fails there leaves an empty file behind, and MLflow cannot read a run that holds one.
+    A failed write there leaves an empty file behind, and MLflow cannot read a run that contains one.
     """
     if urlsplit(tracking_uri).scheme not in ("", "file"):
         return
@@ -84,7 +84,7 @@ def check_room(tracking_uri: str) -> None:
 
 
 def place_of(client: MlflowClient | None) -> str:
-    """The tracking URI of a client, else the one that MLflow is set to, without credentials."""
+    """The tracking URI of a client, else MLflow's own, without credentials."""
     if client is not None:
         return redact(str(client.tracking_uri))
     mlflow = sys.modules.get("mlflow")
@@ -92,7 +92,7 @@ def place_of(client: MlflowClient | None) -> str:
 
 
 def _translated(what: str, error: Exception) -> Exception:
-    """Give an error of MLflow, or of a library below it, the class that says what it means."""
+    """Translate an error of MLflow, or of a library below it, to a class that says what it means."""
     text = redact(f"{what}: {error}")
     code = getattr(error, "error_code", None)
     if code == "RESOURCE_DOES_NOT_EXIST":

@@ -1,7 +1,7 @@
-"""Evaluator of ``mlflow.models.evaluate``: scores the uncertainty of data with predictions, functions and models.
+"""Evaluator for ``mlflow.models.evaluate``: scores the uncertainty of predictions, functions and models.
 
 MLflow finds it by the entry point ``mlflow.model_evaluator`` and loads it when ``evaluate`` is first called. It takes
-part only where its configuration names the column of standard deviations.
+part only if its configuration names the column of standard deviations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LABELS = {
     "weights_col": "weights",
     "order_col": "order",
 }
-"""Configuration that names further columns, and what they are for ``uq_tracking.log``."""
+"""Configuration keys that name further columns, and their ``uq_tracking.log`` arguments."""
 
 OPTIONS = (
     *("scores", "method", "split", "unit", "tags", "figures", "predictions", "strict", "statistics"),
@@ -51,19 +51,19 @@ OPTIONS = (
     ),
     *("intervals", "level", "seed", "curves", "by_target", "curve_metrics"),
 )
-"""Configuration that ``uq_tracking.log`` takes under the same name."""
+"""Configuration keys that ``uq_tracking.log`` accepts under the same name."""
 
 _ARTIFACTS: dict[str, Any] = {".png": ImageEvaluationArtifact, ".json": JsonEvaluationArtifact}
 
 
 class UncertaintyEvaluator(ModelEvaluator):
-    """Scores predictive means and standard deviations, and logs to the run of the evaluation."""
+    """Scores predictive means and standard deviations, and logs to the evaluation's run."""
 
     name = "uq"
 
     @classmethod
     def can_evaluate(cls, *, model_type: str | None, evaluator_config: Mapping[str, Any], **_: Any) -> bool:
-        """Whether the configuration asks for it, by naming ``std_col``; MLflow tries every evaluator it finds."""
+        """Whether the configuration requests it, by naming ``std_col``; MLflow tries every evaluator it finds."""
         return "std_col" in (evaluator_config or {})
 
     def evaluate(
@@ -90,8 +90,8 @@ class UncertaintyEvaluator(ModelEvaluator):
         evaluator_config
             ``std_col``, ``mean_col``, further columns (`LABELS`) and options (`OPTIONS`).
         model
-            Its ``predict`` returns mean and standard deviation: a DataFrame or dict with both columns, a list of such
-            dicts, or a tuple (mean, std). None for data that hold predictions.
+            Model whose ``predict`` returns mean and standard deviation: a DataFrame or dict with both columns, a list
+            of such dicts, or a tuple (mean, std). None for data that already hold predictions.
         predictions
             Column of the mean in the model's output.
 
@@ -103,9 +103,9 @@ class UncertaintyEvaluator(ModelEvaluator):
         Raises
         ------
         SettingsError
-            An unknown key, a column that is not there, or an option out of range.
+            A key is unknown, a column is missing, or an option is out of range.
         InputError
-            Values that cannot be scored.
+            The values cannot be scored.
         """
         _check(evaluator_config, dataset)
         if model is None:
@@ -131,7 +131,7 @@ class UncertaintyEvaluator(ModelEvaluator):
 
 
 class _RecordedRun(MLflowRun):
-    """Remembers what arrived, as MLflow's result wants it."""
+    """Remembers what arrived, in the form that MLflow's result needs."""
 
     def __init__(self, run_id: str, dataset: tuple[str, str] | None) -> None:
         super().__init__(run_id, dataset=dataset)
@@ -149,7 +149,7 @@ class _RecordedRun(MLflowRun):
             artifact = kind(uri=get_artifact_uri(self.run_id, name))  # type: ignore[no-untyped-call]
             artifact._load(
                 path
-            )  # the only way in; without it the content would be downloaded when first asked for
+            )  # the only way to set it; otherwise the content would be downloaded on first access
             self.artifacts[name.removesuffix(path.suffix)] = artifact
 
 
@@ -158,8 +158,8 @@ def _check(config: Mapping[str, Any], dataset: EvaluationDataset) -> None:
     unknown = [key for key in config if key not in known]
     if unknown:
         raise SettingsError(
-            f"evaluator_config of 'uq' has no {', '.join(map(repr, unknown))}; it knows {', '.join(known)}. Options "
-            "of other evaluators stand apart: evaluator_config={'uq': {...}, 'default': {...}}"
+            f"evaluator_config of 'uq' has no {', '.join(map(repr, unknown))}; choose from {', '.join(known)}. "
+            "Pass options of other evaluators separately: evaluator_config={'uq': {...}, 'default': {...}}"
         )
     if dataset.labels_data is None:
         raise SettingsError("there is no truth to compare with; pass targets= to mlflow.models.evaluate")
@@ -173,7 +173,7 @@ def _of_data(dataset: EvaluationDataset, mean: str | None) -> tuple[Table, str]:
     name = mean or dataset.predictions_name
     if name is None:
         raise SettingsError(
-            "nothing names the predictive mean; pass predictions= to mlflow.models.evaluate, or mean_col in "
+            "the predictive mean is not named; pass predictions= to mlflow.models.evaluate, or mean_col in "
             "evaluator_config"
         )
     return table, name
@@ -182,7 +182,7 @@ def _of_data(dataset: EvaluationDataset, mean: str | None) -> tuple[Table, str]:
 def _of_model(
     model: Any, dataset: EvaluationDataset, config: Mapping[str, Any], predictions: str | None
 ) -> tuple[Table, str]:
-    """The columns of a model's output, those of its input that the output lacks, and the name of the mean."""
+    """The columns of a model's output, those of its input missing there, and the name of the mean."""
     name, std = config.get("mean_col") or predictions, config["std_col"]
     output = _read_output(model.predict(dataset.features_data.copy()), name or "mean", std)
     if name is None:
@@ -213,5 +213,7 @@ def _features(dataset: EvaluationDataset) -> Table:
 
 def _pick(table: Table, column: str, what: str) -> Any:
     if column not in table:
-        raise SettingsError(f"{what}: there is no column {column!r}; there are {', '.join(map(repr, table))}")
+        raise SettingsError(
+            f"{what}: there is no column {column!r}; choose from {', '.join(map(repr, table))}"
+        )
     return np.asarray(table[column])  # without the index: rows are paired by position

@@ -1,4 +1,4 @@
-"""Pictures for MLflow's image grid, which would compress them once more."""
+"""Pictures for MLflow's image grid, which would recompress them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PIL.PngImagePlugin import PngImageFile
 
 
 class StoredPng(PngImageFile):
-    """A PNG file as an image, saved as the bytes of that file; what is made of it, such as a thumbnail, is an image.
+    """A PNG file as an image that saves the file's own bytes; derived images, such as thumbnails, are ordinary.
 
     Parameters
     ----------

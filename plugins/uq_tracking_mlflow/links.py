@@ -8,11 +8,11 @@ from urllib.parse import urlsplit, urlunsplit
 from uq_tracking.tracking.redaction import redact
 
 CLASSIC = "?workflowType=machine_learning"
-"""MLflow 3 opens its pages for language models without it."""
+"""Without it, MLflow 3 opens its pages for language models."""
 
 
 def base_address(tracking_uri: str) -> str | None:
-    """Return the server's address for a browser, or None when the tracking URI is no server.
+    """Return the server's address for a browser, or None if the tracking URI is not a server.
 
     >>> base_address("https://me:secret@mlflow.example.org/team/")
     'https://mlflow.example.org/team'
@@ -30,7 +30,7 @@ def run_link(tracking_uri: str, experiment_id: str, run_id: str) -> str | None:
 
 
 def view_command(tracking_uri: str, experiment_id: str) -> str:
-    """Return the command that opens an experiment's view from a shell that knows nothing of the tracking URI.
+    """Return the command that opens an experiment's view from a shell without the tracking URI set.
 
     >>> view_command("sqlite:///mlflow.db", "1")
     'MLFLOW_TRACKING_URI=sqlite:///mlflow.db uq-tracking view mlflow:1'

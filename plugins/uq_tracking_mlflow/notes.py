@@ -1,4 +1,4 @@
-"""The description of a run: our part of it stands between two marks, a user's own text stays around them."""
+"""The description of a run: our part stands between two marks, and the user's own text stays around them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from uq_tracking.tracking.description import Description
 
 TAG = "mlflow.note.content"
 LONGEST = 7500
-"""Characters; MLflow cuts a tag at 8000 without a word."""
+"""Maximum characters; MLflow silently cuts a tag at 8000."""
 _CLASSIC = "get-artifact?path={file}&run_uuid={run_id}"
 
 
 def with_part(text: str, description: Description, run_id: str, files: Collection[str]) -> str | None:
-    """The text with our part put in, or in place of the one it has.
+    """The text with our part inserted, or replacing the one it has.
 
     Parameters
     ----------
     text
-        The run's description as it is.
+        The run's current description.
     description
-        What to say; figures that are not among ``files``, the names at the artifact root, are left out.
+        What to say; figures not among ``files``, the names at the artifact root, are left out.
 
     Returns
     -------
     str or None
-        None where even the shortest form would not fit.
+        None if even the shortest form would not fit.
     """
     first, last = _marks(description.split)
     before, after = text, ""
@@ -39,7 +39,7 @@ def with_part(text: str, description: Description, run_id: str, files: Collectio
         if f"{name}.png" in files
     ]
     for part in (f"{description.text}\n\n{' '.join(figures)}", description.text, description.lead):
-        shown = part.strip().replace("\\<", "&lt;")  # whose backslash MLflow's renderer shows
+        shown = part.strip().replace("\\<", "&lt;")  # MLflow's renderer shows the backslash
         joined = "\n\n".join(piece for piece in (before.strip(), first, shown, last, after.strip()) if piece)
         if len(joined) <= LONGEST:
             return joined

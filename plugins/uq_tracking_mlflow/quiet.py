@@ -1,7 +1,7 @@
-"""MLflow's progress bar for every single downloaded file, switched off while we download.
+"""Switch off MLflow's progress bar for every downloaded file while we download.
 
-Only an environment variable of the process governs it. It is set while any thread of ours downloads and put back
-after the last one, so nothing but a bar can go missing.
+Only a process-wide environment variable controls it. It is set while any of our threads downloads and restored after
+the last one, so nothing but a bar can go missing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ VARIABLE = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 
 
 class _Silence:
-    """Counts the threads that want silence."""
+    """Counts the threads that need silence."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,4 +49,4 @@ class _Silence:
 
 
 no_progress_bar = _Silence()
-"""``with no_progress_bar():`` around a download."""
+"""Use as ``with no_progress_bar():`` around a download."""

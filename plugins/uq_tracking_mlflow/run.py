@@ -1,4 +1,4 @@
-"""An MLflow run that is written to: always by id, never started or ended, whatever its state."""
+"""An MLflow run open for writing: always by id, never started or ended, whatever its state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _SOURCE = "uq_tracking"
 _COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
-"""Points and tags that MLflow sends in one request."""
+"""Maximum points and tags that MLflow sends in one request."""
 Points = dict[int, float]
 """Value by step."""
 
@@ -54,20 +54,20 @@ class _Batch:
 
 
 class _Series:
-    """What this process has sent to a run step by step, so that the run is not read at every step."""
+    """What this process has sent to a run step by step, so that the run need not be read at every step."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
         self.tags: dict[str, str] = {}
 
     def goes_on(self, batch: _Batch) -> bool:
-        """Whether a batch holds only scalars that were sent before, at later steps than ever."""
+        """Whether a batch holds only scalars that were sent before, now at later steps."""
         return not batch.curves and all(
             step is not None and step > self._last.get(key, step) for step, key in batch.scalars
         )
 
     def sent(self, batch: _Batch, stored: Collection[Any]) -> None:
-        """Note what has arrived, and the last points that the run had before, as far as it was read."""
+        """Note what has arrived, and the last points the run had before, as far as it was read."""
         known = {metric.key: metric.step for metric in stored}
         for step, key in batch.scalars:
             if step is not None:
@@ -87,12 +87,12 @@ class _Open(threading.local):
 
 
 class MLflowRun(Run):
-    """The run ``run_id``, found through ``client`` or the tracking URI that MLflow is set to.
+    """The run ``run_id``, found through ``client`` or MLflow's own tracking URI.
 
-    Points of a curve carry the run's start as their time, so that an identical curve logged again is the same
-    rows. MLflow cannot delete or replace points: a curve with other values becomes ``<name>-2``, or the chart
-    would draw a zig-zag through both. Scores name the active model (MLflow 3) and ``dataset``, a name and a digest,
-    if there is one; points of curves name neither, for the page of a model lists every metric that does.
+    Points of a curve carry the run's start as their time, so that logging an identical curve again gives the same
+    rows. MLflow cannot delete or replace points: a curve with other values becomes ``<name>-2``, or the chart would
+    draw a zigzag through both. Scores name the active model (MLflow 3) and ``dataset``, a name and a digest, if there
+    is one; points of curves name neither, because a model's page lists every metric that does.
     """
 
     def __init__(
@@ -110,14 +110,14 @@ class MLflowRun(Run):
         self._experiment_id = experiment_id
         self._dataset = dataset
         self._in_view: set[str] = set() if in_view is None else in_view
-        """Names that the experiment's view holds, as runs of the same store have made sure."""
+        """Names that the experiment's view holds, as verified by runs of the same store."""
         self._open = _Open()
         self._stored: StoredEntity | None = None
-        """The run when it was last read: it can be written to."""
+        """The run as last read, when it was writable."""
         self._is_fresh = False
         """Whether nothing has been sent since."""
         self._tagged: dict[str, str] = {}
-        """Tags that were sent since."""
+        """Tags sent since."""
         self._model = _active_model()
 
     @property
@@ -126,14 +126,14 @@ class MLflowRun(Run):
         return place_of(self._client)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Write the numbers that are new; without a step, at the last step each of them has; see `Run`."""
+        """Write the numbers that are new; without a step, at each one's last step; see `Run`."""
         with self.batch():
             self._waiting.scalars.update({(step, name): value for name, value in finite(scalars).items()})
 
     def log_curve(self, name: str, curve: Curve) -> None:
         """Write the curve as a metric over integer steps, which the charts overlay run by run.
 
-        A curve without ``steps`` is no line (a two-dimensional histogram), and stays in the report.
+        A curve without ``steps`` is not a line (a two-dimensional histogram), and stays in the report.
         """
         if curve.steps is None:
             return
@@ -162,7 +162,7 @@ class MLflowRun(Run):
             self.set_tags({notes.TAG: str(text)})
 
     def use_dataset(self, dataset: Dataset) -> None:
-        """Name the truth as a data set of the run, where it has none of its own; see `Run`."""
+        """Name the truth as the run's data set, if it has none of its own; see `Run`."""
         from mlflow.entities import Dataset as Entity
         from mlflow.entities import DatasetInput, InputTag
 
@@ -179,9 +179,9 @@ class MLflowRun(Run):
         self._call("naming the data", lambda: self.client.log_inputs(self.run_id, [used]))
 
     def show(self, names: Collection[str]) -> str | None:
-        """Bring the experiment's view up to date, and return its address, or the command that opens it.
+        """Update the experiment's view, and return its address, or the command that opens it.
 
-        A run without a colour gets that of its method, or else of its name.
+        A run without a colour gets the colour of its method, or else of its name.
         """
         from mlflow import __version__
 
@@ -189,7 +189,7 @@ class MLflowRun(Run):
         from uq_tracking_mlflow import view
 
         experiment_id, before = self._known.info.experiment_id, self._known.data.metrics
-        # Names of earlier calls too: one may have ended before it came to this.
+        # Includes names of earlier calls: one may have ended before it got here.
         wanted = {name for name in before if name.startswith("uq")}.union(names)
         tags = {**self._known.data.tags, **self._tagged}
         if not wanted <= self._in_view or _COLOR_TAG not in tags:
@@ -233,7 +233,7 @@ class MLflowRun(Run):
     def log_map(self, name: str, figure: Figure) -> None:
         """Store the panel at the artifact root, for the compare page, and in the image grid of the charts.
 
-        The grid keeps every image it ever got, so a panel that is stored already is not logged again.
+        The grid keeps every image it ever received, so a panel that is already stored is not logged again.
         """
         from uq_tracking.figures import to_png
 
@@ -260,14 +260,14 @@ class MLflowRun(Run):
         )
 
     def _is_in_grid(self, name: str, png: bytes) -> bool:
-        """Whether the grid has the picture, such as one whose upload was given up."""
+        """Whether the grid has the picture, e.g. from an upload that was given up."""
         start = f"images/{name.replace('/', '~')}+step+0+"
         return self._holds(
             "images", lambda path: path.replace("#", "~").replace("%", "+").startswith(start), png
         )
 
     def link(self) -> str | None:
-        """Return the address of the run's page, when a server is used and the experiment known."""
+        """Return the address of the run's page, if a server is used and the experiment is known."""
         return (
             None
             if self._experiment_id is None
@@ -299,7 +299,7 @@ class MLflowRun(Run):
         return self.connection.call(f"{what} in run {self.run_id}", function)
 
     def _read(self) -> StoredEntity:
-        """Read the run, and make sure that it can be written to."""
+        """Read the run, and make sure that it is writable."""
         stored: StoredEntity = self._call("reading", lambda: self.client.get_run(self.run_id))
         if stored.info.lifecycle_stage == "deleted":
             raise RunNotFoundError(
@@ -312,7 +312,7 @@ class MLflowRun(Run):
 
     @property
     def _known(self) -> StoredEntity:
-        """The run as it was when it was last read."""
+        """The run as last read."""
         return self._stored or self._read()
 
     @property
@@ -373,7 +373,7 @@ class MLflowRun(Run):
                 yield Metric(key, value, max(now, after), place, **belongs)
 
     def _value_at(self, key: str, step: int, last_step: int) -> float | None:
-        """Look up what was logged last at another step than the last one."""
+        """Look up the value logged last at a step other than the last one."""
         if step > last_step:
             return None
         points = [metric for metric in self._history(key) if metric.step == step]
@@ -401,11 +401,11 @@ class MLflowRun(Run):
         return found
 
     def _is_stored(self, file: str, content: bytes) -> bool:
-        """Whether the file lies at the artifact root with this content."""
+        """Whether the file is at the artifact root with this content."""
         return self._holds("", lambda path: path == file, content)
 
     def _holds(self, folder: str, is_meant: Callable[[str], bool], content: bytes) -> bool:
-        """Whether a file of a folder has this content, among those whose paths are meant."""
+        """Whether a file in a folder has this content, among those selected by ``is_meant``."""
         listed = self._artifacts.list(folder)
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:
@@ -413,12 +413,12 @@ class MLflowRun(Run):
 
 
 def _active_model() -> str | None:
-    """The model (MLflow 3) that is set as active in the thread of the caller: another one sends."""
+    """The model (MLflow 3) active in the caller's thread, because another thread sends."""
     return getattr(sys.modules.get("mlflow"), "get_active_model_id", lambda: None)()
 
 
 def _without_model(send: Callable[[], object]) -> None:
-    """Send where no model is active, for MLflow adds that of the calling thread to every metric."""
+    """Send with no active model, because MLflow adds the calling thread's model to every metric."""
     if _active_model() is None:
         send()
     else:
@@ -428,14 +428,14 @@ def _without_model(send: Callable[[], object]) -> None:
 
 @lru_cache(maxsize=4)
 def _client_of(tracking_uri: str) -> MlflowClient:
-    """MLflow's client of a tracker: making one takes as long as preparing a request."""
+    """MLflow's client for a tracker, cached: making one takes as long as preparing a request."""
     from mlflow import MlflowClient
 
     return MlflowClient(tracking_uri)
 
 
 def _belongs_to(model: str | None, dataset: tuple[str, str] | None) -> dict[str, str]:
-    """Name the active model and the dataset of a metric, as far as there are any, for MLflow 3."""
+    """Name the active model and the dataset of a metric, if any, for MLflow 3."""
     import mlflow
 
     if not hasattr(mlflow, "get_active_model_id"):  # MLflow 2 has neither

@@ -24,23 +24,23 @@ _PAGE = 1000
 
 
 class MLflowStore(RunStore):
-    """Runs of the experiment called ``experiment``, which ``create`` makes if it is missing."""
+    """Runs of the experiment called ``experiment``, which ``create`` creates if missing."""
 
     def __init__(self, client: MlflowClient, experiment: str) -> None:
         self.client = client
         self.experiment = experiment
         self._connection = Connection(client)
         self._opened: dict[str, StoredArtifacts] = {}
-        """Of the runs that were listed: reading a run again costs more than its files."""
+        """Artifacts of the listed runs: rereading a run costs more than its files."""
         self._sized: tuple[str, str] | None = None
-        """Run and artifact whose size was asked last: who asks is about to fetch it."""
+        """Run and artifact whose size was requested last: it is about to be fetched."""
         self._in_view: set[str] = set()
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """List the runs by start time; ``where`` is MLflow's filter, such as ``metrics.`uq/nll` < 1``.
 
-        Everything is read before the first run is given out: pages are counted by offset, so runs that stop
-        matching while they are worked on would make the next page skip others.
+        Everything is read before the first run is yielded: pages are counted by offset, so runs that stop matching
+        while being processed would make the next page skip others.
         """
         experiment_id = self._found().experiment_id
         runs: list[StoredEntity] = []
@@ -63,7 +63,7 @@ class MLflowStore(RunStore):
         return self._artifacts(run_id).download(name, folder)
 
     def size(self, run_id: str, name: str) -> int | None:
-        """Bytes of an artifact; None where there is none."""
+        """Size of an artifact in bytes; None if there is none."""
         parent = "/".join(name_parts(name)[:-1])
         items = self._artifacts(run_id).list(parent)
         found = next((item.file_size or 0 for item in items if item.path == name and not item.is_dir), None)
@@ -71,11 +71,11 @@ class MLflowStore(RunStore):
         return found
 
     def reopen(self, run_id: str) -> Run:
-        """Open the run of this id; see `RunStore`."""
+        """Open the run with this id; see `RunStore`."""
         return MLflowRun(run_id, self.client, self._artifacts(run_id).experiment_id, in_view=self._in_view)
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
-        """Make a finished run, and the experiment if it is missing."""
+        """Create a finished run, and the experiment if missing."""
         experiment_id = self._experiment_id()
         run = self._connection.call(
             "making a run",
@@ -85,7 +85,7 @@ class MLflowStore(RunStore):
         return MLflowRun(run.info.run_id, self.client, experiment_id)
 
     def show(self) -> str | None:
-        """Make the view of the experiment, or bring it up to date; its address, or how to get there."""
+        """Create or update the view of the experiment; return its address, or how to get there."""
         from mlflow import __version__
 
         experiment = self._found()
@@ -159,7 +159,7 @@ class MLflowStore(RunStore):
             )
         except BackendError:
             raise
-        except Exception:  # another process may have made it at the same moment
+        except Exception:  # another process may have created it at the same moment
             found = self._find()
             if found is None:
                 raise
@@ -167,7 +167,7 @@ class MLflowStore(RunStore):
 
 
 def find_experiment(connection: Connection, name_or_id: str) -> Experiment | None:
-    """Find an experiment by its name, else by its id."""
+    """Find an experiment by name, else by id."""
     client = connection.client
     named = connection.call("looking for it", lambda: client.get_experiment_by_name(name_or_id))
     if named is not None or not name_or_id.isdigit():

@@ -6,11 +6,11 @@ import re
 from importlib import metadata
 
 OLDEST = (2, 16)
-"""The first that works with numpy 2."""
+"""The first version that works with numpy 2."""
 LONG_TAGS = (3, 15)
-"""From here on a tag of an experiment may have 20000 characters; before, 5000."""
+"""From this version on, an experiment's tag may have 20000 characters; before, 5000."""
 IMAGE_GRID = (3, 11)
-"""Before, ``log_image`` with a slash in its key stores files that can neither be shown nor downloaded
+"""Before this version, ``log_image`` with a slash in its key stores files that can be neither shown nor downloaded
 (mlflow issues 21085 and 22165)."""
 
 

@@ -1,9 +1,9 @@
 """A view of an experiment's charts, made by a program and opened by a link.
 
-MLflow keeps views that people share in tags of the experiment, ``mlflow.sharedViewState.<key>``, in a format that is
-internal to its pages and has no version. It is written here in the form that 2.16 to 3.17 read, with every field that
-any of them needs; a page that does not understand it shows its own layout. Whatever else is known of the experiment
-is in the reader's own view, which stays as it is.
+MLflow keeps shared views in tags of the experiment, ``mlflow.sharedViewState.<key>``, in a format that is internal to
+its pages and has no version. It is written here in the form that 2.16 to 3.17 read, with every field that any of them
+needs; a page that does not understand it shows its own layout. Everything else about the experiment is in the
+reader's own view, which stays unchanged.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ KEY = "uq-overview"
 TAG = f"mlflow.sharedViewState.{KEY}"
 _FORM = "deflate;"
 _LIMITS = {True: 20_000, False: 5000}
-"""Characters of an experiment's tag, from LONG_TAGS on and before."""
+"""Maximum characters of an experiment's tag, from LONG_TAGS on and before."""
 _SHOWN_RUNS = 20
 _METHODS = "uqMethods"
-"""A field of the state that MLflow's pages do not know, and leave alone."""
+"""A field of the state that MLflow's pages do not know and leave alone."""
 _MOST_METHODS = 32
 _CARDS_IN_A_ROW = 2
-"""Of MLflow's own three, the titles are cut after a few letters."""
+"""With MLflow's default of three, titles are cut after a few letters."""
 
 
 def view_link(tracking_uri: str, experiment_id: str) -> str | None:
-    """Address that opens the view; None where there is no server."""
+    """Address that opens the view; None without a server."""
     base = base_address(tracking_uri)
     page = f"#/experiments/{quote(experiment_id)}/runs{CLASSIC}&viewStateShareKey={KEY}&compareRunsMode=CHART"
     return None if base is None else f"{base}/{page}"
@@ -43,18 +43,18 @@ def view_link(tracking_uri: str, experiment_id: str) -> str | None:
 def updated(
     known: str | None, names: Collection[str], version: str, *, method: str | None = None, anew: bool = False
 ) -> str | None:
-    """The tag's new value when these names have been logged too; None where it stays, or cannot be held.
+    """The tag's new value once these names have also been logged; None if it is unchanged or too long.
 
     Parameters
     ----------
     known
         The value of the tag, if it is set.
     version
-        Of MLflow, on which the longest tag depends.
+        MLflow's version, which determines the longest tag.
     method
-        Of the run that they were logged to, which gets the next colour.
+        Method of the run they were logged to, which gets the next colour.
     anew
-        Make it anew even where it names all of them.
+        Rebuild it even if it already names all of them.
     """
     before, methods = set() if known is None else _names_in(known), _methods_in(known)
     is_new = method is not None and _mark(method) not in methods and len(methods) < _MOST_METHODS
@@ -71,7 +71,7 @@ def updated(
 
 
 def color(value: str | None, method: str) -> str:
-    """The colour of a method's runs: by its place in the view, so that the first methods are told apart best."""
+    """The colour of a method's runs: by position in the view, so that the first methods are easiest to tell apart."""
     methods, mark = _methods_in(value), _mark(method)
     place = methods.index(mark) if mark in methods else int(mark, 16)
     return COLORS[place % len(COLORS)]
@@ -87,7 +87,7 @@ def _encoded(state: dict[str, Any]) -> str:
 
 
 def _names_in(value: str) -> set[str]:
-    """Names of the charts of a view that was made here; empty for what cannot be read."""
+    """Names of the charts in a view made here; empty if it cannot be read."""
     found = _read(value).get("compareRunCharts")
     cards = [card for card in found if isinstance(card, dict)] if isinstance(found, list) else []
     keys = [card.get("dataAccessKey") or card.get("metricKey") for card in cards]
@@ -98,16 +98,16 @@ def _names_in(value: str) -> set[str]:
 
 
 def _methods_in(value: str | None) -> list[str]:
-    """Marks of the methods whose runs have colours, in the order in which they came."""
+    """Marks of the methods whose runs have colours, in order of appearance."""
     found = {} if value is None else _read(value).get(_METHODS)
     return [mark for mark in found if isinstance(mark, str)] if isinstance(found, list) else []
 
 
 def _read(value: str) -> dict[str, Any]:
-    """The state of a view; empty for what cannot be read."""
+    """The state of a view; empty if it cannot be read."""
     try:
         state = json.loads(zlib.decompress(base64.b64decode(value.removeprefix(_FORM))))
-    except Exception:  # a value that another program wrote
+    except Exception:  # a value written by another program
         return {}
     return state if isinstance(state, dict) else {}
 
@@ -164,7 +164,7 @@ def _section(number: int, heading: str) -> dict[str, Any]:
 
 
 def _charts(card: Card, section: str) -> Iterator[dict[str, Any]]:
-    """The chart of a card; and where it has a title of ours, what keeps MLflow from adding its own."""
+    """The chart of a card; and if it has our title, whatever keeps MLflow from adding its own chart."""
     name = card.names[0]
     if card.kind == "bar":
         yield _chart("BAR", card, section, metricKey=card.title, dataAccessKey=name)
@@ -211,5 +211,5 @@ def _chart(kind: str, card: Card, section: str, **more: Any) -> dict[str, Any]:
 
 
 def _tombstone(name: str) -> dict[str, Any]:
-    """A chart that MLflow would otherwise add by itself, deleted."""
+    """A chart, marked deleted, that MLflow would otherwise add by itself."""
     return {"type": "BAR", "metricKey": name, "isGenerated": True, "deleted": True}

@@ -1,4 +1,4 @@
-"""Finds TensorBoard's runs: the one of a writer that a user holds, or the log folder behind an address."""
+"""Find TensorBoard runs: that of a writer the user holds, or the log folder behind an address."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class TensorBoardBackend(Backend):
     name = "tensorboard"
 
     def status(self) -> BackendStatus:
-        """Tell which TensorBoard is installed, from its metadata."""
+        """Report which TensorBoard is installed, from its metadata."""
         try:
             return BackendStatus(self.name, usable=True, version=metadata.version("tensorboard"))
         except metadata.PackageNotFoundError:
             return BackendStatus(self.name, usable=False, hint=_HINT)
 
     def active_run(self) -> Run | None:
-        """Return None: a writer belongs to whoever made it."""
+        """Return None: a writer belongs to whoever created it."""
         return None
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
@@ -47,7 +47,7 @@ class TensorBoardBackend(Backend):
         return _of_writer(run) if _is_a(run, "SummaryWriter") else None
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[TensorBoardStore, str | None]:
-        """Read ``address`` as a run if event files lie in it, else as a folder of runs."""
+        """Treat ``address`` as a run if it holds event files, else as a folder of runs."""
         _check_local(address)
         path = Path(address or ".").expanduser().absolute()
         if event_files(path):
@@ -56,7 +56,7 @@ class TensorBoardBackend(Backend):
 
 
 def _is_a(run: Any, name: str) -> bool:
-    """Whether a class of it has this name: torch's and tensorboardX's writers share nothing else."""
+    """Whether one of its classes has this name: torch's and tensorboardX's writers share nothing else."""
     return any(kind.__name__ == name for kind in type(run).__mro__)
 
 
@@ -69,5 +69,5 @@ def _of_writer(writer: Any) -> Run:
 def _check_local(folder: str) -> None:
     if "://" in folder:
         raise BackendError(
-            f"{folder} is not a local folder; TensorBoard runs are written and read locally only"
+            f"{folder} is not a local folder; TensorBoard runs can only be written and read locally"
         )

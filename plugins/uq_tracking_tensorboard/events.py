@@ -13,7 +13,7 @@ from uq_tracking.tracking.backend import Image
 
 
 class Writer(Protocol):
-    """What is used of a ``SummaryWriter``, whether torch's, tensorboardX's or the one below."""
+    """The parts used of a ``SummaryWriter``, whether torch's, tensorboardX's or the one below."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any:
         """Write a number."""
@@ -22,11 +22,11 @@ class Writer(Protocol):
         """Write pixels of shape (height, width, 3), for ``dataformats="HWC"``."""
 
     def flush(self) -> Any:
-        """Bring what was written to disk."""
+        """Flush to disk."""
 
 
 class EventWriter:
-    """A `Writer` with an event file of its own in ``folder``."""
+    """A `Writer` with its own event file in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -34,7 +34,7 @@ class EventWriter:
         self._file = EventFileWriter(str(folder), filename_suffix=".uq")
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None:
-        """Write a number in single precision: TensorBoard's data server leaves out all others."""
+        """Write a number in single precision: TensorBoard's data server ignores all others."""
         from tensorboard.compat.proto import summary_pb2
 
         self._add(summary_pb2.Summary.Value(tag=tag, simple_value=scalar_value), global_step)
@@ -49,7 +49,7 @@ class EventWriter:
         self._add(summary_pb2.Summary.Value(tag=tag, image=image), global_step)
 
     def flush(self) -> None:
-        """Bring what was written to disk."""
+        """Flush to disk."""
         self._file.flush()
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class EventWriter:
 
 
 def event_files(folder: Path) -> list[Path]:
-    """The event files that lie in the folder itself, oldest first."""
+    """The event files in the folder itself, oldest first."""
     return sorted(folder.glob("*tfevents*"))
 
 
@@ -78,14 +78,14 @@ def started(folder: Path) -> float:
 
 
 def read_points(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """Every number in the folder's event files by name, as (step, value) in the order of writing."""
+    """Every number in the folder's event files by name, as (step, value) in writing order."""
     with _reading(folder):
         return _points(folder)
 
 
 @contextmanager
 def _reading(folder: Path) -> Iterator[None]:
-    """FileFormatError for what protobuf, tensorboard and numpy raise for damaged events."""
+    """Turn what protobuf, tensorboard and numpy raise for damaged events into FileFormatError."""
     try:
         yield
     except OSError:

@@ -1,7 +1,7 @@
-"""A TensorBoard run that is written to: drawn from event files, kept whole in a folder beside them.
+"""A TensorBoard run open for writing: drawn from event files, kept whole in a folder beside them.
 
-TensorBoard has no files and no tags, shows numbers in single precision and never forgets a point. Everything is
-therefore kept in ``<run>/uq``, as the ``dir:`` backend keeps a run, and event files get what is new.
+TensorBoard has no files or tags, shows numbers in single precision and never forgets a point. So everything is kept
+in ``<run>/uq``, as the ``dir:`` backend keeps a run, and event files receive only what is new.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from uq_tracking.curves import Curve
 
 KEPT = "uq"
-"""The folder in a run's folder that keeps what event files cannot."""
+"""The subfolder of a run's folder for what event files cannot hold."""
 
 
 class TensorBoardRun(Run):
@@ -36,10 +36,10 @@ class TensorBoardRun(Run):
     Parameters
     ----------
     path
-        Of the run.
+        Folder of the run.
     writer
-        The writer that is open on it, if any. Without its fast data server, a running TensorBoard follows only the
-        newest event file of a run: a second one would hide what the first writer still adds.
+        The writer open on it, if any. Without its fast data server, a running TensorBoard follows only a run's newest
+        event file: a second one would hide what the first writer still adds.
     """
 
     def __init__(self, path: Path, writer: Writer | None = None) -> None:
@@ -50,11 +50,11 @@ class TensorBoardRun(Run):
 
     @property
     def place(self) -> str:
-        """The folder that holds the run's; see `Run`."""
+        """The folder that contains the run's folder; see `Run`."""
         return str(self.path.parent)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Draw the numbers that are new; without a step, at the last step each of them has; see `Run`."""
+        """Draw the numbers that are new; without a step, at each one's last step; see `Run`."""
         kept = self._kept()
         journal = Journal(kept.path / LOG_FILE)
         known = journal.known(step)
@@ -111,7 +111,7 @@ class TensorBoardRun(Run):
         return f"tensorboard --logdir {self.path}"
 
     def start(self) -> None:
-        """Make the event file, by which TensorBoard knows that there is a run."""
+        """Create the event file, by which TensorBoard recognises a run."""
         self._writer().flush()
 
     def close(self) -> None:

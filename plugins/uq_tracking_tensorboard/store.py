@@ -1,4 +1,4 @@
-"""The runs below a log folder, as TensorBoard finds them: every folder with event files is one."""
+"""The runs below a log folder, as TensorBoard finds them: every folder with event files is a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
 
 
 class TensorBoardStore(RunStore):
-    """The runs below ``path``; a run's id is its folder's path from there."""
+    """The runs below ``path``; a run's id is its folder's path relative to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -26,12 +26,12 @@ class TensorBoardStore(RunStore):
         """List the runs by their first event; TensorBoard has no filter expressions."""
         if where is not None:
             raise BackendError(
-                f"TensorBoard has no filters; leave out {where!r}, or name a run with tensorboard:LOGDIR/RUN"
+                f"TensorBoard has no filters; omit {where!r}, or name a run with tensorboard:LOGDIR/RUN"
             )
         return self._listed()
 
     def _listed(self) -> Iterator[StoredRun]:
-        """Runs that can be read; one damaged run hides none of the others."""
+        """Readable runs; one damaged run does not hide the others."""
         begun: dict[Path, float] = {}
         for folder in {file.parent for file in self.path.rglob("*tfevents*")}:
             try:
@@ -45,7 +45,7 @@ class TensorBoardStore(RunStore):
                 _leave_out(error)
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
-        """Last values, and those that this backend wrote at every step; see `RunStore`."""
+        """Last values, and those this backend wrote at every step; see `RunStore`."""
         folder = self._folder(run.run_id)
         kept = _kept(folder)
         ours = {} if kept is None else DirectoryStore(folder).series(kept)
@@ -65,16 +65,16 @@ class TensorBoardStore(RunStore):
         return DirectoryStore(run_folder).fetch(KEPT, name, folder)
 
     def size(self, run_id: str, name: str) -> int | None:
-        """Bytes of a kept file; None where there is none."""
+        """Size of a kept file in bytes; None if there is none."""
         folder = self._folder(run_id)
         return None if _kept(folder) is None else DirectoryStore(folder).size(KEPT, name)
 
     def reopen(self, run_id: str) -> TensorBoardRun:
-        """Open the run of this id, with an event file of its own; see `RunStore`."""
+        """Open the run with this id, with its own event file; see `RunStore`."""
         return TensorBoardRun(self._folder(run_id))
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> TensorBoardRun:
-        """Make a run in a new folder of that name, or of that name and a number."""
+        """Create a run in a new folder of that name, with a number appended if needed."""
         self.path.mkdir(parents=True, exist_ok=True)
         for number in count(1):
             folder = self.path / (slug(name) if number == 1 else f"{slug(name)}-{number}")
@@ -100,7 +100,7 @@ class TensorBoardStore(RunStore):
     def _folder(self, run_id: str) -> Path:
         folder = self.path if run_id == "." else self.path.joinpath(*name_parts(run_id))
         if not event_files(folder):
-            raise RunNotFoundError(f"{self.path} has no run {run_id!r}: no event files are there")
+            raise RunNotFoundError(f"{self.path} has no run {run_id!r}: there are no event files")
         return folder
 
     def _stored(self, folder: Path) -> StoredRun:
@@ -109,9 +109,7 @@ class TensorBoardStore(RunStore):
         scalars = {
             name: (by_step := dict(points))[max(by_step)]
             for name, points in read_points(folder).items()
-            if not (
-                folder / KEPT / f"{name}.json"
-            ).is_file()  # a curve, whose axis is none of the training's steps
+            if not (folder / KEPT / f"{name}.json").is_file()  # a curve, whose axis is not a training step
         }
         return StoredRun(
             uri=f"tensorboard:{folder}",
@@ -125,7 +123,7 @@ class TensorBoardStore(RunStore):
 
 
 def _leave_out(error: FileFormatError) -> None:
-    warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=4)
+    warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=4)
 
 
 def _kept(folder: Path) -> StoredRun | None:

@@ -1,4 +1,4 @@
-"""Where a run lies: the URIs of online and offline runs."""
+"""Where a run is: the URIs of online and offline runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OnlineAddress:
 
     @property
     def path(self) -> str:
-        """The project's path as the public API takes it."""
+        """The project's path in the public API's form."""
         return f"{self.entity}/{self.project}" if self.entity else self.project
 
 
@@ -41,27 +41,27 @@ def parse_online(address: str) -> OnlineAddress:
 
 
 def parse_offline(address: str) -> tuple[Path, str | None]:
-    """Split ``DIR`` or ``DIR/RUN``; the last part is a run id when no folder has that name."""
+    """Split ``DIR`` or ``DIR/RUN``; the last part is a run id if no folder has that name."""
     path = Path(address).expanduser()
     if path.is_dir():
         return path, None
     if path.parent.is_dir():
         return path.parent, path.name
     raise BackendError(
-        f"{OFFLINE}:{address}: no such folder; give the folder that holds the offline-run-* folders, "
+        f"{OFFLINE}:{address}: no such folder; pass the folder that holds the offline-run-* folders, "
         "by default ./wandb"
     )
 
 
 def uri_of(run: wandb.Run) -> str:
-    """Address under which the store finds this open run again."""
+    """Address at which the store finds this open run again."""
     if run.offline:
         return f"{OFFLINE}:{run_folder(run).parent}/{run.id}"
     return f"{ONLINE}:{run.entity}/{run.project}/{run.id}"
 
 
 def place_of(run: wandb.Run) -> str:
-    """The server of an open run, without credentials, or the folder that an offline one lies in."""
+    """The server of an open run, without credentials, or the folder of an offline one."""
     return str(run_folder(run).parent) if run.offline else redact(str(run.settings.base_url))
 
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 ARTIFACT_TYPE = "uq"
 UPLOAD_SECONDS = 30
-"""How long a new version may wait for the upload of the one that it extends."""
+"""Seconds that a new version may wait for the upload of the one it extends."""
 
 
 def is_of_others(kind: str) -> bool:
-    """Whether an artifact of this type is a user's own, not ours nor one that ``wandb`` makes of tables."""
+    """Whether an artifact of this type is a user's own: neither ours nor one that ``wandb`` makes from tables."""
     return kind not in (ARTIFACT_TYPE, "run_table", "job") and not kind.startswith("wandb-")
 
 
@@ -35,7 +35,7 @@ class RunFiles:
     run
         The open run.
     stored
-        Offline only: files of earlier fragments of this run, by name, that a new version has to hold as well.
+        Offline only: files of earlier fragments of this run, by name, that a new version must also hold.
     patience
         Seconds to wait until the server has a version; None leaves the upload to the background.
     """
@@ -51,7 +51,7 @@ class RunFiles:
         self._looked_up = False
 
     def add(self, path: Path, name: str) -> None:
-        """Copy a file into the batch; ``wandb`` stages it, so the original may go."""
+        """Copy a file into the batch; ``wandb`` stages it, so the original may be deleted."""
         import wandb
 
         if self._draft is None:
@@ -68,7 +68,7 @@ class RunFiles:
         Raises
         ------
         BackendError
-            With ``patience``: the server refused the upload; TrackerUnreachableError when it takes too long.
+            With ``patience``: the server rejected the upload; TrackerUnreachableError if it takes too long.
         """
         draft, self._draft = self._draft, None
         if draft is None:
@@ -82,14 +82,14 @@ class RunFiles:
         self._last = version
 
     def arrival(self) -> Callable[[], None] | None:
-        """A function that waits until the server has the last version; None when nothing is on its way."""
+        """A function that waits until the server has the last version; None if nothing is being uploaded."""
         version = self._last
         if version is None or self._patience is not None or self._run.offline:
             return None
         return lambda: wait_for(version, None)
 
     def _complete_offline(self, draft: wandb.Artifact) -> wandb.Artifact:
-        """Add the files of the last version that the batch does not replace, from where they are staged."""
+        """Add those files of the last version that the batch does not replace, from where they are staged."""
         for name, path in self._staged.items():
             if name in draft.manifest.entries:
                 continue
@@ -104,7 +104,7 @@ class RunFiles:
         return draft
 
     def _complete_online(self, draft: wandb.Artifact) -> wandb.Artifact:
-        """Build on the last version when it has files that the batch does not replace."""
+        """Build on the last version if it has files that the batch does not replace."""
         last = self._last_version()
         if last is None or set(last.manifest.entries) <= set(draft.manifest.entries):
             return draft
@@ -114,7 +114,7 @@ class RunFiles:
         return version
 
     def _last_version(self) -> wandb.Artifact | None:
-        """Return the version logged here, or for a resumed run the one on the server."""
+        """Return the version logged here, or, for a resumed run, the one on the server."""
         if self._last is None and self._run.resumed and not self._looked_up:
             path = f"{self._run.entity}/{self._run.project}/{artifact_name(self._run.id)}:latest"
             self._last = latest_version(path)
@@ -123,12 +123,12 @@ class RunFiles:
 
 
 def wait_for(version: wandb.Artifact, patience: int | None) -> None:
-    """Wait until the server has committed a version that was logged; without patience as long as it takes.
+    """Wait until the server has committed a logged version; without patience, for as long as it takes.
 
     Raises
     ------
     BackendError
-        The upload failed; TrackerUnreachableError when it took longer than ``patience`` seconds.
+        The upload failed; TrackerUnreachableError if it took longer than ``patience`` seconds.
     """
     from wandb.sdk.artifacts.exceptions import WaitTimeoutError
 
@@ -137,14 +137,14 @@ def wait_for(version: wandb.Artifact, patience: int | None) -> None:
         version.wait(patience)
     except WaitTimeoutError as error:
         raise TrackerUnreachableError(
-            f"{name} is not uploaded after {patience} s; try again later"
+            f"{name} was not uploaded within {patience} s; try again later"
         ) from error
     except ValueError as error:
         raise BackendError(f"{name} was not uploaded: {error}") from error
 
 
 def latest_version(path: str) -> wandb.Artifact | None:
-    """Artifact at ``ENTITY/PROJECT/NAME:latest``, or None when the project has none of that name."""
+    """Artifact at ``ENTITY/PROJECT/NAME:latest``, or None if the project has none of that name."""
     import wandb
 
     try:
@@ -157,5 +157,5 @@ def latest_version(path: str) -> wandb.Artifact | None:
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether the public API says that there is no such thing; it has no error class for that."""
+    """Whether the public API says that something does not exist; it has no error class for that."""
     return any(words in str(error) for words in ("not found", "not find", "does not exist"))

@@ -1,4 +1,4 @@
-"""The backend: finds the active run, adopts runs, opens stores. Imports without ``wandb``."""
+"""The backend: finds the active run, adopts runs, opens stores. Can be imported without ``wandb``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import wandb
 
 OLDEST = (0, 20)
-"""First release with ``reinit="create_new"``, which opens runs beside the active one."""
+"""First release with ``reinit="create_new"``, which opens runs alongside the active one."""
 
 _INSTALL = "pip install 'uq-tracking[wandb]'"
 
@@ -44,24 +44,24 @@ class WandbBackend(Backend):
         return BackendStatus(ONLINE, usable=True, version=version)
 
     def active_run(self) -> Run | None:
-        """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; none is ever started here."""
+        """Return ``wandb.run`` if the process has loaded ``wandb`` and opened a run; never starts one."""
         sdk = sys.modules.get("wandb")
         run = getattr(sdk, "run", None)
         return None if run is None else self._run(run)
 
     def own_run(self) -> Run | None:
-        """Return the active run unless a forked process inherited it, or a shared one is another process's."""
+        """Return the active run unless it was inherited by a fork, or is shared and belongs to another process."""
         run = getattr(sys.modules.get("wandb"), "run", None)
         return self._run(run) if run is not None and _is_own(run) else None
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
-        """Return the server's address, as far as the environment names it, or the folder; see `Backend`."""
+        """Return the server's address, if the environment names it, or the folder; see `Backend`."""
         if scheme == OFFLINE:
             return address
         return redact(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai"))
 
     def adopt(self, run: Any) -> Run | None:
-        """Return the run of a ``wandb.Run``, of Lightning's ``WandbLogger``, or of the id of an open run."""
+        """Return the run for a ``wandb.Run``, Lightning's ``WandbLogger``, or the id of an open run."""
         sdk = sys.modules.get("wandb")
         if sdk is None:
             return None
@@ -98,17 +98,17 @@ class WandbBackend(Backend):
 
 
 def _is_own(run: wandb.Run) -> bool:
-    """Whether this process opened the run, and is the primary one of those that share it."""
+    """Whether this process opened the run and is the primary one of those sharing it."""
     opened_by = getattr(run, "_init_pid", os.getpid())
     return opened_by == os.getpid() and getattr(run.settings, "x_primary", True)
 
 
 def _of_lightning(logger: Any, kind: type[Any]) -> Any:
-    """Return the run that a Lightning logger has open; asking it for ``experiment`` would start one."""
+    """Return the run that a Lightning logger has open; accessing ``experiment`` would start one."""
     run = vars(logger).get("_experiment")
     if isinstance(run, kind):
         return run
     raise NoRunHereError(
-        "this WandbLogger has no open run here. On ranks other than zero Lightning opens none: merge the ranks and "
+        "this WandbLogger has no open run here. Lightning opens none on ranks other than zero: merge the ranks and "
         "log on rank zero (trainer.is_global_zero); before training, open it with logger.experiment"
     )

@@ -1,4 +1,4 @@
-"""Curves as tables with a line plot: runs that hold the same key are overlaid in one chart of the web page."""
+"""Curves as tables with a line plot: runs with the same key are overlaid in one chart on the web page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from wandb.plot.custom_chart import CustomChart
 
 MAX_POINTS = 200
-"""Points of one line. The page loads the tables of all visible runs at once."""
+"""Maximum points per line. The page loads the tables of all visible runs at once."""
 
 SERIES_LINES = "wandb/area-under-curve/v0"
-"""Chart preset that draws one line per run and series from a long table."""
+"""Chart preset that draws one line per run and series from a long-format table."""
 
 SERIES = "series"
 
 _NOT_LINES = ("count", "low", "high")
-"""Endings of columns that are no line: sample counts and the ends of bands and bins."""
+"""Suffixes of columns that are not lines: sample counts and the ends of bands and bins."""
 
 Rows = list[list[Any]]
 
@@ -30,9 +30,9 @@ Rows = list[list[Any]]
 def chart(curve: Curve) -> CustomChart | wandb.Table:
     """Chart of a curve.
 
-    One line is drawn from a table with every column of the curve, several from a long table with the columns
-    ``x``, ``y`` and ``series``. A curve without ``steps`` is no line (a two-dimensional histogram) and is stored
-    as a table alone.
+    A single line is drawn from a table with every column of the curve, several from a long-format table with the
+    columns ``x``, ``y`` and ``series``. A curve without ``steps`` is not a line (a two-dimensional histogram) and is
+    stored only as a table.
     """
     if curve.steps is None:
         return _table([curve.x, *_others(curve)], rows(curve, [curve.x, *_others(curve)]))
@@ -41,14 +41,14 @@ def chart(curve: Curve) -> CustomChart | wandb.Table:
 
 
 def line_columns(curve: Curve) -> list[str]:
-    """Columns that are drawn as lines, ``main`` first."""
+    """Columns drawn as lines, ``main`` first."""
     return [name for name in _others(curve) if name == curve.main or name.split("_")[-1] not in _NOT_LINES]
 
 
 def rows(curve: Curve, columns: list[str], most: int | None = None) -> Rows:
-    """Rows whose first two columns are finite, evenly thinned to ``most`` with both ends kept.
+    """Rows whose first two columns are finite, evenly thinned to ``most``, keeping both ends.
 
-    In the other columns, what is not finite is None.
+    Non-finite values in the other columns become None.
     """
     values = np.stack([np.asarray(curve.columns[name], dtype=np.float64) for name in columns], axis=1)
     values = values[np.isfinite(values[:, :2]).all(axis=1)]

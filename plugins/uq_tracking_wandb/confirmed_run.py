@@ -1,8 +1,8 @@
-"""Runs on a server that are marked complete only when the server shows that they are.
+"""Runs on a server that are marked complete only once the server shows that they are.
 
-``wandb-core`` uploads in the background: a tag may arrive long before the files and scores that it speaks of, and a
-process that is killed in between would leave it behind. So such tags are set through the public API, after the run
-has been finished and read back.
+``wandb-core`` uploads in the background: a tag may arrive long before the files and scores it describes, and a
+process killed in between would leave it behind. So such tags are set through the public API, after the run has been
+finished and read back.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from wandb.apis.public import Run as ApiRun
 
 SHOWN_SECONDS = 30.0
-"""How long the server may take to show what it has accepted."""
+"""Seconds the server may take to show what it has accepted."""
 
 _PAUSE = 0.25
-"""Seconds before the server is asked again, doubled every time."""
+"""Seconds before asking the server again, doubled every time."""
 
 
 class OnlineRun(OwnedRun):
-    """An online run that this package opened: every version of its artifact is waited for, and ``seal`` is last.
+    """An online run opened by this package: it waits for every version of its artifact, and sets ``seal`` last.
 
     Parameters
     ----------
     run, recall, failed
         As for ``OwnedRun``.
     read
-        Asks the server for the run.
+        Requests the run from the server.
     """
 
     def __init__(
@@ -66,16 +66,17 @@ class OnlineRun(OwnedRun):
         self._tags.update({name: str(value) for name, value in tags.items()})
 
     def seal(self, tags: Mapping[str, str]) -> None:
-        """Set these tags when the run is closed, after all else has arrived."""
+        """Set these tags when the run is closed, after everything else has arrived."""
         self._seal.update(tags)
 
     def close(self) -> None:
-        """Finish the run; then, if it is sealed, wait until the server shows what was written and set the seal.
+        """Finish the run; then, if it has a seal, wait until the server shows what was written and set the seal.
 
         Raises
         ------
         TimeoutError
-            Uploads take too long; TrackerUnreachableError when the server does not show them. There is no seal then.
+            Uploads take too long; TrackerUnreachableError if the server does not show them. In both cases no seal is
+            set.
         """
         super().close()
         seal, self._seal = self._seal, {}
@@ -85,13 +86,13 @@ class OnlineRun(OwnedRun):
             run.update()
 
     def _shown(self) -> ApiRun:
-        """The run as the server has it, complete: ``ApiRun.update`` writes back all that it has read."""
+        """The complete run from the server, because ``ApiRun.update`` writes back everything it has read."""
         end, pause = time.monotonic() + SHOWN_SECONDS, _PAUSE
         while not self._is_complete(run := self._read()):
             if time.monotonic() > end:
                 raise TrackerUnreachableError(
-                    f"{self.uri}: the server does not show the scores {SHOWN_SECONDS:g} s after it was sent them; "
-                    "the run is not marked as done, try again later"
+                    f"{self.uri}: the server does not show the scores {SHOWN_SECONDS:g} s after they were sent; "
+                    "the run is not marked as done; try again later"
                 )
             time.sleep(pause)
             pause *= 2
@@ -101,7 +102,7 @@ class OnlineRun(OwnedRun):
         summary, tags = run.summary_metrics, tags_in(run.config)
         scalars = numbers(summary)
         shown = all(
-            isinstance(summary.get(key), Mapping)  # an aggregate that the user has defined
+            isinstance(summary.get(key), Mapping)  # an aggregate defined by the user
             or math.isclose(scalars.get(key, math.nan), value, rel_tol=1e-9)
             for key, value in self._scalars.items()
         )

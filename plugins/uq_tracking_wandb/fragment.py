@@ -1,4 +1,4 @@
-"""What one ``.wandb`` file says about its run, and how the fragments of one run add up."""
+"""What one ``.wandb`` file says about its run, and how the fragments of a run combine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uq_tracking_wandb.records import read_records
 
 @dataclass
 class Identity:
-    """How the run was started; a further fragment repeats it so that a sync changes none of it."""
+    """How the run was started; further fragments repeat it so that a sync does not change it."""
 
     run_id: str = ""
     project: str = ""
@@ -39,7 +39,7 @@ class LoggedArtifact:
 
 @dataclass
 class Fragment:
-    """Content of one file, or of several files of one run."""
+    """Content of one file, or of several files of the same run."""
 
     folder: Path
     """Folder ``files`` of the run, which holds its media."""
@@ -48,21 +48,21 @@ class Fragment:
     summary: dict[str, Any] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     axes: dict[str, str] = field(default_factory=dict)
-    """Metric name or pattern to the metric that is its x axis."""
+    """Maps a metric name or pattern to the metric that is its x axis."""
     artifacts: list[LoggedArtifact] = field(default_factory=list)
     media: dict[str, Path] = field(default_factory=dict)
     """Media file by its path inside the run."""
     exit_code: int | None = None
-    """None while no ``exit`` record is written: the run goes on, or its process was killed."""
+    """None without an ``exit`` record: the run is still going, or its process was killed."""
 
     @property
     def next_step(self) -> int:
-        """Step of a row that is added to the history."""
+        """Step of the next row added to the history."""
         return max((row["_step"] + 1 for row in self.history), default=0)
 
     @property
     def own_summary(self) -> dict[str, Any]:
-        """Summary without what W&B itself keeps there."""
+        """Summary without W&B's own entries."""
         return {key: value for key, value in self.summary.items() if not key.startswith("_")}
 
     @property
@@ -74,7 +74,7 @@ class Fragment:
 
 
 def read_fragment(path: Path, *, history: bool = True) -> Fragment:
-    """Read a ``.wandb`` file, for a listing without its ``history``; FileFormatError when it is damaged."""
+    """Read a ``.wandb`` file, without ``history`` for listings; FileFormatError if it is damaged."""
     fragment = Fragment(path.parent / "files")
     try:
         for record in read_records(path):
@@ -84,14 +84,14 @@ def read_fragment(path: Path, *, history: bool = True) -> Fragment:
                 reader(fragment, getattr(record, kind))
     except (FileFormatError, OSError):
         raise
-    except Exception as error:  # protobuf and json raise what they like for what they did not write
+    except Exception as error:  # protobuf and json may raise anything for foreign data
         raise FileFormatError(f"{path} holds a record that cannot be read: {error}") from error
     return fragment
 
 
 def started(path: Path) -> float:
-    """When the run of a ``.wandb`` file was started, in seconds since 1970; 0 when that is not written yet."""
-    with suppress(FileFormatError):  # reading the rest of it says what is wrong
+    """When the run of a ``.wandb`` file was started, in seconds since 1970; 0 if not yet written."""
+    with suppress(FileFormatError):  # reading the rest will say what is wrong
         for record in read_records(path):
             if record.WhichOneof("record_type") == "run":
                 return float(record.run.start_time.ToNanoseconds() / 1e9)
@@ -99,7 +99,7 @@ def started(path: Path) -> float:
 
 
 def joined(fragments: Iterable[Fragment]) -> Fragment:
-    """One run from its fragments, oldest first: as if each went on where the one before stopped."""
+    """One run from its fragments, oldest first, as if each continued where the previous one stopped."""
     return reduce(_joined, fragments)
 
 

@@ -1,8 +1,8 @@
-"""What is written into the run's history, beside the rows of the training loop.
+"""What is written to the run's history, alongside the rows of the training loop.
 
-``run.log`` without a step would close the loop's row, whose next ``log(step=same)`` W&B then drops; a lower step is
+``run.log`` without a step would close the loop's row, so that W&B drops its next ``log(step=same)``; a lower step is
 dropped at once. So everything is logged with ``commit=False`` and without a step: it joins the row that the loop
-writes next, or the last one at ``finish``. The x axis is a metric of its own, ``uq/step``.
+writes next, or the last one at ``finish``. The x axis is a separate metric, ``uq/step``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STEP = "uq/step"
 
 Recall = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
-"""From keys to the rows of a run's history that hold all of them."""
+"""Maps keys to the rows of a run's history that hold all of them."""
 
 
 @dataclass
@@ -29,19 +29,19 @@ class Row:
     scalars: dict[str, float] = field(default_factory=dict)
     media: dict[str, Any] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
-    """Of the media's content, to recognise what is logged again."""
+    """Digests of the media's content, to recognise what is logged again."""
     step: int | None = None
 
 
 class History:
-    """Writes rows, each value once.
+    """Writes rows, each value only once.
 
     Parameters
     ----------
     run
         The open run.
     recall
-        For a reopened run: reads the history that it has already.
+        For a reopened run: reads its existing history.
     """
 
     def __init__(self, run: wandb.Run, recall: Recall | None = None) -> None:
@@ -52,7 +52,7 @@ class History:
         self._shown: dict[str, str] = {}
         self._with_axis: set[str] = set()
         self._open_row: tuple[int, int] | None = None
-        """The run's step and the ``uq/step`` at which scalars were written last."""
+        """The run's step and the ``uq/step`` at which scalars were last written."""
 
     def shows(self, key: str, digest: str) -> bool:
         """Whether the run's chart or image under this key has this content."""
@@ -72,7 +72,7 @@ class History:
         new = {key: value for key, value in row.scalars.items() if self._written.get((key, step)) != value}
         if (
             self._recall is not None and row.step is None
-        ):  # a killed writer may have left a row, and no summary
+        ):  # a killed writer may have left a row but no summary
             shown = self._summary(row.scalars)
             new |= {
                 key: value
@@ -89,12 +89,12 @@ class History:
         self._open_row = (self._run.step, step)
 
     def _write_media(self, row: Row) -> None:
-        """Write charts and images; for a table ``run.log`` asks the server, unlike for all else."""
+        """Write charts and images; only for tables does ``run.log`` contact the server."""
         self._run.log(row.media, commit=False)
         self._shown.update(row.digests)
 
     def _remember(self, keys: Iterable[str]) -> None:
-        """Note what a reopened run's history holds of scalars that are to be written."""
+        """Note what a reopened run's history holds of the scalars to be written."""
         unasked = [key for key in keys if key not in self._recalled]
         if self._recall is None or not unasked:
             return
@@ -106,8 +106,8 @@ class History:
     def _define_axis(self, keys: Iterable[str]) -> None:
         """Make ``uq/step`` the x axis of all scalars.
 
-        Each is named as well, because Lightning declares another axis for ``*``, which also matches ``uq/*``; a
-        key with a dot cannot be named, W&B takes the dot for nesting.
+        Each is also named individually, because Lightning declares another axis for ``*``, which also matches
+        ``uq/*``; a key with a dot cannot be named, because W&B takes the dot for nesting.
         """
         if not self._with_axis:
             self._run.define_metric(STEP)
@@ -120,8 +120,8 @@ class History:
     def _summarize(self, values: Mapping[str, float]) -> None:
         """Put the values into the summary at once; the row is sent when the loop writes its next one.
 
-        A user may have asked for another summary than the last value (``define_metric(key, summary="min")``), which
-        the client does not tell. A value set in the summary replaces such a definition, until the metric is defined
+        A user may have requested a summary other than the last value (``define_metric(key, summary="min")``), which
+        the client does not reveal. A value set in the summary replaces such a definition until the metric is defined
         again: then the summary no longer holds the bare value, and the key is left to W&B.
         """
         summary: Any = self._run.summary
@@ -133,11 +133,11 @@ class History:
         after = self._summary(first)
         others = [key for key in first if after[key] != set_now[key]]
         for key in others:
-            del summary[key]  # what is there aggregates no row yet, and reads 0
+            del summary[key]  # it aggregates no rows yet, and reads 0
         self._define(others)
 
     def _summary(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Entries of the summary, None where there is none, asked for once: every item costs a request."""
+        """Entries of the summary, None if absent, requested once: every item costs a request."""
         found = self._run.summary._as_dict()  # type: ignore[no-untyped-call]
         return {key: found.get(key) for key in keys}
 
@@ -146,9 +146,9 @@ class History:
             self._run.define_metric(key, step_metric=STEP)
 
     def _keep_earlier(self, step: int) -> None:
-        """Close the row if it holds scalars of another ``uq/step``, which would be overwritten in it.
+        """Close the row if it holds scalars of another ``uq/step``, which would be overwritten.
 
-        That happens only when the training loop has started no new row in between.
+        That happens only if the training loop has not started a new row in between.
         """
         if self._open_row is not None and self._open_row[0] == self._run.step and self._open_row[1] != step:
             self._run.log({}, commit=True)

@@ -1,4 +1,4 @@
-"""Figures as pixels: ``wandb.Image`` casts float arrays to black pictures, so it gets uint8 that we drew."""
+"""Figures as pixels: ``wandb.Image`` turns float arrays into black pictures, so it gets uint8 drawn by us."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def rgb(figure: Figure) -> Image:
-    """Draw a figure off screen and return it as uint8 of shape (height, width, 3), over white.
+    """Draw a figure off screen and return it as uint8 of shape (height, width, 3), on white.
 
-    The figure keeps the canvas it came with, so a figure of pyplot stays one.
+    The figure keeps its own canvas, so a pyplot figure stays one.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

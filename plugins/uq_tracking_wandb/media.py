@@ -1,4 +1,4 @@
-"""Names of images and tables: a summary entry ``uq_map/case`` of an image is the file ``uq_map/case.png``."""
+"""Names of images and tables: the summary entry ``uq_map/case`` of an image is the file ``uq_map/case.png``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHART_TABLE = "_table"
 
 
 def media_files(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Path inside the run of every table and of our images, by the name it is listed under."""
+    """Path inside the run of every table and of our images, by listed name."""
     found = {}
     for key, value in entries(summary):
         if value["_type"] == "table-file" or (key.startswith("uq") and value["_type"] in _SUFFIX):
@@ -33,7 +33,7 @@ def entries(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def numbers(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Summary entries that are numbers, without W&B's own."""
+    """Summary entries that are numbers, except W&B's own."""
     return {
         key: float(value)
         for key, value in summary.items()

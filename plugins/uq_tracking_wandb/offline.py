@@ -1,4 +1,4 @@
-"""Offline runs as a store: read from their run directories, extended by a further fragment."""
+"""Offline runs as a store: read from their run directories, extended by further fragments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from uq_tracking_wandb.session import OwnedRun, open_run
 from uq_tracking_wandb.tags import config_with, tags_in
 
 EXIT_SECONDS = 5.0
-"""How long a finished run's last record may take to arrive in its file."""
+"""Seconds a finished run's last record may take to arrive in its file."""
 
 _PROJECT = "uncategorized"
 
@@ -40,7 +40,7 @@ class OfflineStore(RunStore):
         self._folder = folder.parent if folder.name.startswith("offline-run-") else folder
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """Runs of the directory, oldest first; offline runs have no filter language."""
+        """Runs in the directory, oldest first; offline runs have no filter language."""
         if where is not None:
             raise BackendError(
                 f"{OFFLINE}: offline runs cannot be filtered; sync them, or choose by tag in Python"
@@ -48,8 +48,8 @@ class OfflineStore(RunStore):
         for run_id, paths in self._paths().items():
             try:
                 yield self._stored(run_id, _read(paths))
-            except FileFormatError as error:  # one damaged run hides none of the others
-                warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=2)
+            except FileFormatError as error:  # one damaged run does not hide the others
+                warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=2)
 
     def files(self, run_id: str) -> list[str]:
         """Names of the files of the run's artifact, its images and the tables of its curves."""
@@ -76,8 +76,8 @@ class OfflineStore(RunStore):
     def reopen(self, run_id: str) -> Run:
         """Open a further fragment of the run, which repeats its config and summary.
 
-        A sync replaces the run's config and summary by those of the last fragment, hence the repetition. The
-        files that exist stay as they are.
+        A sync replaces the run's config and summary with those of the last fragment, hence the repetition. Existing
+        files stay unchanged.
         """
         _wait_for(lambda: self._read(run_id).exit_code is not None)
         content = self._read(run_id, history=True)
@@ -87,7 +87,9 @@ class OfflineStore(RunStore):
                 "Log inside the open run, or `wandb sync` it and use wandb:ENTITY/PROJECT/RUN"
             )
         sdk_run = self._open(content.identity, content.config)
-        sdk_run.log({}, step=content.next_step, commit=False)  # its row follows those of the fragments before
+        sdk_run.log(
+            {}, step=content.next_step, commit=False
+        )  # its row follows those of the earlier fragments
         sdk_run.summary.update(content.own_summary)
         return OwnedRun(
             sdk_run,
@@ -108,7 +110,7 @@ class OfflineStore(RunStore):
             _wait_for(lambda: path.exists() and read_fragment(path, history=False).exit_code is not None)
 
     def link(self) -> str | None:
-        """Return the command that brings the runs to a server."""
+        """Return the command that uploads the runs to a server."""
         return f"wandb sync {self._folder}/offline-run-*"
 
     def _roots(self) -> list[Path]:
@@ -116,7 +118,7 @@ class OfflineStore(RunStore):
         return [self._folder, self._folder / "wandb"]
 
     def _paths(self, name: str = "*") -> dict[str, list[Path]]:
-        """Files of the runs whose id matches, by the id; oldest first."""
+        """Files of the runs with a matching id, by id; oldest first."""
         pattern = f"offline-run-*/run-{name}.wandb"
         found: dict[str, list[Path]] = {}
         for path in sorted((path for root in self._roots() for path in root.glob(pattern)), key=started):
@@ -149,7 +151,7 @@ class OfflineStore(RunStore):
         )
 
     def _where(self, content: Fragment) -> dict[str, Path]:
-        """Every listed file by name, with the place where it lies."""
+        """Every listed file by name, with its location."""
         media = {name: content.media.get(path) for name, path in media_files(content.summary).items()}
         shown = {name: path for name, path in media.items() if path is not None}
         return _files_of_others(content) | shown | _artifact_files(content)
@@ -159,7 +161,7 @@ class OfflineStore(RunStore):
 
 
 def _wait_for(is_written: Callable[[], bool]) -> None:
-    """Wait a while for the ``exit`` record, which wandb-core writes after ``finish`` has returned."""
+    """Wait a while for the ``exit`` record, which wandb-core writes after ``finish`` returns."""
     end = time.monotonic() + EXIT_SECONDS
     while not is_written() and time.monotonic() < end:
         time.sleep(0.02)

@@ -28,7 +28,7 @@ PAGE = 200
 """Runs per request when listing."""
 
 HISTORY_ROWS = 10_000
-"""Rows that are looked at to find out what a reopened run holds already; beyond that the server samples."""
+"""Rows examined to find out what a reopened run already holds; beyond that the server samples."""
 
 _FAILED = ("failed", "crashed", "killed")
 
@@ -36,12 +36,12 @@ _FAILED = ("failed", "crashed", "killed")
 class OnlineStore(RunStore):
     """Runs of one project.
 
-    Every call asks a new ``wandb.Api``, because one keeps the runs it has seen and shows no later change.
+    Every call uses a new ``wandb.Api``, because an existing one caches runs and shows no later changes.
 
     Parameters
     ----------
     address
-        The project; without an entity, the default one of the account.
+        The project; without an entity, the account's default one.
     """
 
     def __init__(self, address: OnlineAddress) -> None:
@@ -50,7 +50,7 @@ class OnlineStore(RunStore):
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
         """Runs of the project, oldest first; ``where`` is W&B's filter as JSON, e.g. ``{"state": "finished"}``."""
         api = self._api()
-        # Releases that load runs lazily would ask for each run's summary on its own.
+        # Releases that load runs lazily would request each run's summary separately.
         whole = {"lazy": False} if "lazy" in signature(api.runs).parameters else {}
         found = api.runs(
             self._address.path, filters=_filter(where), order="+created_at", per_page=PAGE, **whole
@@ -86,17 +86,17 @@ class OnlineStore(RunStore):
         return _download_media(run, media[name], name, folder)
 
     def reopen(self, run_id: str) -> Run:
-        """Resume the run; its status, config, history and summary stay, one row is added.
+        """Resume the run; its status, config, history and summary stay, and one row is added.
 
         Raises
         ------
         BackendError
-            When the run is still running: its process would overwrite what is written here.
+            The run is still running: its process would overwrite what is written here.
         """
         run = self._run(run_id)
         if run.state in ("running", "pending"):
             raise BackendError(
-                f"{self._uri(run_id)} is {run.state}: two processes cannot write one run. Log inside the open run, "
+                f"{self._uri(run_id)} is {run.state}: two processes cannot write to it. Log inside the open run, "
                 "or wait until it is finished (W&B marks the run of a dead process as crashed after some minutes)"
             )
         sdk_run = open_run(mode="online", entity=run.entity, project=run.project, id=run_id, resume="must")
@@ -121,7 +121,7 @@ class OnlineStore(RunStore):
             run.close()
 
     def show(self) -> str | None:
-        """Make a workspace of the project, or bring it up to date; its address."""
+        """Create or update a workspace of the project; return its address."""
         names: set[str] = set()
         newest = None
         for run in self.runs():
@@ -169,7 +169,7 @@ class OnlineStore(RunStore):
 
 
 def _rows_with(run: ApiRun, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of the history that hold all keys; the server leaves out the others."""
+    """Rows of the history that hold all keys; the server omits the others."""
     rows: list[dict[str, Any]] = run.history(samples=HISTORY_ROWS, keys=list(keys), pandas=False)
     return rows
 

@@ -36,18 +36,18 @@ class Chunk(IntEnum):
 
 
 def read_records(path: Path) -> Iterator[Any]:
-    """Protobuf ``Record`` messages of a file, in the order they were written.
+    """Protobuf ``Record`` messages of a file, in writing order.
 
-    A file that is still being written ends in the middle of a record; reading stops before it.
+    A file that is still being written ends mid-record; reading stops before it.
 
     Raises
     ------
     FileFormatError
-        When the file is not a ``.wandb`` file or a checksum does not match.
+        The file is not a ``.wandb`` file, or a checksum does not match.
     """
     from wandb.proto import wandb_internal_pb2
 
-    protocol: Any = wandb_internal_pb2  # its classes are made at import, unseen by type checkers
+    protocol: Any = wandb_internal_pb2  # its classes are created at import, invisible to type checkers
 
     for data in _payloads(path):
         record = protocol.Record()
@@ -71,7 +71,7 @@ def _payloads(path: Path) -> Iterator[bytes]:
 def _chunks(file: BinaryIO, path: Path) -> Iterator[tuple[Chunk, bytes]]:
     file_header = file.read(_FILE_HEADER.size)
     if not file_header:
-        return  # the run has just been started
+        return  # the run has only just started
     _check_file_header(file_header, path)
     while True:
         left = BLOCK - file.tell() % BLOCK

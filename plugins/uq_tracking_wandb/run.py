@@ -1,4 +1,4 @@
-"""The writing side: an open W&B run, and the one that a user has disabled."""
+"""The writing side: an open W&B run, or one that the user has disabled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ROOM = 8 * 2**20
-"""Free bytes below which nothing is entrusted to an offline run."""
+"""With less free space than this, in bytes, nothing is entrusted to an offline run."""
 
 
 class WandbRun(Run):
@@ -43,7 +43,7 @@ class WandbRun(Run):
     stored
         Offline only: staged files of earlier fragments of this run.
     recall
-        For a reopened run: reads the history it has already, so that nothing is written twice.
+        For a reopened run: reads its existing history, so that nothing is written twice.
     patience
         Seconds to wait for every version of the artifact; None leaves the upload to the background.
     """
@@ -70,7 +70,7 @@ class WandbRun(Run):
         return place_of(self.sdk_run)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Write the finite numbers; ``step`` becomes ``uq/step``, without one it stays what it was, at first 0."""
+        """Write the finite numbers; ``step`` becomes ``uq/step``, which otherwise stays as it was, initially 0."""
         with self.batch():
             if step is not None and self._row.step not in (None, step):
                 self._write_row()
@@ -78,7 +78,7 @@ class WandbRun(Run):
             self._row.scalars.update(finite(scalars))
 
     def log_curve(self, name: str, curve: Curve) -> None:
-        """Write a curve as a table with a line plot that the page overlays over all visible runs."""
+        """Write a curve as a table with a line plot, overlaid for all visible runs on the page."""
         values = {column: [float(value) for value in curve.columns[column]] for column in curve.columns}
         content = json.dumps([values, curve.x, curve.main, curve.title]).encode()
         self._log_media(name, content, lambda: chart(curve))
@@ -93,7 +93,7 @@ class WandbRun(Run):
             self._maps[name] = pixels
 
     def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Write a table, with the pictures of the maps that this writer has drawn."""
+        """Write a table, with the pictures of maps drawn by this writer."""
         import wandb
 
         def shown(cell: Cell) -> Any:
@@ -115,9 +115,9 @@ class WandbRun(Run):
             self._files.add(path, name)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Set tags in the run's config, where the page filters and groups by them; verdicts in the summary too.
+        """Set tags in the run's config, by which the page filters and groups; verdicts also in the summary.
 
-        Only what stands in the summary is a column of the table of runs, beside the scores.
+        Only entries of the summary become columns of the table of runs, next to the scores.
         """
         with self.batch():
             config: Any = self.sdk_run.config
@@ -128,7 +128,7 @@ class WandbRun(Run):
                 summary.update(verdicts)
 
     def describe(self, description: Description) -> None:
-        """Put the verdict into the run's notes, as a paragraph of its own; see `Run`."""
+        """Put the verdict into the run's notes, as a separate paragraph; see `Run`."""
         with self._lock:
             before = self.sdk_run.notes or ""
             text = with_verdict(before, description)
@@ -136,24 +136,26 @@ class WandbRun(Run):
                 self.sdk_run.notes = text
 
     def show(self, names: Collection[str]) -> str | None:
-        """Return the address of the run's page, for W&B keeps no page of all runs that a run could write."""
+        """Return the address of the run's page, because W&B has no page of all runs that a run could write."""
         return self.link()
 
     def arrival(self) -> Callable[[], None] | None:
-        """Wait for the last version of the artifact, the one thing that `wandb sync` does not send; see `Run`."""
+        """Wait for the last version of the artifact, the only thing that `wandb sync` does not send; see `Run`."""
         return self._files.arrival()
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Collect the calls inside and write them at the end.
 
-        What was collected before an exception is written as well; threads take turns.
+        What was collected before an exception is also written; threads take turns.
         """
         with self._lock:
             if is_finished(self.sdk_run):
                 raise finished_error(self.uri)
             self._check_room()
-            _ = self.sdk_run.step  # attaches a forked worker to the run, which its summary does not do
+            _ = (
+                self.sdk_run.step
+            )  # attaches a forked worker to the run, which reading its summary would not do
             self._depth += 1
             try:
                 yield
@@ -167,9 +169,10 @@ class WandbRun(Run):
                 self._leave(failed=False)
 
     def _check_room(self) -> None:
-        """RunNotFoundError when an offline run is about to end without a sound.
+        """Raise RunNotFoundError if an offline run is about to stop silently.
 
-        Once a write has failed, ``wandb-core`` records nothing more, even when there is room again, and tells nobody.
+        Once a write has failed, ``wandb-core`` records nothing more, even when there is room again, and does not say
+        so.
         """
         if self.sdk_run.offline and shutil.disk_usage(self.sdk_run.dir).free < ROOM:
             raise RunNotFoundError(
@@ -182,7 +185,7 @@ class WandbRun(Run):
         return None if self.sdk_run.offline else self.sdk_run.url
 
     def _log_media(self, key: str, content: bytes, make: Callable[[], Any]) -> None:
-        """Add a chart or an image to the row, unless the run shows the same under this key already.
+        """Add a chart or an image to the row, unless the run already shows the same under this key.
 
         A dot becomes a hyphen (``uq_curve/reliability-bins20``), because W&B takes a dot for nesting.
         """
@@ -193,7 +196,7 @@ class WandbRun(Run):
                 self._row.media[key], self._row.digests[key] = make(), digest
 
     def _leave(self, *, failed: bool) -> None:
-        """End one level of ``batch`` and write what it collected at the outermost."""
+        """End one level of ``batch``; at the outermost, write what was collected."""
         self._depth -= 1
         if self._depth:
             return
@@ -202,7 +205,7 @@ class WandbRun(Run):
             self._files.flush()
         except Exception:
             self._files.discard()
-            if not failed:  # else the error of the batch's body is the one to show
+            if not failed:  # otherwise the error of the batch's body is the one to show
                 raise
 
     def _write_row(self) -> None:
@@ -217,7 +220,7 @@ class WandbRun(Run):
 
 
 class DisabledRun(Run):
-    """A run of ``mode="disabled"``: the user wants nothing logged, so nothing is."""
+    """A run with ``mode="disabled"``: the user wants nothing logged, so nothing is."""
 
     uri = "wandb:disabled"
 
@@ -235,7 +238,7 @@ class DisabledRun(Run):
 
 
 def with_verdict(text: str, description: Description) -> str:
-    """The notes with our paragraph, which begins with ``uq_tracking``, put in or replaced."""
+    """The notes with our paragraph, which begins with ``uq_tracking``, inserted or replaced."""
     start = f"uq_tracking{f' {description.split}' if description.split else ''}: "
     parts = [part for part in text.split("\n\n") if part]
     ours = start + description.verdict
@@ -244,7 +247,7 @@ def with_verdict(text: str, description: Description) -> str:
 
 
 def is_finished(run: wandb.Run) -> bool:
-    """Whether the run has been finished; the SDK tells only by refusing to log."""
+    """Whether the run has been finished; the SDK shows that only by refusing to log."""
     return bool(getattr(run, "_is_finished", False))
 
 

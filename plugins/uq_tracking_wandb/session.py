@@ -1,4 +1,4 @@
-"""Runs that this package opens itself, to create or to extend them; never one that training uses."""
+"""Runs that this package opens itself, to create or extend them; never those used by training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import wandb
 
 FINISH_SECONDS = 120.0
-"""How long closing a run may wait for its uploads."""
+"""Seconds that closing a run may wait for its uploads."""
 
 _QUIET: dict[str, Any] = {
     "console": "off",
@@ -27,11 +27,11 @@ _QUIET: dict[str, Any] = {
     "finish_timeout": FINISH_SECONDS,
     "finish_timeout_raises": True,
 }
-"""No console capture, machine statistics or code of this process: the run is about another one."""
+"""No console capture, machine statistics or code of this process: the run belongs to another one."""
 
 
 def open_run(**options: Any) -> wandb.Run:
-    """Open a run beside those that are active; ``wandb.run`` stays what it is."""
+    """Open a run alongside the active ones; ``wandb.run`` is unchanged."""
     import wandb
 
     known = {name: value for name, value in _QUIET.items() if name in wandb.Settings.model_fields}
@@ -46,7 +46,7 @@ class OwnedRun(WandbRun):
     run, stored, recall, patience
         As for ``WandbRun``.
     failed
-        Whether the run had failed before it was reopened; it stays failed.
+        Whether the run had failed before it was reopened; it then stays failed.
     """
 
     def __init__(
@@ -62,6 +62,6 @@ class OwnedRun(WandbRun):
         self._exit_code = 1 if failed else 0
 
     def close(self) -> None:
-        """Finish the run, with the exit code that keeps its status; TimeoutError when uploads take too long."""
+        """Finish the run, with the exit code that keeps its status; TimeoutError if uploads take too long."""
         if not is_finished(self.sdk_run):
             self.sdk_run.finish(exit_code=self._exit_code)

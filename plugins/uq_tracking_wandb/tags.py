@@ -1,6 +1,6 @@
 """Text tags as entries of the run's config: ``uq.method`` is ``config["uq"]["method"]``.
 
-Nested, because the page and its grouping write nested config keys with a dot; other tags are plain config keys.
+Nested, because the page and its grouping show nested config keys with a dot; other tags are plain config keys.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECTION = "uq"
 
 
 def config_with(config: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
-    """Config entries to update so that ``tags`` are set and no other entry is lost."""
+    """Config entries to update so that ``tags`` are set without losing other entries."""
     section = config.get(SECTION, {})
     if not isinstance(section, Mapping):
         raise BackendError(
@@ -33,13 +33,13 @@ def config_with(config: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
 
 
 def verdicts_in(tags: Mapping[str, str]) -> dict[str, str]:
-    """The verdicts among tags, named like scores of their splits: ``uq/verdict``, ``uq/test/verdict``."""
+    """The verdicts among the tags, named like the scores of their splits: ``uq/verdict``, ``uq/test/verdict``."""
     parts = {name: name.split(".") for name in tags if f"{name}.".startswith(f"{VERDICT_TAG}.")}
     return {"/".join([SECTION, *split, kind]): str(tags[name]) for name, (_, kind, *split) in parts.items()}
 
 
 def tags_in(config: Mapping[str, Any]) -> dict[str, str]:
-    """Tags that a config holds: its section ``uq``, and every other entry that is text."""
+    """Tags in a config: its section ``uq``, and every other text entry."""
     section = config.get(SECTION, {})
     nested = section if isinstance(section, Mapping) else {}
     tags = {

@@ -1,4 +1,4 @@
-"""A workspace of a project: the same questions and charts as on every tracker, then W&B's own panels."""
+"""A project workspace: the same questions and charts as on every tracker, then W&B's own panels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "a workspace needs wandb-workspaces: pip install 'uq-tracking[wandb-work
 
 
 def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
-    """Make the workspace, or bring it up to date, and return its address.
+    """Create or update the workspace, and return its address.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
         ``wandb-workspaces`` is not installed.
     """
     try:
-        with warnings.catch_warnings():  # its own use of pydantic
+        with warnings.catch_warnings():  # from its own use of pydantic
             warnings.simplefilter("ignore")
             import wandb_workspaces.workspaces as ws
             from wandb_workspaces.workspaces import internal
@@ -52,7 +52,7 @@ def save_workspace(entity: str, project: str, names: Iterable[str]) -> str:
 
 
 def _name(entity: str, project: str) -> str:
-    """The same for every call, so that there is one workspace of ours."""
+    """The same name for every call, so that there is only one workspace of ours."""
     return f"nw-{hashlib.sha256(f'{entity}/{project}'.encode()).hexdigest()[:11]}-v"
 
 
@@ -66,7 +66,7 @@ def _order(found: Overview) -> list[Any]:
 
 
 def _sections(found: Overview) -> list[Any]:
-    """Sections with the panels that show runs; curves follow among W&B's own, which lays them over each other."""
+    """Sections with the panels that show runs; curves follow among W&B's own panels, which overlay them."""
     import wandb_workspaces.workspaces as ws
 
     panels = {

@@ -98,7 +98,7 @@ def test_the_digest_knows_labels_and_probabilities_apart_but_not_their_type():
 def test_a_batch_without_labels_is_counted_as_left_out():
     acc = uq.ClassificationAccumulator(ignore_label=9)
     acc.update([9, 9, 9], [[0.5, 0.5]] * 3)
-    with pytest.raises(EmptyInputError, match="no sample was counted"):
+    with pytest.raises(EmptyInputError, match="no samples were counted"):
         acc.compute()
     acc.update([0], [[0.5, 0.5]])
     assert acc.compute().counts == {"n": 1, "n_ignored": 3, "n_masked": 0, "n_invalid": 0}
@@ -122,5 +122,5 @@ def test_wrong_settings_and_files(tmp_path):
     with pytest.raises(IncompatibleStatisticsError, match="n_bins differs"):
         uq.ClassificationAccumulator(n_bins=5).merge(uq.ClassificationAccumulator())
     uq.Accumulator().save(tmp_path / "acc.npz")
-    with pytest.raises(FileFormatError, match="regression accumulator, not one of classification"):
+    with pytest.raises(FileFormatError, match="regression accumulator, not a classification one"):
         uq.ClassificationAccumulator.load(tmp_path / "acc.npz")

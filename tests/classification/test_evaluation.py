@@ -188,14 +188,14 @@ def test_a_report_survives_its_files(tmp_path):
     assert read == report
     assert read.statistics.n == report.statistics.n
     assert json.loads(report.to_json())["settings"]["class_names"] == list("abcd")
-    assert "Share of samples classified right" in str(report)
+    assert "Share of samples classified correctly" in str(report)
 
 
 def test_class_predictions_stand_for_the_input():
     labels, z = samples()
     data = uq.ClassPredictions(labels, z, logits=True)
     same(uq.evaluate_classification(data), uq.evaluate_classification(labels, z, logits=True), rtol=0, atol=0)
-    with pytest.raises(SettingsError, match="logits, probs: give these to ClassPredictions"):
+    with pytest.raises(SettingsError, match="pass logits, probs to ClassPredictions"):
         uq.evaluate_classification(data, z, logits=True)
 
 
@@ -252,7 +252,7 @@ class TestTemperature:
     def test_what_cannot_be_fitted_is_said(self):
         labels, z = samples(500)
         sure = np.eye(4)[labels]
-        with pytest.warns(TrackingWarning, match="temperature has no scores after it: .*not finite"):
+        with pytest.warns(TrackingWarning, match="no scores after temperature: .*not finite"):
             report = uq.evaluate_classification(labels, softmax(z), calibration=(labels, sure))
         assert "not finite" in report.recalibration["methods"]["temperature"]["refused"]
         with pytest.raises(SettingsError, match="no recalibration method is called 'isotonic'"):
@@ -262,7 +262,9 @@ class TestTemperature:
         labels, z = samples(500)
         fitted = uq.evaluate_classification(labels, z, logits=True, calibration=(labels, z))
         temperature = Recalibration.from_dict(fitted.recalibration["methods"]["temperature"]["recalibration"])
-        with pytest.raises(SettingsError, match="fitted to 4 logits per sample, these predictions have 3"):
+        with pytest.raises(
+            SettingsError, match="fitted to 4 logits per sample, but these predictions have 3"
+        ):
             uq.evaluate_classification(*samples(500, 3), logits=True, calibration=temperature)
 
     def test_a_cross_fit_is_that_of_literal_halves(self):
@@ -302,7 +304,7 @@ class TestTemperature:
     def test_one_group_cannot_be_cross_fitted(self):
         labels, z = samples(300)
         with pytest.warns(
-            TrackingWarning, match="cross-fitting needs two groups at least; pass a second set"
+            TrackingWarning, match="cross-fitting needs at least two groups; pass a second set"
         ):
             report = uq.evaluate_classification(
                 labels, z, logits=True, groups=np.zeros(300, int), calibration=True

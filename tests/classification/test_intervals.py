@@ -150,7 +150,7 @@ class TestIntervals:
         report = evaluated(*scenes())
         assert report.scores.keys() == {metric.key for metric in SUITE}
         assert report.intervals.keys() == report.scores.keys() - {"mce"}
-        assert "hold few samples" in report.provenance["intervals"]["undefined"]["mce"]
+        assert "hold too few samples" in report.provenance["intervals"]["undefined"]["mce"]
         for key, (low, high) in report.intervals.items():
             assert low <= report.scores[key] <= high or key in SCORES["classification"], key
             assert low < high, key
@@ -182,7 +182,7 @@ class TestIntervals:
         report = evaluated(*scenes(groups=groups))
         assert report.intervals == {}
         reason = report.provenance["intervals"]["undefined"]["accuracy"]
-        assert reason == f"{counted} too few for an interval; it takes 8"
+        assert reason == f"{counted} too few for an interval, which needs 8"
 
     def test_a_score_that_is_undefined_has_none(self):
         codes, labels, z = scenes()
@@ -232,7 +232,7 @@ class TestIntervals:
         with pytest.raises(SettingsError, match=r"level is 1\.0"):
             evaluated(codes, labels, z, level=1.0)
         data = uq.ClassPredictions(labels, z, logits=True, groups=codes)
-        with pytest.raises(SettingsError, match="groups: give these to ClassPredictions"):
+        with pytest.raises(SettingsError, match="pass groups to ClassPredictions"):
             uq.evaluate_classification(data, groups=codes)
         with pytest.raises(SettingsError, match="no groups"):
             uq.ClassPredictions(labels, z, logits=True).label_codes("groups")
@@ -349,11 +349,11 @@ class TestStream:
         acc.update(labels, z)
         with pytest.raises(SettingsError, match="groups was not given for earlier batches"):
             acc.update(labels, z, groups=codes)
-        with pytest.raises(SettingsError, match="over groups only"):
+        with pytest.raises(SettingsError, match="only over groups"):
             acc.compute(intervals=True)
         with_groups = uq.ClassificationAccumulator(logits=True)
         with_groups.update(labels, z, groups=codes)
-        with pytest.raises(IncompatibleStatisticsError, match="to one accumulator only"):
+        with pytest.raises(IncompatibleStatisticsError, match="to only one accumulator"):
             acc.merge(with_groups)
         assert with_groups.compute(intervals=False).intervals == {}
 

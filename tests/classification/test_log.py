@@ -107,7 +107,7 @@ def test_an_accumulator_and_a_report_are_logged_by_either_verb(folder):
         assert "uq_reliability.png" in run.files
     uq.log(uq.evaluate_classification(labels, softmax(z)), run="dir:c")
     assert "uq_sparsification.png" in only_run("dir:c").files
-    with pytest.raises(SettingsError, match="has its settings already"):
+    with pytest.raises(SettingsError, match="already has its settings"):
         uq.log_classification(acc, ignore_label=3, run="dir:a")
 
 

@@ -126,7 +126,7 @@ def test_every_output_of_a_run_is_a_method_of_its_own_unless_one_is_chosen(store
         ("{", "not JSON"),
         ("[1]", "states no schema version"),
         ('{"schema": 99}', "schema 99"),
-        ('{"schema": 1}', "not a report of uq_tracking"),
+        ('{"schema": 1}', "not a uq_tracking report"),
         ("PK\x03\x04", "not JSON"),
     ],
 )
@@ -139,7 +139,9 @@ def test_a_damaged_report_is_listed_and_the_others_are_compared(store, content, 
     assert words in reason(found, "broken")
 
 
-@pytest.mark.parametrize(("value", "words"), [("NaN", "NaN is no JSON number"), ("1e999", "a number is inf")])
+@pytest.mark.parametrize(
+    ("value", "words"), [("NaN", "NaN is not a JSON number"), ("1e999", "a number is inf")]
+)
 def test_a_score_that_is_no_number_is_damage(store, value, words):
     logged(store, "fine")
     broken = logged(store, "broken")
@@ -208,13 +210,13 @@ def test_another_task_is_listed(reports):
     other = report_of({"accuracy": 0.9}, task="classification")
     found = uq.compare({**reports, "classifier": other})
     assert "classifier" not in found.methods
-    assert reason(found, "classifier") == "it scores classification, the first run regression"
+    assert reason(found, "classifier") == "it scores classification, but the first run scores regression"
 
 
 def test_nothing_to_compare(store):
     with pytest.raises(SettingsError, match="nothing to compare; pass addresses"):
         uq.compare()
-    with pytest.raises(BackendError, match="there is no run to compare"):
+    with pytest.raises(BackendError, match="there are no runs to compare"):
         uq.compare(f"dir:{store.path}")
     with pytest.raises(UnknownBackendError, match="no installed backend is called 'ftp'"):
         uq.compare("ftp:somewhere")

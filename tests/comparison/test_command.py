@@ -84,7 +84,7 @@ def test_the_page_is_logged(folder, tmp_path):
     ("arguments", "words"),
     [
         (("--format", "pdf"), "--format is 'pdf'; choose text, markdown"),
-        (("--baseline", "x"), "the baseline 'x' is no method here"),
+        (("--baseline", "x"), "baseline 'x' is not a method here"),
         (("--metrics", "x"), "no run has a metric called x"),
         (("--where", "x"), "cannot read the filter 'x'"),
     ],

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import uq_tracking as uq
 from tests.comparison.conftest import N, samples
@@ -71,6 +72,66 @@ def test_other_settings_are_noticed(report, options, words):
     assert found.startswith(words)
 
 
+def test_other_targets_are_noticed_though_a_third_run_has_fewer(report):
+    fewer = uq.evaluate(*(array[1:] for array in samples()))
+    counted, targets = warnings_of(report, uq.evaluate(*samples(seed=1)), fewer)
+    assert counted.startswith("Scored on different data")
+    assert targets.startswith("Scored on different targets")
+    assert "m0; mean" in targets
+    assert "m2" not in targets
+
+
+def quantiles(levels):
+    truth, mean, std = samples()
+    q = mean[:, None] + std[:, None] * norm.ppf(levels)
+    return uq.evaluate(uq.Predictions.from_quantiles(truth, q, levels))
+
+
+class TestLevels:
+    """Scores of quantiles depend on the levels: that of two levels is a third of the whole distribution's."""
+
+    def test_scores_of_other_levels_are_not_ranked(self, report):
+        runs = {"normal": report, "two": quantiles([0.05, 0.95]), "three": quantiles([0.1, 0.5, 0.9])}
+        found = uq.compare(runs, baseline="normal")
+        assert found.table["two"]["crps"].value < 0.5 * found.table["normal"]["crps"].value
+        for key in ("crps", "pinball"):
+            assert {(found.table[name][key].rank, found.table[name][key].mark) for name in runs} == {
+                (None, None)
+            }
+            assert found.difference("two", key) is None
+            assert key not in found.tied_with_best
+        assert found.table["three"]["wis"].rank == 1
+        assert found.table["normal"]["rmse"].rank == 1
+        text = found.warnings[1]
+        assert text.startswith(
+            "Levels of quantiles differ (not ranked, as they depend on the levels: crps, pinball;"
+        )
+        assert "rescore" not in " ".join(found.warnings)
+        assert text.endswith("no levels: normal; levels 0.05, 0.95: two; levels 0.1, 0.5, 0.9: three.")
+        assert "not ranked, as the levels of quantiles differ" in found.to_html()
+
+    def test_a_comparison_that_is_read_back_does_not_rank_them_either(self, report):
+        found = uq.compare({"normal": report, "two": quantiles([0.05, 0.95])})
+        again = uq.Comparison.from_json(found.to_json())
+        assert again.metrics == found.metrics
+        assert again.table["two"]["crps"].rank is None
+
+    def test_equal_levels_are_ranked_whatever_rounding_has_left(self):
+        found = uq.compare({"a": quantiles([0.1, 0.5, 0.9]), "b": quantiles([0.1, 0.5, 1 - 0.1 + 1e-15])})
+        assert found.warnings == ()
+        assert found.table["a"]["crps"].rank == 1
+
+    def test_levels_are_not_spelled_out_but_told_apart(self):
+        many = np.arange(1, 100) / 100
+        (found,) = warnings_of(quantiles(many), quantiles(np.where(many == 0.5, 0.505, many)))
+        assert found.count("levels 0.01, 0.02, 0.03 ... 0.99 (99 in all): m") == 2
+
+    def test_an_interval_has_round_levels(self, report):
+        truth, mean, std = samples()
+        interval = uq.Predictions.from_interval(truth, mean - std, mean + std, 0.9)
+        assert "levels 0.05, 0.95: m1" in warnings_of(report, uq.evaluate(interval))[1]
+
+
 def test_degrees_of_freedom_matter_for_the_student_only(report):
     assert warnings_of(report, uq.evaluate(*samples(), dof=7)) == ()
     found = warnings_of(*(uq.evaluate(*samples(), family="student_t", dof=dof) for dof in (4, 7)))
@@ -87,7 +148,7 @@ def test_other_versions_are_noticed(report, name):
 def test_a_report_that_does_not_describe_its_targets_leaves_it_open(report):
     provenance = {name: value for name, value in report.provenance.items() if name != "targets"}
     (found,) = warnings_of(report, replace(report, provenance=provenance))
-    assert "cannot be told: not described in the report of m1" in found
+    assert "Cannot tell whether all targets are the same: not described in the report of m1" in found
 
 
 def test_many_runs_are_counted_not_listed(report):

@@ -97,7 +97,7 @@ def test_another_target_or_shape_is_left_out(store):
     uq.log(truth.T, mean.T, std.T, run=f"dir:{store.path}", method="c", **QUICK)
     found = uq.compare(f"dir:{store.path}")
     assert [panel.method for panel in found.maps[0].panels] == ["a"]
-    assert any(text == "No map of b, case 0: its target is not that of a." for text in found.warnings)
+    assert any(text == "No map of b, case 0: its target differs from that of a." for text in found.warnings)
     assert any(text.startswith("No maps of c: its predictions have shape") for text in found.warnings)
 
 
@@ -109,7 +109,7 @@ def test_predictions_that_are_no_maps_are_not_drawn(store):
 
 
 def test_asked_for_maps_that_nobody_stored(reports):
-    with pytest.raises(SettingsError, match="no run stored predictions that could be drawn"):
+    with pytest.raises(SettingsError, match="no run stored drawable predictions"):
         uq.compare(reports, maps=2)
 
 

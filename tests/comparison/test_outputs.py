@@ -137,10 +137,19 @@ class TestJSON:
         made = uq.compare(f"dir:{folder}", baseline="large")
         text = made.to_json(tmp_path / "c.json")
         again = Comparison.from_json(tmp_path / "c.json")
+        assert again == made
+        assert hash(again) == hash(made)
         assert again.to_json() == text
         assert again.to_html() == made.to_html()
         assert again.to_csv() == made.to_csv()
         assert str(again) == str(made)
+
+    def test_reports_in_memory_are_equal_when_read_back(self, comparison, seeds, reports):
+        other = uq.compare(seeds, {"unknown": report_of({"acme": 1.0})})
+        assert Comparison.from_json(comparison.to_json()) == comparison
+        assert Comparison.from_json(other.to_json()) == other
+        assert other != comparison
+        assert uq.compare(reports, level=0.9) != uq.compare(reports)
 
     def test_other_programs_find_the_table(self, comparison):
         derived = json.loads(comparison.to_json())["derived"]
@@ -155,7 +164,7 @@ class TestJSON:
             (lambda d: d.update(runs=[{}]), "damaged comparison"),
             (lambda d: d.update(schema=99), "schema 99"),
             (lambda d: d.update(schema="1"), "schema 1"),
-            (lambda d: d.update(format="x"), "not a comparison"),
+            (lambda d: d.update(format="x"), "not a uq_tracking comparison"),
             (lambda d: d["metrics"][0].update(direction="sideways"), "direction 'sideways'"),
             (lambda d: d.update(maps=[{"name": "0"}]), "damaged comparison"),
         ],
@@ -168,7 +177,7 @@ class TestJSON:
 
     @pytest.mark.parametrize("text", ["{", "{}", '{"format": 1}'])
     def test_foreign_text(self, text):
-        with pytest.raises(FileFormatError, match=r"is not JSON|is not a comparison"):
+        with pytest.raises(FileFormatError, match=r"is not JSON|is not a uq_tracking comparison"):
             Comparison.from_json(text)
 
     def test_a_metric_unknown_here_keeps_its_direction(self, comparison):

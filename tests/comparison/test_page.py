@@ -132,7 +132,7 @@ def test_skipped_runs_and_warnings_are_on_the_page(reports):
     other = report_of({"accuracy": 1.0}, task="classification")
     short = report_of({"nll": 1.0})
     text = uq.compare({**reports, "cls": other, "short": short}).to_html()
-    assert "it scores classification, the first run regression" in text
+    assert "it scores classification, but the first run scores regression" in text
     assert "Scored on different data" in text
 
 
@@ -174,6 +174,21 @@ def test_methods_without_a_verdict_say_why(reports):
         assert '<section id="verdicts">' in page
         assert "few</b>: Not enough data to judge: 5 samples are too few" in page
     assert "Not judged" not in uq.compare({"many": reports["informed"]}).to_html()
+
+
+def test_a_star_is_for_errors_found_beyond_chance(reports):
+    rng = np.random.default_rng(0)
+    truth, error, std = rng.normal(size=100), 0.5 * rng.normal(size=100), rng.uniform(0.9, 1.1, 100)
+    error[0], std[0] = 10, 2  # one sample alone
+    lucky = uq.evaluate(truth, truth + error, std)
+    assert lucky.verdict.ranking == "no better than constant"
+    assert lucky.verdict.recovered > reports["informed"].verdict.recovered
+    page = uq.compare({"lucky": lucky, **reports}).to_html()
+    found = re.findall(r'<tr data-of="\d+">.*?title="(\w+)".*?<td class="ranking">(.*?)</td>', page, re.S)
+    assert [name for name, cell in found if "★" in cell] == ["informed", "overconfident"]
+    assert len(found) == 5
+    alone = uq.compare({"lucky": lucky, "constant": reports["constant"]}).to_html()
+    assert "★" not in re.search(r"<tbody>(.*?)</tbody>", alone, re.S)[1]
 
 
 def test_only_bands_that_are_drawn_are_explained(reports):

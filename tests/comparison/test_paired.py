@@ -94,7 +94,7 @@ def test_other_groups_cannot_be_paired(made):
     found = uq.compare({**made, "other": other}, baseline="one")
     assert found.difference("other", "rmse").how == "from the intervals"
     assert any(
-        "No paired differences for other: their groups are not those of one" in w for w in found.warnings
+        "No paired differences for other: their groups differ from those of one" in w for w in found.warnings
     )
 
 

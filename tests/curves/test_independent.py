@@ -42,8 +42,8 @@ def test_classes_and_the_seed():
 
 
 @pytest.mark.parametrize(("options", "said"), [
-    ({"repeats": 0}, "whole numbers from 1 on"),
-    ({"sizes": []}, "whole numbers from 1 on"),
+    ({"repeats": 0}, "pass whole numbers, 1 or above"),
+    ({"sizes": []}, "pass whole numbers, 1 or above"),
     ({"metrics": ["kl_to_reference"]}, "needs more than predictions"),
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(options, said):

@@ -74,7 +74,7 @@ def test_subsets_differ_and_are_bounded():
 def test_without_members_it_is_refused():
     with pytest.raises(SettingsError, match="from_ensemble"):
         uq.evaluate([0.0, 1.0], [0.0, 1.0], [1.0, 1.0], curves="by_members")
-    with pytest.raises(SettingsError, match="no curve of a regression is called members"):
+    with pytest.raises(SettingsError, match="a regression has no curve called members"):
         uq.evaluate([0.0], [0.0], [1.0], curves=["members"])
     with pytest.raises(UnknownMetricError, match="nope"):
         uq.evaluate([0.0], [0.0], [1.0], curve_metrics=["nope"])

@@ -38,7 +38,7 @@ def test_scaled_statistics_are_those_of_scaled_stds(factor):
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_factor_that_is_none_is_refused(factor):
-    with pytest.raises(SettingsError, match="multiplied by a number above 0"):
+    with pytest.raises(SettingsError, match="pass a finite number above 0"):
         scaled(exact_statistics(*data(20)), factor)
 
 
@@ -101,7 +101,9 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
     assert "scale_sweep" not in uq.evaluate(y, mean, std).curves
     report = uq.evaluate(y, mean, std, curves="scale_sweep")
     assert report.curves["scale_sweep"].main == "crps"
-    assert report.verdicts["scale_sweep"].startswith("nll is best with every standard deviation times 1.")
+    assert report.verdicts["scale_sweep"].startswith(
+        "nll is best with every standard deviation multiplied by 1."
+    )
     std[0] = 0
     kept = uq.evaluate(y, mean, std, curves="scale_sweep").curves["scale_sweep"]
     assert "nll" not in kept.columns

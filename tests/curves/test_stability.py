@@ -87,7 +87,7 @@ def test_a_metric_that_is_biased_on_small_sets_bends():
 
 
 def test_too_few_samples_are_refused():
-    with pytest.raises(SettingsError, match="12 samples are too few for stability; it takes 16"):
+    with pytest.raises(SettingsError, match="12 samples are too few for stability; it needs 16"):
         evaluated(12)
     with pytest.raises(SettingsError, match="3 groups are too few"):
         uq.evaluate(*data(60), groups=np.arange(60) // 20, curves="stability")

@@ -62,8 +62,8 @@ def test_an_empty_interval_has_no_point():
     [
         (0, "width above 0"),
         (1e-6, "at most 1000"),
-        ([1.0], "no ascending edges"),
-        ([2.0, 1.0], "no ascending edges"),
+        ([1.0], "edges must ascend"),
+        ([2.0, 1.0], "edges must ascend"),
     ],
 )
 def test_bad_intervals_are_refused(width, match):

@@ -102,6 +102,6 @@ def test_methods_are_chosen_by_name_in_the_order_of_the_catalogue():
 
 def test_unknown_method_is_refused_with_those_there_are():
     with pytest.raises(
-        SettingsError, match=r"no method is called boosting; choose among multi-inits, bagging"
+        SettingsError, match=r"no method is called boosting; choose from multi-inits, bagging"
     ):
         choose(["bagging", "boosting"])

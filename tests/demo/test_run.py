@@ -198,7 +198,7 @@ def test_same_seed_same_scores_other_seed_other_scores(tmp_path, logged, in_fold
 
 
 def test_unknown_backend_is_refused_with_those_there_are(tmp_path):
-    with pytest.raises(SettingsError, match="cannot log to 'neptune'; choose among mlflow, wandb, dir"):
+    with pytest.raises(SettingsError, match="cannot log to 'neptune'; choose from mlflow, wandb, dir"):
         run_demo(tmp_path, backend="neptune")
 
 

@@ -205,7 +205,7 @@ def test_user_text_is_no_mathtext(terrain):
 
 
 def test_shapes_must_agree():
-    with pytest.raises(ShapeError, match=r"one 2-D shape, got \(3, 4\), \(3, 4\) and \(4, 3\)"):
+    with pytest.raises(ShapeError, match=r"equal 2-D shape, got \(3, 4\), \(3, 4\) and \(4, 3\)"):
         uncertainty_map(np.ones((3, 4)), np.ones((3, 4)), np.ones((4, 3)), scale=1.0)
     with pytest.raises(ShapeError, match="pass one case at a time"):
         uncertainty_map(*[np.ones((2, 3, 4))] * 3, scale=1.0)

@@ -66,9 +66,9 @@ def test_what_cannot_be_drawn_is_named(report):
     with pytest.raises(SettingsError, match="no curves for 'by_group', which needs by_group_"):
         report.plot("by_group")
     ax = Figure().add_subplot()
-    with pytest.raises(SettingsError, match="'recalibration' lays out its axes itself; leave ax out"):
+    with pytest.raises(SettingsError, match="'recalibration' lays out its own axes; omit ax"):
         report.plot("recalibration", ax=ax)
-    with pytest.raises(SettingsError, match="'overview' lays out its axes itself"):
+    with pytest.raises(SettingsError, match="'overview' lays out its own axes"):
         report.plot(ax=ax)
 
 

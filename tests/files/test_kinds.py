@@ -169,7 +169,7 @@ def test_maps_keep_their_shape(tmp_path):
 def test_unknown_kind(tmp_path):
     (tmp_path / "p.nc").write_text("")
     with pytest.raises(
-        FileFormatError, match=r"p\.nc is not of a kind that is read here \(\.npz, \.npy, .*\.zarr\)"
+        FileFormatError, match=r"p\.nc is not a supported kind of file \(\.npz, \.npy, .*\.zarr\)"
     ):
         read_predictions(tmp_path / "p.nc")
 

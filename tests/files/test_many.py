@@ -30,7 +30,7 @@ def test_own_file_takes_unit_and_floor(tmp_path):
     assert data.counts == {"n": 2, "n_missing": 1, "n_masked": 0, "n_invalid": 0, "n_zero_std": 1}
     assert_array_equal(data.flat()[2], [0.5, 1])
     assert data.unit == "m"
-    with pytest.raises(SettingsError, match="says itself which samples count"):
+    with pytest.raises(SettingsError, match="already states which samples count"):
         read_predictions(path, mask=[True, False, False])
 
 
@@ -123,7 +123,7 @@ def test_own_file_read_by_columns_keeps_its_choice_of_samples(tmp_path):
 def test_unequal_shapes_in_one_of_many_files(tmp_path):
     np.savez(tmp_path / "0.npz", target=np.ones((2, 3)), mean=np.ones((2, 3)), std=np.ones((2, 3)))
     np.savez(tmp_path / "1.npz", target=np.ones((2, 3)), mean=np.ones((2, 3)), std=np.ones((3, 2)))
-    with pytest.raises(ShapeError, match=r"1\.npz: std has shape \(3, 2\), target has \(2, 3\)"):
+    with pytest.raises(ShapeError, match=r"1\.npz: std has shape \(3, 2\), but target has \(2, 3\)"):
         read_predictions(str(tmp_path / "*.npz"))
 
 

@@ -45,5 +45,5 @@ def test_pickle_codec_of_zarr_is_refused(tmp_path, spelling):
     text = meta.read_text()
     assert '"filters": null' in text
     meta.write_text(text.replace('"filters": null', f'"filters": [{spelling}]'))
-    with pytest.raises(FileFormatError, match="asks for the pickle codec, which can run any code"):
+    with pytest.raises(FileFormatError, match="uses the pickle codec, which can run arbitrary code"):
         read_predictions(tmp_path / "p.zarr")

@@ -53,7 +53,7 @@ def test_interval_needs_its_level(tmp_path):
     data = read_predictions(path, {"level": "0.9"})
     assert_array_equal(data.mean, ONE)
     assert_allclose(data.std, np.full(2, 1 / 1.6448536269514722), rtol=1e-14)
-    with pytest.raises(SettingsError, match=r"add level=0\.9 to the columns"):
+    with pytest.raises(SettingsError, match=r"level=0\.9 to the columns"):
         read_predictions(path, {"low": "low", "high": "high"})
     with pytest.raises(SettingsError, match="is not a number"):
         read_predictions(path, {"level": "ninety"})
@@ -101,7 +101,7 @@ def test_a_point_prediction_beside_quantiles_is_kept_and_files_are_joined(tmp_pa
 def test_quantiles_of_two_forecasts_are_not_told_apart(tmp_path):
     columns = {f"{model}-{side}-80": ONE for model in ("A", "B") for side in ("lo", "hi")}
     path = npz(tmp_path, target=ONE, **columns)
-    with pytest.raises(SettingsError, match=r"A-hi-80.* could be quantiles, of 2 forecasts.*quantiles=A\*"):
+    with pytest.raises(SettingsError, match=r"A-hi-80.* could be quantiles of 2 forecasts.*quantiles=A\*"):
         read_predictions(path)
     with pytest.raises(SettingsError, match="choose one"):
         read_predictions(path, {"quantiles": "A-*", "0.1": "A-lo-80"})
@@ -157,7 +157,7 @@ def test_a_date_is_never_proposed_as_a_spread(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
 @pytest.mark.parametrize(
-    ("column", "told"), [("day", "holds dates"), ("site", "holds texts such as 'Ny-Ålesund'")]
+    ("column", "told"), [("day", "holds dates"), ("site", "holds text such as 'Ny-Ålesund'")]
 )
 def test_a_column_of_something_else_is_named(tmp_path, suffix, column, told):
     days, sites = pd.date_range("2020-01-01", periods=3), ["Ny-Ålesund", "Alert", "Barrow"]
@@ -183,7 +183,10 @@ def test_two_candidates_are_not_guessed_between(tmp_path):
     [
         ({"sigma": "std"}, r"unknown role sigma; the roles are target, mean, std"),
         ({"std": "s"}, r"has no column 's' \(for std\); it has target, mean, std, var"),
-        ({"std": "std", "variance": "var"}, r"columns name std and variance; the uncertainty is stated once"),
+        (
+            {"std": "std", "variance": "var"},
+            r"columns name std and variance; state the uncertainty only once",
+        ),
         ({"std": "std", "level": "0.9"}, r"level belongs to low and high"),
         ({"member_std": "std"}, r"member_std belongs to samples"),
         ({"samples": "member_*"}, r"has no column 'member_\*'"),

@@ -91,7 +91,7 @@ def test_a_chunk_without_truth_and_a_bad_one():
     assert_same(lazy, uq.evaluate(uq.Predictions.from_samples(y, DRAWS)))
     q = QUANTILES.copy()
     q[40, 2] = np.nan
-    with pytest.raises(InvalidValueError, match=r"in the block that starts at \(34, 0\)"):
+    with pytest.raises(InvalidValueError, match=r"in the block starting at \(34, 0\)"):
         uq.evaluate(uq.Predictions.from_quantiles(chunked(Y), chunked(q), LEVELS))
     dropped = uq.Predictions.from_quantiles(chunked(Y), chunked(q), LEVELS, on_invalid="drop")
     assert uq.evaluate(dropped).counts["n_invalid"] == 1
@@ -99,12 +99,12 @@ def test_a_chunk_without_truth_and_a_bad_one():
 
 def test_what_cannot_be_read_is_named():
     with pytest.raises(
-        ShapeError, match=r"draws has shape \(9, 60, 4\) and y_true \(60, 4\): one member must"
+        ShapeError, match=r"draws has shape \(9, 60, 4\) and y_true \(60, 4\): each member must"
     ):
         uq.evaluate(uq.Predictions.from_samples(chunked(Y), chunked(DRAWS), axis=-1))
-    with pytest.raises(SettingsError, match=r"groups: give it to Predictions\.from_samples"):
+    with pytest.raises(SettingsError, match=r"pass groups to Predictions\.from_samples"):
         uq.evaluate(make("draws", chunked), groups=np.arange(60))
-    with pytest.raises(SettingsError, match=r"y_pred, y_std: give it to Predictions\.from_samples"):
+    with pytest.raises(SettingsError, match=r"pass y_pred, y_std to Predictions\.from_samples"):
         uq.evaluate(make("draws", chunked), chunked(Y), chunked(Y))
     with pytest.raises(SettingsError, match="load them into memory"):
         uq.evaluate(make("draws", chunked), curves="by_members")

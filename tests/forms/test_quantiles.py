@@ -122,7 +122,7 @@ def test_an_interval_is_two_quantiles():
 
 
 def test_what_cannot_be_told_is_refused():
-    with pytest.raises(SettingsError, match="two levels or more"):
+    with pytest.raises(SettingsError, match="two or more levels"):
         score_quantiles(np.zeros(2), np.zeros((1, 2)), np.array([0.5]))
     with pytest.raises(
         SettingsError, match=r"levels from 0\.9 to 0\.95 do not enclose the median; pass y_pred"

@@ -235,7 +235,7 @@ def test_quantile_coverage_is_that_of_the_given_levels_alone():
     inside = np.mean((q[:, 0] <= y) & (y <= q[:, 2]))
     assert report.scores["coverage_90"] == pytest.approx(inside)
     assert report.scores["interval_coverage"] == pytest.approx(inside)
-    reason = "it takes quantiles at 0.25 and 0.75, and those given are at 0.05, 0.3, 0.95"
+    reason = "it needs quantiles at 0.25 and 0.75, but those given are at 0.05, 0.3, 0.95"
     assert report.undefined["coverage_50"] == reason
     assert "wis" not in report.scores
     asked = uq.evaluate(uq.Predictions.from_quantiles(y, q, levels, y_pred=centre), metrics=["wis"])
@@ -271,7 +271,7 @@ def test_a_distribution_without_a_variance_has_a_location_and_a_scale():
 
 
 def test_forms_and_families_do_not_mix():
-    with pytest.raises(SettingsError, match="which are scored as what they are; leave family out"):
+    with pytest.raises(SettingsError, match="which are scored as they are; omit family"):
         uq.evaluate(make("draws"), family="laplace")
     _, y, centre, scale = arrays()
     one, other = statistics_of(make("draws")), statistics_of(make("mixture"))

@@ -111,7 +111,7 @@ def test_joint_draws_are_scored_as_scoringrules_does():
     for key, value in draw_vectors(y[3:4], draws[3:4]).items():
         assert_allclose(value, part[key], rtol=1e-12)
     undefined = uq.evaluate(data, metrics=["joint_ks", "joint_nll"]).undefined
-    assert "takes the covariance" in undefined["joint_ks"]
+    assert "needs the covariance" in undefined["joint_ks"]
     assert "no density" in undefined["joint_nll"]
 
 
@@ -245,7 +245,7 @@ def test_what_cannot_be_scored_is_named():
     assert made(y, mean, flat, joint=False).n == 15
     with pytest.raises(InvalidValueError, match="the root of the diagonal of cov"):
         made(y, mean, -cov)
-    with pytest.raises(SettingsError, match="a covariance is scored as that of a normal"):
+    with pytest.raises(SettingsError, match="with a covariance, which is scored as that of a normal"):
         uq.evaluate(made(y, mean, cov), family="laplace")
     asked = uq.evaluate(y, mean, np.ones((5, 3)), metrics=["energy_score"])
-    assert "it takes vectors" in asked.undefined["energy_score"]
+    assert "it needs vectors" in asked.undefined["energy_score"]

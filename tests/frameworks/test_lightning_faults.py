@@ -63,7 +63,7 @@ def test_bad_values_can_be_dropped_or_raised(tmp_path):
 
 def test_an_epoch_without_truth_is_a_warning(tmp_path):
     model = tiny_model(lightning.pytorch, lambda o, *_: o | {"target": o["target"] * math.nan})
-    with tracking_warning("epoch 0 of test is not logged: no sample was counted in 3 batches"):
+    with tracking_warning("epoch 0 of test is not logged: no samples were counted in 3 batches"):
         trainer(UncertaintyCallback(run=tmp_path / "run")).test(model, VAL)
 
 
@@ -105,7 +105,7 @@ def test_a_tracker_that_fails_costs_a_warning(mlflow_uri, tmp_path, monkeypatch)
     ("options", "message"),
     [
         ({"keys": "mean"}, "keys is 'mean'; name 3 entries"),
-        ({"splits": {"fit": "val"}}, "its keys are the stages 'validate' and 'test'"),
+        ({"splits": {"fit": "val"}}, "use the stages 'validate' and 'test' as keys"),
         ({"splits": {"test": "a/b"}}, "split is 'a/b'"),
         ({"step": "batch"}, "step is 'batch'; choose 'epoch' or 'global_step'"),
         ({"on_invalid": "ignore"}, "on_invalid is 'ignore'"),

@@ -207,9 +207,9 @@ def test_bad_pairs_are_refused():
         predict((high, low), NEW)
     with pytest.raises(SettingsError, match="3 estimators; pass a pair"):
         predict((low, low, high), NEW)
-    with pytest.raises(SettingsError, match="Ridge predicts no quantile"):
+    with pytest.raises(SettingsError, match="Ridge does not predict a quantile"):
         predict((low, Ridge().fit(X, Y)), NEW)
-    with pytest.raises(SettingsError, match="GradientBoostingRegressor predicts no quantile"):
+    with pytest.raises(SettingsError, match="GradientBoostingRegressor does not predict a quantile"):
         predict((low, GradientBoostingRegressor(n_estimators=2).fit(X, Y)), NEW)
     crossed = QuantileRegressor(quantile=0.9, alpha=0).fit(X, Y - 20)
     with pytest.raises(InvalidValueError, match="cross at 50 of 50 places"):

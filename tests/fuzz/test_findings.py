@@ -151,7 +151,7 @@ def test_images_that_are_none(images):
 
 
 def test_labels_too_large_for_a_machine():
-    with pytest.raises(InputError, match="do not fit into 64 bits"):
+    with pytest.raises(InputError, match="do not fit in 64 bits"):
         uq.evaluate([1.0, 2.0], [1.0, 2.0], [1.0, 2.0], groups=[10**30, 1])
 
 
@@ -180,7 +180,7 @@ def test_a_standard_deviation_next_to_zero_costs_the_scores_that_overflow(tiny, 
     truth, std = rng.normal(size=120), rng.uniform(0.5, 2.0, 120)
     std[7] = tiny
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "std_scaling has no scores", TrackingWarning)
+        warnings.filterwarnings("ignore", "no scores after std_scaling", TrackingWarning)
         report = uq.evaluate(truth, truth + 0.5, std, **options)
     assert "overflow" in report.undefined["nll"]
     assert np.isfinite(list(report.scores.values())).all()

@@ -150,7 +150,7 @@ class TestIntervals:
         assert report.intervals == {}
         assert (
             report.provenance["intervals"]["undefined"]["rmse"]
-            == "7 groups are too few for an interval; it takes 8"
+            == "7 groups are too few for an interval, which needs 8"
         )
 
     def test_few_groups_that_carry_a_score_give_it_none(self):
@@ -160,8 +160,8 @@ class TestIntervals:
         v = np.bincount(codes, np.square(wide * std))
         assert {"rmse", "ence"} < report.intervals.keys()
         assert report.provenance["intervals"]["undefined"]["uce"] == (
-            f"groups with large standard deviations carry it, which are worth {v.sum() ** 2 / (v @ v):.1f} equal "
-            "groups; it takes 25"
+            f"it is carried by groups with large standard deviations, worth {v.sum() ** 2 / (v @ v):.1f} equal "
+            "groups; it needs 25"
         )
 
     def test_weights_that_grow_with_the_variance_let_fewer_groups_carry_more_scores(self):

@@ -50,7 +50,7 @@ def test_order_makes_the_blocks_the_groups():
     assert ordered.verdict == grouped.verdict
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
     assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 17
-    with pytest.raises(SettingsError, match="leave groups= out"):
+    with pytest.raises(SettingsError, match="omit groups="):
         uq.evaluate(error, zero, one, order=time, groups=time)
     with pytest.raises(InvalidValueError, match="missing values"):
         uq.evaluate(error, zero, one, order=np.where(time == 3, np.nan, time))
@@ -102,8 +102,10 @@ def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval()
     assert refused[0.95] >= 30
     alike = uq.evaluate(np.sin(time / 30), zero, one, order=time)
     reason = "1 group (a series worth 0.5 independent samples) is too few for"
-    assert alike.verdict.text == f"Not enough data to judge: {reason} a test; it takes 8."
-    assert set(alike.provenance["intervals"]["undefined"].values()) == {f"{reason} an interval; it takes 8"}
+    assert alike.verdict.text == f"Not enough data to judge: {reason} a test, which needs 8."
+    assert set(alike.provenance["intervals"]["undefined"].values()) == {
+        f"{reason} an interval, which needs 8"
+    }
 
 
 def test_what_stays_alike_may_be_the_size_of_errors_or_the_classes():

@@ -249,7 +249,7 @@ def test_uncertainties_that_sort_errors_and_hardly_differ_are_told(spread, told)
     std = 1 + spread * np.abs(errors)
     verdict = uq.evaluate(errors, np.zeros(500), std).verdict
     assert verdict.ranking == "useful"
-    assert any("nearly one size for all" in caveat for caveat in verdict.caveats) is told
+    assert any("nearly the same size for all" in caveat for caveat in verdict.caveats) is told
 
 
 def test_the_verdict_comes_first_in_print():

@@ -125,9 +125,9 @@ def test_ddof_out_of_range(ddof):
 
 def test_wrong_member_axis_says_so():
     truth, samples, _ = _ensemble()
-    with pytest.raises(ShapeError, match=r"means has shape \(3, 4, 5\), and y_true has \(3, 4\).*axis=-1"):
+    with pytest.raises(ShapeError, match=r"means has shape \(3, 4, 5\), but y_true has \(3, 4\).*axis=-1"):
         Predictions.from_ensemble(truth, np.moveaxis(samples, 0, -1))
-    with pytest.raises(ShapeError, match=r"no axis 3 of members"):
+    with pytest.raises(ShapeError, match=r"no members axis 3"):
         Predictions.from_ensemble(truth, samples, axis=3)
 
 

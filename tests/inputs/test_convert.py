@@ -127,7 +127,7 @@ def test_dataframe_with_nullable_columns():
 
 def test_dataframe_with_text_names_the_column():
     table = pd.DataFrame({"x": [1.0], "station": ["a"]})
-    with pytest.raises(InputTypeError, match=r"column 'station' of y_true has dtype .*; leave it out"):
+    with pytest.raises(InputTypeError, match=r"column 'station' of y_true has dtype .*; drop it"):
         _floats(table)
 
 
@@ -186,7 +186,7 @@ def test_anything_with_array_protocol():
         (None, r"y_true is None"),
         (np.array([1 + 2j]), r"y_true has dtype complex128, not real numbers; pass the real part"),
         (torch.tensor([1 + 2j]), r"complex64, not real numbers"),
-        (np.array([1.0, None]), r"object, not real numbers; .*float\('nan'\) where a value is missing"),
+        (np.array([1.0, None]), r"object, not real numbers; .*float\('nan'\) for missing values"),
         ([1.0, None], r"object, not real numbers"),
         ([Decimal("1.5")], r"object, not real numbers; convert it with \.astype\(float\)"),
         (["1.5"], r"not real numbers; convert the text"),

@@ -99,18 +99,18 @@ def test_nulls_of_the_truth_are_missing():
             {"y_true": "y", "y_pred": "mu", "y_std": "sigma", "groups": "scenes"},
             r"\(groups\); did you mean 'scene'",
         ),
-        ({"y_true": "y", "samples": "drow_*"}, r"no column of the table is like 'drow_\*'"),
-        ({"y_pred": "mu", "y_std": "sigma"}, "name the column of the truth too"),
-        ({"y_true": "y", "y_std": "sigma"}, "name its column, y_pred="),
+        ({"y_true": "y", "samples": "drow_*"}, r"no column of the table matches 'drow_\*'"),
+        ({"y_pred": "mu", "y_std": "sigma"}, "also name the column of the truth"),
+        ({"y_true": "y", "y_std": "sigma"}, "name its column with y_pred="),
         ({"y_true": "y", "y_pred": "mu"}, "the uncertainty is stated by no column"),
         ({"y_true": "y", "y_std": "sigma", "samples": "draw_*"}, "stated by y_std and samples"),
         ({"y_true": "y", "quantiles": "q*"}, "pass columns by level"),
         ({"y_true": "y", "interval": ("q10", "q90")}, "pass two columns and a level"),
         (
             {"y_true": Y, "y_pred": "mu", "y_std": "sigma"},
-            "y_true is a ndarray; beside a table pass the name",
+            "y_true is a ndarray; with a table, pass the name",
         ),
-        ({"y_true": "y", "y_pred": "mu", "y_std": "sigma", "outputs": ["a"]}, "outputs= cuts arrays"),
+        ({"y_true": "y", "y_pred": "mu", "y_std": "sigma", "outputs": ["a"]}, "outputs= splits arrays"),
     ],
 )
 def test_what_cannot_be_read_is_named(options, message):
@@ -119,5 +119,5 @@ def test_what_cannot_be_read_is_named(options, message):
 
 
 def test_names_without_a_table():
-    with pytest.raises(InputTypeError, match="a ndarray has none; pass a table first"):
+    with pytest.raises(InputTypeError, match="a ndarray has no columns; pass a table first"):
         uq.evaluate(Y, y_true="y", y_pred="mu", y_std="sigma")

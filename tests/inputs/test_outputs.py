@@ -62,7 +62,7 @@ def test_errors_name_the_output():
     ):
         split_outputs(target, mean, std, NAMES)
     target[:, 1] = np.nan
-    with pytest.raises(EmptyInputError, match=r"output 'ty': no sample is left"):
+    with pytest.raises(EmptyInputError, match=r"output 'ty': none of 5 samples is left"):
         split_outputs(target, mean, std, NAMES)
 
 
@@ -74,7 +74,7 @@ def test_names_must_be_a_list_of_text(outputs):
 
 @pytest.mark.parametrize("outputs", [["a", "a", "b", "c"], ["a/b", "c", "d", "e"]])
 def test_names_must_differ_and_hold_no_slash(outputs):
-    with pytest.raises(SettingsError, match="the names must differ and hold no slash"):
+    with pytest.raises(SettingsError, match="names must be distinct and contain no slash"):
         split_outputs(*_boxes(), outputs)
 
 

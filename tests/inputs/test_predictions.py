@@ -48,7 +48,7 @@ def test_flat_holds_the_samples_that_count_in_row_order():
 def test_select_takes_any_array_of_that_shape():
     data = Predictions([[1, NAN], [3, 4]], np.ones((2, 2)), np.ones((2, 2)))
     assert_array_equal(data.select(np.array([["a", "b"], ["c", "d"]])), ["a", "c", "d"])
-    with pytest.raises(ShapeError, match=r"the array has shape \(4,\), the predictions have \(2, 2\)"):
+    with pytest.raises(ShapeError, match=r"the array has shape \(4,\), but the predictions have \(2, 2\)"):
         data.select(np.zeros(4))
 
 

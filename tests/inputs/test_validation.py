@@ -147,7 +147,7 @@ def test_floor_must_be_positive(floor):
 
 @pytest.mark.parametrize("floor", [1e-60, 1e60])
 def test_floor_must_fit_the_dtype(floor):
-    with pytest.raises(SettingsError, match=r"out of the range of float32; pass y_std as float64"):
+    with pytest.raises(SettingsError, match=r"outside the range of float32; pass y_std as float64"):
         Predictions([1.0], [1.0], np.float32([1.0]), std_floor=floor)
 
 
@@ -166,7 +166,7 @@ def test_empty_input_is_an_error(shape):
 def test_nothing_left_says_why():
     with pytest.raises(
         EmptyInputError,
-        match=r"no sample is left of 4: 2 missing \(non-finite target\), 1 masked, 1 invalid; .*~mask",
+        match=r"none of 4 samples is left: 2 missing \(non-finite target\), 1 masked, 1 invalid; .*~mask",
     ):
         Predictions(
             [NAN, NAN, 1, 1], [1, 1, 1, NAN], [1] * 4, mask=[False, False, True, False], on_invalid="drop"
@@ -187,7 +187,7 @@ def test_nothing_left_says_why():
         (((2, 3), (3, 2), (2, 3)), r"y_pred \(3, 2\).*the axes of .* are in another order"),
         (
             ((3,), (4,), (3,)),
-            r"shapes differ and nothing is broadcast: y_true \(3,\), y_pred \(4,\), y_std \(3,\)$",
+            r"shapes differ, and nothing is broadcast: y_true \(3,\), y_pred \(4,\), y_std \(3,\)$",
         ),
         (((1, 3), (3,), (3,)), r"nothing is broadcast"),
         (((), (), ()), r"y_true is a single number; pass arrays, for example \[y_true\]"),
@@ -233,7 +233,7 @@ def test_rules_hold_for_anything(data, order):
             expected["n_zero_std"] += s == 0
             rows.append((y, mu, s))
     if not rows:
-        with pytest.raises(EmptyInputError, match="no sample is left"):
+        with pytest.raises(EmptyInputError, match="samples is left"):
             Predictions(target, mean, std, mask=mask, on_invalid="drop")
         return
     found = Predictions(target, mean, std, mask=mask, on_invalid="drop")

@@ -92,7 +92,7 @@ class TestEnsembleCrps:
         report = uq.evaluate(data)
         assert "crps_ensemble" not in {**report.scores, **report.undefined}
         asked = uq.evaluate(data, metrics=ENSEMBLE)
-        assert "takes draws" in asked.undefined["crps_ensemble"]
+        assert "needs draws" in asked.undefined["crps_ensemble"]
 
 
 class TestKl:
@@ -120,7 +120,7 @@ class TestKl:
         assert report.scores["kl_to_reference"] == 0
 
     @pytest.mark.parametrize(
-        ("std", "ref", "reason"), [(0.0, 1.0, "set std_floor"), (1.0, 0.0, "no distribution at 2")]
+        ("std", "ref", "reason"), [(0.0, 1.0, "set std_floor"), (1.0, 0.0, "invalid at 2")]
     )
     def test_is_undefined_with_a_reason(self, std, ref, reason):
         report = uq.evaluate(
@@ -129,7 +129,7 @@ class TestKl:
         assert reason in report.undefined["kl_to_reference"]
 
     def test_a_bad_reference_is_refused(self):
-        with pytest.raises(SettingsError, match="reference is no pair"):
+        with pytest.raises(SettingsError, match="reference is not a pair"):
             uq.evaluate([0.0], [0.0], [1.0], reference=[1.0])
         with pytest.raises(ShapeError, match="reference mean"):
             uq.evaluate([0.0], [0.0], [1.0], reference=([0.0, 1.0], [1.0, 1.0]))

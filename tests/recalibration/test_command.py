@@ -41,9 +41,9 @@ def test_without_a_file_the_parameters_are_shown(runs):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "name the split"),
+        (("--split", "test"), "name the split"),
         (("--split", "val", "--apply", "nowhere.npz"), "there is no file nowhere.npz"),
-        (("--split", "val", "--columns", "target=y"), "reads std, mean and by"),
+        (("--split", "val", "--columns", "target=y"), "reads only std, mean and by"),
         (("--split", "val", "--method", "platt"), "no recalibration method is called 'platt'"),
     ],
 )

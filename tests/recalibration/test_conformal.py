@@ -58,7 +58,7 @@ def test_large_sets_keep_the_guarantee():
 def test_levels_beyond_the_set_are_infinite_and_said_so():
     rule = uq.recalibrate(sample(np.random.default_rng(3), 15), "conformal")
     assert rule.widest_level == 15 / 16
-    with pytest.warns(TrackingWarning, match="up to level 0.9375; those of 0.99 are infinite"):
+    with pytest.warns(TrackingWarning, match="up to level 0.9375; those at 0.99 are infinite"):
         low, high = rule.interval([0.0], [1.0], 0.99)
     assert (low[0], high[0]) == (-math.inf, math.inf)
     with pytest.raises(SettingsError, match="between 0 and 1"):

@@ -72,7 +72,7 @@ def test_refusals(tmp_path, shifted):
     with pytest.raises(FileFormatError, match=r"holds s2, but no standard deviations \(std, y_std"):
         recalibrate_file(DOUBLE, tmp_path / "a.npz")
     with pytest.raises(
-        FileFormatError, match=r"holds s2, but no standard deviations \(spread\); give the name"
+        FileFormatError, match=r"holds s2, but no standard deviations \(spread\); pass the name"
     ):
         recalibrate_file(DOUBLE, tmp_path / "a.npz", std="spread")
     with pytest.raises(FileFormatError, match="holds std, but no means"):
@@ -81,7 +81,9 @@ def test_refusals(tmp_path, shifted):
         recalibrate_file(DOUBLE, tmp_path / "b.npz", tmp_path / "b.npz")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*c\.npz"):
         recalibrate_file(DOUBLE, tmp_path / "c.npz")
-    with pytest.raises(FileFormatError, match=r"is none of \.npz, \.npy, \.csv, \.parquet"):
+    with pytest.raises(
+        FileFormatError, match=r"has an unknown suffix; use one of \.npz, \.npy, \.csv, \.parquet"
+    ):
         recalibrate_file(DOUBLE, tmp_path / "c.txt")
     (tmp_path / "ragged.csv").write_text("std,mean\n1\n", encoding="utf-8")
     with pytest.raises(FileFormatError, match="rows must be as long as its header"):
@@ -90,13 +92,13 @@ def test_refusals(tmp_path, shifted):
     with pytest.raises(FileFormatError, match=r"bad\.npy cannot be read as an array"):
         recalibrate_file(DOUBLE, tmp_path / "bad.npy")
     temperature = uq.recalibrate(([0, 1, 1], [0.5, 1.0, -0.2]), "temperature")
-    with pytest.raises(RecalibrationError, match="temperature changes probabilities"):
+    with pytest.raises(RecalibrationError, match="temperature recalibrates probabilities"):
         recalibrate_file(temperature, tmp_path / "b.npz")
 
 
 def test_parameters_of_a_logged_file(tmp_path):
     y, mu, s = overconfident(30)
-    with pytest.warns(TrackingWarning, match="std_isotonic has no scores"):
+    with pytest.warns(TrackingWarning, match="no scores after std_isotonic"):
         report = uq.evaluate(y, mu, s, calibration=["std_isotonic", "std_scaling"])
     path = tmp_path / "recalibration.json"
     path.write_text(json.dumps(report.recalibration), encoding="utf-8")

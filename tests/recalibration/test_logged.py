@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, RunNotFoundError, SettingsError
-from uq_tracking.tracking.recalibration import run_recalibration
+from uq_tracking.rescoring.recalibration import run_recalibration
 from uq_tracking.tracking.resolve import open_store
 
 from .samples import overconfident
@@ -66,12 +66,13 @@ def test_the_recalibration_of_a_run_comes_back_or_is_fitted_to_its_statistics(tm
 def test_a_run_without_recalibration_is_scaled(tmp_path):
     report, _, _ = logged(tmp_path, figures=False, split="val")
     assert run_recalibration(f"dir:{tmp_path}", split="val") == uq.recalibrate(report, split="val")
-    with pytest.raises(RecalibrationError, match="stores no statistics to fit on; name the split"):
-        run_recalibration(f"dir:{tmp_path}")
-    with pytest.raises(SettingsError, match="colour is no option"):
+    assert run_recalibration(f"dir:{tmp_path}") == uq.recalibrate(report, split="val")
+    with pytest.raises(RecalibrationError, match="stores no statistics of split 'test' to fit to; name the"):
+        run_recalibration(f"dir:{tmp_path}", split="test")
+    with pytest.raises(SettingsError, match="unknown option colour"):
         run_recalibration(f"dir:{tmp_path}", split="val", colour="red")
     logged(tmp_path, figures=False, split="val")
-    with pytest.raises(RunNotFoundError, match="holds 2 runs; name one: dir:"):
+    with pytest.raises(RunNotFoundError, match="names 2 runs; add the id of one"):
         run_recalibration(f"dir:{tmp_path}", split="val")
 
 

@@ -297,7 +297,7 @@ def test_labels_that_all_have_the_largest_logit_have_no_temperature():
 def test_refusals_of_temperature(classified):
     labels, logits = classified
     refused = [
-        ((labels, logits[..., :2]), RecalibrationError, r"labels lie outside 0 \.\.\. 1 .*ignore_label"),
+        ((labels, logits[..., :2]), RecalibrationError, r"labels are outside 0 \.\.\. 1 .*ignore_label"),
         ((labels.astype(float), logits), RecalibrationError, "dtype float64; pass class indices"),
         (
             (labels, np.where(logits > 5, np.inf, logits)),
@@ -326,24 +326,24 @@ def of(y=None, mu=None, s=None, n=100):
 @pytest.mark.parametrize(
     ("method", "source", "message"),
     [
-        ("std_scaling", of(n=1), "std_scaling needs at least 2 samples, these are 1"),
+        ("std_scaling", of(n=1), "std_scaling needs at least 2 samples, but there are 1"),
         (
             "std_scaling",
             of(s=np.r_[0.0, np.ones(99)]),
             "divides by std, which is 0 for 1 samples; set std_floor=",
         ),
         ("std_scaling", ([1.0, 2.0], [1.0, 2.0], [1.0, 1.0]), "every error is 0"),
-        ("cdf_isotonic", of(n=9), "cdf_isotonic needs at least 10 samples, these are 9"),
+        ("cdf_isotonic", of(n=9), "cdf_isotonic needs at least 10 samples, but there are 9"),
         ("cdf_isotonic", (np.ones(20), np.zeros(20), np.ones(20)), "every standardised error is 1"),
         ("cdf_isotonic", of(s=np.r_[0.0, np.ones(99)]), "divides by std"),
         ("std_isotonic", of(s=np.full(100, 2.0)), "all are 2; use std_scaling"),
         ("std_isotonic", of(n=39), "at least 40 samples"),
-        ("std_isotonic", (np.zeros(100), np.zeros(100), np.arange(1.0, 101)), "smallest std have no error"),
+        ("std_isotonic", (np.zeros(100), np.zeros(100), np.arange(1.0, 101)), "smallest std have zero error"),
         ("std_binning", of(n=9), "cannot fill 10 bins with 9 samples; lower n_bins"),
         (
             "std_binning",
             (np.arange(100) // 50, np.zeros(100), np.arange(1.0, 101)),
-            "bin 1 of 10 has no error",
+            "bin 1 of 10 has zero error",
         ),
     ],
 )
@@ -360,10 +360,10 @@ def test_refusals_of_sources_and_options():
         uq.recalibrate(([1.0], [2.0]))
     with pytest.raises(RecalibrationError, match="cannot fit on a str"):
         uq.recalibrate("std_scaling")
-    with pytest.raises(RecalibrationError, match="is of a classification; use method='temperature'"):
+    with pytest.raises(RecalibrationError, match="is a classification's; use method='temperature'"):
         uq.recalibrate(replace(report, task="classification", statistics=report.curves))
     with pytest.raises(
-        SettingsError, match="no recalibration method is called 'platt'; known are std_scaling"
+        SettingsError, match="no recalibration method is called 'platt'; choose from std_scaling"
     ):
         uq.recalibrate(report, "platt")
     with pytest.raises(SettingsError, match="ignore_label is an option of classification"):

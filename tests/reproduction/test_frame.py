@@ -96,7 +96,7 @@ def test_what_is_written_is_read_back(made_up, tmp_path):
     found = uq.reproduce("made-up", output=tmp_path)["made-up"]
     assert read(tmp_path) == [found]
     (tmp_path / "papers" / "made-up.json").write_text("{}")
-    with pytest.raises(FileFormatError, match=r"made-up\.json is no result of a reproduction"):
+    with pytest.raises(FileFormatError, match=r"made-up\.json is not a result of a reproduction"):
         read(tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_runs_are_logged_with_their_paper(tmp_path):
 
 def test_mistakes_are_named(made_up, monkeypatch, tmp_path):
     with pytest.raises(
-        SettingsError, match=r"no paper is called 'mercy'; choose among merci.*did you mean 'merci'"
+        SettingsError, match=r"no paper is called 'mercy'; choose from merci.*did you mean 'merci'"
     ):
         uq.reproduce("mercy", output=tmp_path)
     with pytest.raises(SettingsError, match="size is 'huge'; choose full, quick or test"):

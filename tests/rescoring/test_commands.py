@@ -44,7 +44,7 @@ def test_rescore_exits_with_1_when_a_run_fails(dir_place, call):
     dir_place.log(predictions(), predictions=False)
     shown = call("rescore", dir_place.uri, "--std-floor", 0.5)
     assert shown.exit_code == 1
-    assert "a std floor is applied to predictions" in shown.output
+    assert "a std floor can only be applied to predictions" in shown.output
     assert "0 done, 0 skipped, 1 failed" in shown.output
 
 

@@ -61,7 +61,7 @@ def test_other_targets_are_refused(dir_place, three, change):
     dir_place.log(uq.Predictions(target, mean, std), method="other")
     summary = uq.rescore(dir_place.uri, prediction_from=three)
     assert [outcome.name for outcome in summary.failed] == ["other"]
-    assert "its targets are not those of a" in summary.failed[0].reason
+    assert "its targets differ from those of a" in summary.failed[0].reason
     assert not any(name.startswith("uq/common/") for name in dir_place.runs()[3].stored.scalars)
 
 

@@ -59,12 +59,12 @@ def test_a_copy_holds_what_the_run_holds_and_is_made_once(waiting, place):
 
 def test_a_run_that_has_changed_is_brought_up_to_date(waiting, dir_place):
     uq.sync(waiting.uri, dir_place.uri)
-    uq.rescore(waiting.uri, alpha=0.8)
+    uq.rescore(waiting.runs()[1].stored.uri, alpha=0.8)
     summary = uq.sync(waiting.uri, dir_place.uri)
     assert sorted(outcome.status for outcome in summary.outcomes) == ["done", "skipped"]
     assert len(dir_place.runs()) == 2
     assert dir_place.runs()[1].report() == waiting.runs()[1].report()
-    assert len(uq.rescore(dir_place.uri, alpha=0.8).done) == 0
+    assert len(uq.rescore(dir_place.runs()[1].stored.uri, alpha=0.8).done) == 0
 
 
 def test_series_keep_their_steps(waiting, mlflow_sqlite_place):
@@ -92,7 +92,7 @@ def test_an_interrupted_copy_is_finished_and_not_made_twice(waiting, dir_place, 
             uq.sync(waiting.uri, dir_place.uri)
     summary = uq.sync(waiting.uri, dir_place.uri)
     assert [outcome.status for outcome in summary.outcomes] == ["done", "done"]
-    assert "brought up to date" in summary.outcomes[0].reason
+    assert "updated in" in summary.outcomes[0].reason
     assert [run.name for run in dir_place.runs()] == ["trained", "plain"]
     assert dir_place.runs("test")[0].scored() == waiting.runs("test")[0].scored()
 

@@ -174,9 +174,9 @@ def test_tables_and_artifacts_of_wandb_are_read(tracker, request, tmp_path):
         ('{"columns": ["y"], "data": [[1.0, 2.0]]}', "rows must be as long as its 1 column names"),
         (
             '{"columns": ["y", "mu", "sigma"], "data": [[1.0, "a", 1.0]]}',
-            "column 'mu' \\(for mean\\) holds texts such as 'a', not numbers",
+            "column 'mu' \\(for mean\\) holds text such as 'a', not numbers",
         ),
-        ('[{"y": 1.0}]', "is no table"),
+        ('[{"y": 1.0}]', "is not a table"),
         ("{", "cannot be read"),
     ],
 )

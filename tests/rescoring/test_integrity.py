@@ -65,7 +65,7 @@ def test_statistics_without_a_binding_are_told_by_their_scores(runs):
     shutil.copy(runs[1] / "uq" / "statistics.npz", runs[0] / "uq" / "statistics.npz")
     outcome, before, after = rescored(runs[0])
     assert outcome.status == "failed"
-    assert "they are not of the same predictions" in outcome.reason
+    assert "they come from different predictions" in outcome.reason
     assert after == before
     assert rescored(runs[1])[0].status == "done"
 
@@ -79,7 +79,7 @@ def test_columns_that_were_changed_are_refused(runs, value):
     (runs[0] / "uq" / "predictions.npz").unlink()
     outcome, before, after = rescored(runs[0])
     assert outcome.status == "failed"
-    assert "changed since they were written" in outcome.reason
+    assert "changed after they were written" in outcome.reason
     assert after == before
 
 

@@ -55,7 +55,7 @@ def test_classifications_pool(dir_place):
 @pytest.mark.parametrize(
     ("sources", "error", "match"),
     [
-        ([], BackendError, "no run to pool"),
+        ([], BackendError, "no runs to pool"),
         ([3], InputTypeError, "cannot pool a int"),
         (
             [uq.Report.from_json(uq.evaluate(predictions()).to_json())],

@@ -97,7 +97,7 @@ def test_predictions_of_another_log_are_not_taken_for_the_reports(dir_place):
     dir_place.log(predictions())
     uq.log(predictions(seed=1), run=dir_place.run().stored.uri, predictions=False, figures=False, strict=True)
     (outcome,) = uq.rescore(dir_place.uri, std_floor=0.5).failed
-    assert "is not what report.json was made of" in outcome.reason
+    assert "is not what report.json was made from" in outcome.reason
 
 
 def test_statistics_of_another_log_are_not_taken_for_the_reports(dir_place):
@@ -119,7 +119,7 @@ def test_runs_that_hold_nothing_of_ours_are_skipped_with_the_reason(dir_place, t
 def test_what_needs_predictions_fails_without_them(dir_place):
     dir_place.log(predictions(), predictions=False)
     (outcome,) = uq.rescore(dir_place.uri, std_floor=0.5).failed
-    assert outcome.reason == "a std floor is applied to predictions, and the run stores none"
+    assert outcome.reason == "a std floor can only be applied to predictions, and the run stores none"
 
 
 def test_a_run_that_refuses_to_be_written_is_reported_and_not_marked(dir_place, monkeypatch):

@@ -108,14 +108,14 @@ def test_an_entry_that_can_never_be_sent_is_given_up(job, tmp_path):
     assert not rest[0].exists()
     again = CliRunner().invoke(app, ["sync", "--drop", first.name], env={"COLUMNS": "400"})
     assert again.exit_code == 1
-    assert f"{first.name} is no kept call; there is none" in again.output
+    assert f"{first.name} is not a kept call; there are none" in again.output
 
 
 def test_only_kept_calls_are_dropped(job, tmp_path):
     own = tmp_path / "spool" / "thesis.zip"
     own.parent.mkdir()
     own.write_text("mine")
-    with pytest.raises(BackendError, match="is no kept call; there are 0"):
+    with pytest.raises(BackendError, match="is not a kept call; choose from 0"):
         drop_entry(str(own))
     first, *rest = entries()
     elsewhere = (tmp_path / "elsewhere" / "spool").joinpath(first.name)
@@ -183,7 +183,7 @@ def test_a_run_that_is_deleted_on_the_server_gets_a_substitute(sqlite_uri, tmp_p
     run_id = client.create_run(experiment).info.run_id
     log(run_id, 0)
     client.delete_run(run_id)
-    with pytest.warns(TrackingWarning, match="makes a run of it"):
+    with pytest.warns(TrackingWarning, match="makes it a new run"):
         log(run_id, 1)
     log(run_id, 2)
     summary = uq.sync()

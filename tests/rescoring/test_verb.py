@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import QUIET, arrays, predictions
-from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
+from uq_tracking.errors import RunNotFoundError, SettingsError, UnknownMetricError, UQTrackingError
 from uq_tracking.tracking.names import RESCORED_TAG
 
 
@@ -49,7 +53,7 @@ class TestWhatIsDone:
         assert place.run("val").report() == before
         assert f"{RESCORED_TAG}.test" in place.run().stored.tags
         (outcome,) = uq.rescore(place.uri).skipped
-        assert "there are test, val: pass split=" in outcome.reason
+        assert "pass split= as one of test, val" in outcome.reason
 
     def test_the_trackers_own_filter_selects(self, place):
         for method in ("a", "b"):
@@ -193,8 +197,8 @@ class TestWrongArguments:
             ({"alpha": 2.0}, SettingsError, "alpha is 2"),
             ({"std_floor": -1.0}, SettingsError, "std_floor is -1"),
             ({"workers": 0}, SettingsError, "workers is 0"),
-            ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them on"),
-            ({"calibration": True, "calibration_split": "val"}, SettingsError, "give one of them"),
+            ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them to"),
+            ({"calibration": True, "calibration_split": "val"}, SettingsError, "pass only one"),
             ({"calibration": arrays()}, SettingsError, "calibration is a"),
             ({"columns": {"target": "y"}}, SettingsError, "pass both"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),
@@ -216,5 +220,39 @@ def test_failures_can_be_raised(dir_place):
     uq.rescore(dir_place.uri).raise_failures()
 
 
-def test_a_store_without_runs_is_nothing_to_do(tmp_path):
-    assert uq.rescore(f"dir:{tmp_path}/none").outcomes == []
+def test_an_address_without_runs_is_an_error_and_a_filter_without_matches_is_not(dir_place, tmp_path):
+    with pytest.raises(RunNotFoundError, match="there is no run to rescore; check the address"):
+        uq.rescore(f"dir:{tmp_path}/none")
+    dir_place.log(predictions())
+    assert uq.rescore(dir_place.uri, where="uq.method=other").outcomes == []
+
+
+def test_the_only_split_of_a_run_is_taken(dir_place):
+    dir_place.log(predictions(), split="test")
+    assert statuses(uq.rescore(dir_place.uri, alpha=0.9)) == ["done"]
+    assert dir_place.run("test").report().settings["alpha"] == 0.9
+    assert statuses(uq.rescore(dir_place.uri, alpha=0.9)) == ["skipped"]
+    assert uq.pool(dir_place.uri).counts["n"] == 300
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_family_is_refused_for_distributions_of_another_form(dir_place, kept):
+    quantiles = uq.Predictions.from_quantiles([0.0, 1.0], [[-1.0, 0.0, 1.0]] * 2, [0.1, 0.5, 0.9])
+    dir_place.log(quantiles, predictions=kept)
+    before = dir_place.run().report()
+    (outcome,) = uq.rescore(dir_place.uri, family="laplace").failed
+    assert "omit family" in outcome.reason
+    assert dir_place.run().report() == before
+
+
+def test_two_rescorings_at_once_add_up(dir_place):
+    for seed in range(4):
+        dir_place.log(predictions(seed=seed), method=f"m{seed}")
+    code = "import sys, json, uq_tracking as uq; uq.rescore(sys.argv[1], **json.loads(sys.argv[2])).raise_failures()"
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", code, dir_place.uri, json.dumps(change)])
+        for change in ({"alpha": 0.8}, {"n_bins": 20})
+    ]
+    assert [job.wait(timeout=120) for job in jobs] == [0, 0]
+    settings = [run.report().settings for run in dir_place.runs()]
+    assert {(each["alpha"], each["n_bins"]) for each in settings} == {(0.8, 20)}

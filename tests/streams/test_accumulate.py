@@ -119,7 +119,7 @@ class TestBadInput:
         assert accumulator.compute().counts == {**uq.evaluate(y, mean, std).counts, "n_missing": 50}
 
     def test_nothing_counted_is_an_error(self):
-        with pytest.raises(EmptyInputError, match="no sample was counted in 0 batches"):
+        with pytest.raises(EmptyInputError, match="no samples were counted in 0 batches"):
             uq.Accumulator().compute()
 
     def test_zero_stds_are_counted(self):
@@ -147,7 +147,7 @@ class TestBadInput:
 
     def test_a_floor_of_the_predictions_has_to_be_ours(self):
         with pytest.raises(
-            SettingsError, match=r"std_floor of the Predictions is 0\.5, of the Accumulator None"
+            SettingsError, match=r"std_floor is 0\.5 for the Predictions but None for the Accumulator"
         ):
             uq.Accumulator().update(uq.Predictions(*predictions(n=9), std_floor=0.5))
 
@@ -196,7 +196,7 @@ class TestMerge:
     def test_groups_of_one_side_only_are_refused(self):
         one, other = counted(predictions(n=20)), uq.Accumulator()
         other.update(*predictions(n=20), groups=np.zeros(20))
-        with pytest.raises(IncompatibleStatisticsError, match="groups was given to one accumulator only"):
+        with pytest.raises(IncompatibleStatisticsError, match="groups was given to only one accumulator"):
             one.merge(other)
 
     def test_settings_that_change_no_number_may_differ(self):

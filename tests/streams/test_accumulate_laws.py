@@ -145,7 +145,7 @@ def test_reports_of_merged_chunks_agree(law):
 
 @pytest.mark.parametrize("other", [3, None, {}, "acc"])
 def test_only_accumulators_merge(other):
-    with pytest.raises(IncompatibleStatisticsError, match="is no accumulator; merge accumulators"):
+    with pytest.raises(IncompatibleStatisticsError, match="is not an accumulator; merge accumulators"):
         uq.Accumulator().merge(other)
 
 

@@ -82,10 +82,10 @@ class TestMaps:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"alpha": 0.9}, "pass alpha to it"),
-            ({"unit": "m"}, "pass unit to it"),
-            ({"maps": 2}, "maps=2: say so to the Accumulator"),
-            ({"images": np.ones((1, 2, 2))}, "images: pass them to"),
+            ({"alpha": 0.9}, "pass alpha when making it"),
+            ({"unit": "m"}, "pass unit when making it"),
+            ({"maps": 2}, "maps=2 comes too late; pass maps= when making the Accumulator"),
+            ({"images": np.ones((1, 2, 2))}, "images cannot be passed here; pass them to"),
             ({"predictions": True}, "an Accumulator holds none"),
         ],
     )

@@ -133,7 +133,7 @@ class TestBadInput:
     def test_bad_values_name_their_block(self):
         y, mean, std = data()
         std[8, 3, 13] = -1
-        with pytest.raises(InvalidValueError, match=r"in the block that starts at \(7, 0, 12\): y_std has 1"):
+        with pytest.raises(InvalidValueError, match=r"in the block starting at \(7, 0, 12\): y_std has 1"):
             uq.evaluate(*lazy((y, mean, std)))
 
     def test_shapes_have_to_match(self):
@@ -222,6 +222,6 @@ def test_a_bad_value_on_a_worker_reaches_the_caller(cluster):
     y, mean, std = data()
     mean[20, 0, 0] = np.inf
     with pytest.raises(
-        InvalidValueError, match=r"in the block that starts at \(14, 0, 0\): y_pred has 1 non-finite"
+        InvalidValueError, match=r"in the block starting at \(14, 0, 0\): y_pred has 1 non-finite"
     ):
         uq.evaluate(*lazy((y, mean, std)))

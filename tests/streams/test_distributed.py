@@ -80,7 +80,7 @@ def test_two_ranks_and_one_process_agree(tmp_path):
     )
     for result in found:
         assert result["strata"] == ["rank 0", "rank 1"]
-        assert "holds the union of all processes since all_reduce()" in result["again"]
+        assert "has held the samples of all processes since all_reduce()" in result["again"]
         assert result["after reset"] == 1
 
 

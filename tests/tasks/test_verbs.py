@@ -136,7 +136,7 @@ def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     uq.rescore(f"dir:{tmp_path}", n_bins=7)
     (run,) = logged_runs(f"dir:{tmp_path}")
     assert case.metric in run.report().intervals
-    with pytest.raises(SettingsError, match="intervals over groups only"):
+    with pytest.raises(SettingsError, match="intervals only over groups"):
         case.accumulator().merge(_counted(case)).compute(intervals=True)
     with pytest.raises(SettingsError, match=r"level is 5.0"):
         _counted(case).compute(level=5.0)
@@ -290,10 +290,10 @@ def test_wrong_options_are_named_with_the_closest_one(case):
 def test_an_accumulator_refuses_what_it_cannot_do(case):
     acc = _counted(case)
     for options, message in (
-        ({"maps": [7]}, "which keeps only the cases it is told to"),
+        ({"maps": [7]}, r"comes too late; pass maps= when making the"),
         ({"images": np.zeros(SHAPE)}, "batch by batch"),
         ({"predictions": True}, "holds none"),
-        ({"n_bins": 5}, "has its settings already"),
+        ({"n_bins": 5}, "already has its settings"),
     ):
         with pytest.raises(SettingsError, match=message):
             case.log(acc, **options)

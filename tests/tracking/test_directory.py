@@ -54,7 +54,7 @@ def test_a_damaged_run_hides_no_other(store):
     store.create("good")
     bad = store.create("bad")
     (bad.path / "run.json").write_text("{")
-    with pytest.warns(TrackingWarning, match=r"run left out: .*run\.json does not describe a run"):
+    with pytest.warns(TrackingWarning, match=r"run skipped: .*run\.json does not describe a run"):
         assert [run.name for run in store.runs()] == ["good"]
 
 
@@ -73,7 +73,7 @@ def test_an_unfinished_copy_is_not_listed(store, tmp_path):
 def test_the_backends_own_files_cannot_be_replaced(store, tmp_path):
     run = store.create("a")
     (tmp_path / "x").write_text("x")
-    with pytest.raises(BackendError, match=r"'run\.json' belongs to the backend"):
+    with pytest.raises(BackendError, match=r"'run\.json' is reserved for the backend"):
         run.log_file(tmp_path / "x", "run.json")
 
 

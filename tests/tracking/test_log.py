@@ -271,11 +271,11 @@ class TestWrongArguments:
             ((TRUTH, MEAN, STD), {"deadline": -1}, SettingsError, "deadline is -1"),
             ((TRUTH, MEAN, STD), {"alhpa": 0.9}, SettingsError, "did you mean alpha"),
             ((TRUTH, MEAN, STD), {"maps": 3}, SettingsError, "height, width"),
-            ((TRUTH, MEAN, STD), {"run": "nonsense"}, SettingsError, "run='nonsense' is no run of"),
+            ((TRUTH, MEAN, STD), {"run": "nonsense"}, SettingsError, "run='nonsense' is not a run of"),
             ((TRUTH, MEAN, STD), {"run": object()}, SettingsError, "builtins.object"),
             ((TRUTH, MEAN, STD), {"run": "nowhere:x"}, UnknownBackendError, "'nowhere'.*dir"),
             ((TRUTH, MEAN, STD), {"to": "nowhere"}, UnknownBackendError, "'nowhere'"),
-            ((sample_predictions(), MEAN), {}, SettingsError, "which holds the input already"),
+            ((sample_predictions(), MEAN), {}, SettingsError, "which already holds the input"),
             ((sample_predictions(),), {"maps": [2]}, SettingsError, "case 2.*0 to 1"),
             ((sample_predictions(),), {"images": np.zeros((3, 4, 4))}, ShapeError, "3 images for 2 cases"),
             ((uq.evaluate(TRUTH, MEAN, STD),), {"alpha": 0.5}, SettingsError, "already scored; pass alpha"),
@@ -323,7 +323,7 @@ class TestFailures:
         broken = FolderTracker("broken", error=RuntimeError("no idea"))
         with (
             plugin("test-broken", uq_backends=[broken]),
-            pytest.warns(TrackingWarning, match="broken: cannot tell the active run: no idea"),
+            pytest.warns(TrackingWarning, match="broken: cannot determine the active run: no idea"),
         ):
             uq.log(TRUTH, MEAN, STD, **QUICK)
         assert only_run(in_folder / "uq_runs").scalars
@@ -348,7 +348,7 @@ class TestFailures:
             (in_folder / place).write_text("in the way")
         monkeypatch.setenv("XDG_STATE_HOME", str(in_folder / "state"))
         monkeypatch.setattr("tempfile.tempdir", str(in_folder / "temporary"))
-        with pytest.warns(TrackingWarning, match="A copy could not be kept either"):
+        with pytest.warns(TrackingWarning, match="No copy could be kept either"):
             uq.log(TRUTH, MEAN, STD, **QUICK)
 
     def test_credentials_are_hidden(self, in_folder, trackers, monkeypatch):

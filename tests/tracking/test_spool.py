@@ -155,7 +155,7 @@ def test_the_next_place_serves_when_one_does_not(in_folder, tmp_path, monkeypatc
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     assert temporary in keep(origin(), []).parents
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "state"))
-    with pytest.raises(BackendError, match="no folder takes it"):
+    with pytest.raises(BackendError, match="no folder is writable"):
         keep(origin(), [])
 
 

@@ -1,4 +1,4 @@
-"""The command line: parse, call a verb, print. One file per family of verbs."""
+"""The command line: parse, call a function, print. One file per family of commands."""
 
 from uq_tracking.cli import comparing, discovery, logged, reproducing, scoring, showing
 from uq_tracking.cli.app import app

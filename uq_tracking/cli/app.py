@@ -1,4 +1,4 @@
-"""The program, its consoles, and how a mistake is shown."""
+"""The program, its consoles, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ from typer.core import TyperGroup
 from uq_tracking._version import __version__
 from uq_tracking.errors import UQTrackingError
 
-EXIT_CODES = (
-    "Exit codes: 0 done; 1 a mistake in the input, or runs that failed; 2 a mistake in the command line."
-)
+EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line."
 
 
 ORDER = ("log", "report", "plot", "compare", "view", "rescore", "recalibrate", "pool", "sync")
-"""Verbs as the help lists them; the others follow."""
+"""Commands in the order the help lists them; the others follow."""
 
 
 class _InOrder(TyperGroup):
-    """The verbs that are used most come first."""
+    """Lists the most-used commands first."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         names = super().list_commands(ctx)
@@ -41,12 +39,12 @@ app = typer.Typer(
 )
 console = Console()
 messages = Console(stderr=True)
-"""Progress and errors, so that what is printed can be piped."""
+"""Progress and errors go to stderr, so that output can be piped."""
 
 
 @contextmanager
 def shown_errors() -> Iterator[None]:
-    """Show a mistake of the user as one line and exit with 1; anything else is a bug and keeps its traceback."""
+    """Show a user's mistake in one line and exit with 1; anything else is a bug and keeps its traceback."""
     try:
         yield
     except (UQTrackingError, FileNotFoundError) as error:
@@ -55,7 +53,7 @@ def shown_errors() -> Iterator[None]:
 
 
 def say(text: object) -> None:
-    """Print a text as it is."""
+    """Print text verbatim."""
     console.print(str(text), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -68,7 +66,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Judge predictive uncertainty where you already compare your models."""

@@ -1,4 +1,4 @@
-"""Methods side by side."""
+"""Commands that compare methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison, MetricKeys
 
 WIDE_ENOUGH = 10_000
-"""Letters of a line in a file, where no table is cut and no name shortened."""
+"""Line length for files, so that no table is split and no name shortened."""
 
 FORMATS: Mapping[str, Callable[[Comparison, MetricKeys], str]] = {
     "text": lambda comparison, shown: comparison.to_text(shown, width=WIDE_ENOUGH) + "\n",
@@ -41,32 +41,33 @@ def compare(
     uris: Runs,
     where: Where = None,
     split: Split = None,
-    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Method to compare the others with.")] = None,
     metrics: Annotated[
-        str, typer.Option(help="Metrics to show: keys with commas, or all; a few of every kind by default.")
+        str,
+        typer.Option(help="Metrics to show: comma-separated keys, or all; by default a few of every kind."),
     ] = "",
     level: Annotated[float, typer.Option(help="Confidence level of intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
-    maps: Annotated[bool, typer.Option(help="Draw maps of spatial predictions in the HTML page.")] = True,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    maps: Annotated[bool, typer.Option(help="Include maps of spatial predictions in the HTML page.")] = True,
     given_form: Annotated[
         str,
         typer.Option(
             "--format",
-            help="text, markdown, csv, latex, json or html; by default what --output ends in, else text.",
+            help="text, markdown, csv, latex, json or html; by default from the suffix of --output, else text.",
         ),
     ] = "",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="File to write; by default the terminal, for html uq_comparison.html."
+            "--output", "-o", help="File to write; default: the terminal, or uq_comparison.html for html."
         ),
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option(help="Run or experiment that the HTML page is stored in, e.g. mlflow:EXPERIMENT."),
+        typer.Option(help="Run or experiment to store the HTML page in, e.g. mlflow:EXPERIMENT."),
     ] = None,
 ) -> None:
-    """Set the methods of logged runs beside each other: ranks, differences, agreement, curves and maps."""
+    """Compare the methods of logged runs side by side: ranks, differences, agreement, curves and maps."""
     from uq_tracking.comparison import compare as compare_runs
 
     with shown_errors():
@@ -96,21 +97,21 @@ def compare(
 def view(
     uri: Annotated[str, typer.Argument(help="Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT.")],
     browse: Annotated[
-        bool | None, typer.Option("--open/--no-open", help="Open a browser; by default in a terminal only.")
+        bool | None, typer.Option("--open/--no-open", help="Open a browser; by default only in a terminal.")
     ] = None,
 ) -> None:
-    """Make the tracker's own page of all runs answer at a glance, and show where it is."""
+    """Set up the tracker's own page of all runs to answer at a glance, and print its address."""
     from uq_tracking.tracking.resolve import open_store
 
     with shown_errors():
         with messages.status(f"reading {uri}"):
             store, run_id = open_store(uri)
             if run_id is not None:
-                raise SettingsError(f"{uri} is a single run; name the experiment, or use `report` and `plot`")
+                raise SettingsError(f"{uri} is a single run; pass its experiment, or use `report` or `plot`")
             page = store.show()
         if page is None:
             raise SettingsError(
-                f"{uri} has no page of its own; `uq-tracking compare {uri} --format html` makes one"
+                f"{uri} has no page of its own; make one with `uq-tracking compare {uri} --format html`"
             )
         say(page)
         if page.startswith("http") and (console.is_terminal if browse is None else browse):
@@ -118,7 +119,7 @@ def view(
 
 
 def _write(comparison: Comparison, form: str, output: Path | None, shown: MetricKeys) -> None:
-    """Write the comparison to a file, or to the terminal where none is named; a page always goes to a file."""
+    """Write the comparison to a file, or to the terminal if none is named; a page always goes to a file."""
     from uq_tracking.comparison.runs import PAGE_FILE
 
     if output is None and form == "text":

@@ -1,4 +1,4 @@
-"""Verbs that show what there is: the demonstration, the metrics, the trackers."""
+"""Commands that show what is available: the demo, the metrics, the trackers."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
     from uq_tracking.metrics.registry import Metric
 
 WIDE = 400
-"""Columns of a table that goes to a file or a pipe, where nothing should be cut."""
+"""Width of a table that goes to a file or a pipe, where nothing should be cut."""
 
 
 @app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the runs.")] = Path(),
     backend: Annotated[str, typer.Option(help="mlflow, wandb (offline) or dir.")] = "mlflow",
-    method: Annotated[
-        list[str] | None, typer.Option(help="Only this method; may be given several times.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    fast: Annotated[bool, typer.Option(help="A small piece of the terrain, for a quick look.")] = False,
+    method: Annotated[list[str] | None, typer.Option(help="Run only this method; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    fast: Annotated[bool, typer.Option(help="Use a small piece of the terrain, for a quick look.")] = False,
 ) -> None:
-    """Complete real terrain with seven uncertainty methods, log each as a run, and compare them."""
+    """Complete real terrain from sparse heights with seven uncertainty methods; log and compare them."""
     from uq_tracking.demo.run import run_demo
 
     with shown_errors():
@@ -41,10 +39,10 @@ def demo(
 def metrics(
     keys: Annotated[
         list[str] | None,
-        typer.Argument(help="Metrics to explain in full; without them, one line for each."),
+        typer.Argument(help="Metrics to explain in full; if omitted, list all with one line each."),
     ] = None,
 ) -> None:
-    """Show every metric: key, task, unit, direction and meaning; formula and source of those named."""
+    """List all metrics with key, task, unit, direction and meaning; for named ones also formula and source."""
     from uq_tracking.metrics.registry import every_metric
     from uq_tracking.tables.model import better_text
 
@@ -70,14 +68,14 @@ def _named(keys: list[str]) -> list[Metric]:
     if unknown:
         raise UnknownMetricError(
             f"no metric is called {', '.join(unknown)}{closest(unknown[0], sorted(known))}; "
-            "`uq-tracking metrics` lists them all"
+            "list them all with `uq-tracking metrics`"
         )
     return [metric for key in keys for metric in every_metric() if metric.key == key]
 
 
 @app.command()
 def backends() -> None:
-    """Show the trackers that are known here, and how to install what is missing."""
+    """List the known trackers, and how to install those that are missing."""
     from uq_tracking import plugins
 
     with shown_errors():
@@ -92,7 +90,7 @@ def backends() -> None:
 
 def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     table = Table(*header, show_edge=False, pad_edge=False)
-    table.columns[0].no_wrap = True  # names can be copied
+    table.columns[0].no_wrap = True  # so that names can be copied
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
     (console if console.is_terminal else Console(width=WIDE)).print(table)

@@ -1,4 +1,4 @@
-"""Verbs that work on logged runs: rescore, pool, sync."""
+"""Commands that work on logged runs: rescore, pool, sync."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rescore(
     uri: Annotated[str, typer.Argument(help=RUNS)],
     where: Where = None,
     split: Split = None,
-    metrics: Annotated[str, typer.Option(help="Further metrics: keys with commas.")] = "",
+    metrics: Annotated[str, typer.Option(help="Further metrics: comma-separated keys.")] = "",
     scores: Scores = "headline",
     alpha: Annotated[float | None, typer.Option(help=ALPHA)] = None,
     n_bins: Annotated[int | None, typer.Option(help=BINS)] = None,
@@ -41,12 +41,12 @@ def rescore(
     unit: Unit = None,
     std_floor: StdFloor = None,
     calibration: Annotated[
-        str | None, typer.Option(help="JSON file of a fitted recalibration, or halves to cross-fit.")
+        str | None, typer.Option(help="JSON file of a fitted recalibration, or 'halves' to cross-fit.")
     ] = None,
     calibration_split: Annotated[
-        str | None, typer.Option(help="Split of each run that recalibrations are fitted on, e.g. val.")
+        str | None, typer.Option(help="Split of each run on which to fit recalibrations, e.g. val.")
     ] = None,
-    recalibration: Annotated[str, typer.Option(help="Methods to fit, with commas.")] = "",
+    recalibration: Annotated[str, typer.Option(help="Methods to fit, comma-separated.")] = "",
     predictions: Annotated[
         str | None,
         typer.Option(help="For runs logged without uq_tracking: a stored file, folder or quoted glob."),
@@ -54,19 +54,22 @@ def rescore(
     columns: Columns = "",
     prediction_from: Annotated[
         str | None,
-        typer.Option(help="A run against whose means each run's std is scored, under uq/common/."),
+        typer.Option(help="Run against whose means to score each run's std, under uq/common/."),
     ] = None,
     figures: Annotated[
         bool | None,
         typer.Option(
-            "--figures/--no-figures", help="Draw all, or none; by default those whose numbers changed."
+            "--figures/--no-figures",
+            help="Draw all figures, or none; by default those whose numbers changed.",
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and score, write nothing.")] = False,
-    workers: Annotated[int, typer.Option(help="Runs worked on at the same time.")] = 1,
-    force: Annotated[bool, typer.Option("--force", help="Also runs that have these scores already.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and score, but write nothing.")] = False,
+    workers: Annotated[int, typer.Option(help="Number of runs to process in parallel.")] = 1,
+    force: Annotated[
+        bool, typer.Option("--force", help="Include runs that already have these scores.")
+    ] = False,
 ) -> None:
-    """Score logged runs again: new metrics, other settings, recalibrations; also runs of other programs."""
+    """Rescore logged runs, even of other programs: new metrics, other settings, recalibrations."""
     from uq_tracking.rescoring import rescore as rescore_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
 
@@ -107,9 +110,7 @@ def pool(
     where: Where = None,
     split: Split = None,
     method: Method = None,
-    log: Annotated[
-        str | None, typer.Option(help="Run or experiment that the pooled report is logged to.")
-    ] = None,
+    log: Annotated[str | None, typer.Option(help="Run or experiment to log the pooled report to.")] = None,
 ) -> None:
     """Score the samples of several runs (seeds, folds, shards) as one set."""
     from uq_tracking.rescoring import pool as pool_runs
@@ -131,20 +132,22 @@ def pool(
 @app.command()
 def sync(
     source: Annotated[
-        str | None, typer.Argument(help="Runs to copy, or the folder of kept calls, e.g. dir:uq_runs.")
+        str | None, typer.Argument(help="Runs to copy, or a folder of kept calls, e.g. dir:uq_runs.")
     ] = None,
     destination: Annotated[
         str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
     ] = None,
-    where: Annotated[str | None, typer.Option(help="Filter expression of the source.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent or copied.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the files of what was sent.")] = False,
+    where: Annotated[str | None, typer.Option(help="Filter expression for the source.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be sent or copied.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep files after they are sent.")] = False,
     drop: Annotated[
         str | None,
-        typer.Option(help="Delete a kept call that cannot be sent: its file. Nothing else is done."),
+        typer.Option(help="Delete the file of a kept call that cannot be sent, and do nothing else."),
     ] = None,
 ) -> None:
-    """Send what trackers did not take while they were down; with a destination, copy runs there too."""
+    """Send what trackers missed while they were down; with a destination, also copy runs there."""
     from uq_tracking.rescoring import sync as sync_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
     from uq_tracking.rescoring.unsent import drop_entry

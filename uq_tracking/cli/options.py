@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how texts are read."""
+"""Options shared by several commands, and how their text is parsed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import typer
 
 from uq_tracking.errors import SettingsError, closest
 
-RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; one of them with its id, mlflow:EXPERIMENT/RUN_ID."
+RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; add an id for one run, mlflow:EXPERIMENT/RUN_ID."
 
 Runs = Annotated[list[str], typer.Argument(help=RUNS)]
 OneRun = Annotated[str, typer.Argument(help="A logged run, e.g. mlflow:EXPERIMENT/RUN_ID.")]
-Where = Annotated[str | None, typer.Option(help="The tracker's own filter expression.")]
-Scores = Annotated[str, typer.Option(help="Which scores the tracker shows: headline, or all.")]
+Where = Annotated[str | None, typer.Option(help="Filter expression, in the tracker's own syntax.")]
+Scores = Annotated[str, typer.Option(help="Scores the tracker shows: headline or all.")]
 Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
 Columns = Annotated[
-    str, typer.Option(help="Names in the file: target=y,mean=mu,std=sigma or 0.1=q10,0.9=q90.")
+    str, typer.Option(help="Column names in the file: target=y,mean=mu,std=sigma or 0.1=q10,0.9=q90.")
 ]
 Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
 Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
-StdFloor = Annotated[float | None, typer.Option(help="Raise smaller std to this.")]
+StdFloor = Annotated[float | None, typer.Option(help="Raise smaller stds to this value.")]
 ALPHA = "Share of the errors that MeRCI covers."
-BINS = "Bins of ENCE and reliability."
+BINS = "Number of bins for ENCE and reliability."
 
 
 def parse_columns(text: str) -> dict[str, str] | None:
@@ -33,7 +33,7 @@ def parse_columns(text: str) -> dict[str, str] | None:
     wrong = [name for name, equals, value in pairs if not (name and equals and value)]
     if wrong:
         raise SettingsError(
-            f"--columns {text!r} is not understood; write role=name pairs: target=y,mean=mu,std=sigma"
+            f"cannot parse --columns {text!r}; write role=name pairs: target=y,mean=mu,std=sigma"
         )
     return {name.strip(): value.strip() for name, _, value in pairs}
 

@@ -1,4 +1,4 @@
-"""The verb that runs the papers' experiments again."""
+"""The command that reruns the papers' experiments."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from uq_tracking.cli.app import app, say, shown_errors
 @app.command()
 def reproduce(
     papers: Annotated[
-        list[str] | None, typer.Argument(help="merci, n-merci, gustafsson, xiong, levi; all by default.")
+        list[str] | None, typer.Argument(help="merci, n-merci, gustafsson, xiong, levi; default: all.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller samples, fewer repeats.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use smaller samples and fewer repeats.")] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder of the page, the numbers and the runs.")
+        Path, typer.Option("--output", "-o", help="Folder for the page, the numbers and the runs.")
     ] = Path("uq_reproduction"),
-    to: Annotated[
-        str | None, typer.Option(help="Address the runs are logged to, e.g. mlflow:EXPERIMENT.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    to: Annotated[str | None, typer.Option(help="Where to log the runs, e.g. mlflow:EXPERIMENT.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
 ) -> None:
-    """Run the experiments of the papers again: their tables and figures beside what they print."""
+    """Rerun the papers' experiments and show our tables and figures beside theirs."""
     from uq_tracking.reproduction import reproduce as reproduce_papers
     from uq_tracking.reproduction.verb import PAGE_FILE
 
@@ -34,4 +32,4 @@ def reproduce(
             say(key)
             for finding in section.findings:
                 say(f"  {'holds  ' if finding.holds else 'DIFFERS'}  {finding.claim}")
-        say(f"the tables and figures, to open in a browser: {(output / PAGE_FILE).resolve().as_uri()}")
+        say(f"tables and figures, to open in a browser: {(output / PAGE_FILE).resolve().as_uri()}")

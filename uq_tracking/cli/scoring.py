@@ -1,4 +1,4 @@
-"""Verbs that read a file of predictions."""
+"""Commands that read a file of predictions."""
 
 from __future__ import annotations
 
@@ -41,23 +41,25 @@ def log(
     ] = "dir:uq_runs",
     columns: Columns = "",
     weights: Annotated[
-        str | None, typer.Option(help="Column of sample weights, such as areas of grid cells.")
+        str | None, typer.Option(help="Column of sample weights, such as grid-cell areas.")
     ] = None,
     scores: Scores = "headline",
     method: Method = None,
-    split: Annotated[str | None, typer.Option(help="Name put into every key, e.g. test.")] = None,
+    split: Annotated[str | None, typer.Option(help="Name added to every key, e.g. test.")] = None,
     unit: Unit = None,
     alpha: Annotated[float, typer.Option(help=ALPHA)] = 0.95,
     n_bins: Annotated[int, typer.Option(help=BINS)] = 10,
     std_floor: StdFloor = None,
-    on_invalid: Annotated[str, typer.Option(help="raise, or drop bad predictions and count them.")] = "raise",
+    on_invalid: Annotated[
+        str, typer.Option(help="Invalid predictions: raise an error, or drop and count them.")
+    ] = "raise",
     figures: Annotated[bool, typer.Option(help="Draw and log figures.")] = True,
     stream: Annotated[
         bool | None,
-        typer.Option(help="Read in blocks, in constant memory; by default above ten million samples."),
+        typer.Option(help="Read in blocks, in constant memory; default above ten million samples."),
     ] = None,
 ) -> None:
-    """Score a file of predictions and log it as a run: mean and std, or labels and class probabilities."""
+    """Score a file of predictions (mean and std, or labels and class probabilities) and log it as a run."""
     from uq_tracking.files.classes import holds_classes, read_class_predictions
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.deadline import PATIENCE
@@ -108,7 +110,7 @@ def _read(
     options: dict[str, Any],
     scoring: dict[str, Any],
 ) -> Predictions | Accumulator:
-    """The predictions, or an accumulator that has counted them a block at a time, with a bar of progress."""
+    """The predictions, or an accumulator that has counted them block by block, with a progress bar."""
     from uq_tracking.files import read_blocks, read_predictions
     from uq_tracking.settings import EXACT_LIMIT
     from uq_tracking.streams.accumulator import Accumulator
@@ -130,28 +132,28 @@ def recalibrate(
     run: OneRun,
     apply: Annotated[
         Path | None,
-        typer.Option(help="npz, npy, csv or parquet file of std (and mean); a recalibrated copy is written."),
+        typer.Option(help="npz, npy, csv or parquet file of std (and mean) to write a recalibrated copy of."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The new file; by default FILE.recalibrated.SUFFIX.")
+        Path | None, typer.Option("--output", "-o", help="The new file; default: FILE.recalibrated.SUFFIX.")
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(
-            help="std_scaling, cdf_isotonic, ...; by default what the run logged, else std_scaling."
-        ),
+        typer.Option(help="std_scaling, cdf_isotonic, ...; default: what the run logged, else std_scaling."),
     ] = None,
     split: Split = None,
-    columns: Annotated[str, typer.Option(help="Names in the file, e.g. std=sigma,mean=mu,by=scene.")] = "",
+    columns: Annotated[
+        str, typer.Option(help="Column names in the file, e.g. std=sigma,mean=mu,by=scene.")
+    ] = "",
 ) -> None:
-    """Recalibrate the standard deviations of a file with what a run was recalibrated by, or could be."""
+    """Recalibrate the standard deviations in a file with a run's recalibration, logged or newly fitted."""
     from uq_tracking.recalibration import recalibrate_file
-    from uq_tracking.tracking.recalibration import run_recalibration
+    from uq_tracking.rescoring.recalibration import run_recalibration
 
     with shown_errors():
         names = parse_columns(columns) or {}
         if names.keys() - {"std", "mean", "by"}:
-            raise SettingsError(f"--columns {columns!r}: a recalibration reads std, mean and by")
+            raise SettingsError(f"--columns {columns!r}: a recalibration reads only std, mean and by")
         with messages.status(f"reading {run}"):
             fitted = run_recalibration(run, method, split=split)
         say(f"method: {fitted.method}")

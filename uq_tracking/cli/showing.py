@@ -1,8 +1,7 @@
-"""Verbs that show one logged run: its report, and its figures."""
+"""Commands that show one logged run: its report and its figures."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,6 @@ from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricErro
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from uq_tracking.logged_run import LoggedRun
     from uq_tracking.report import Report
     from uq_tracking.tables.model import Table
 
@@ -28,11 +26,12 @@ def report(
     run: OneRun,
     split: Split = None,
     metrics: Annotated[
-        str, typer.Option(help="Scores to show: keys with commas, or all; the headline by default.")
+        str,
+        typer.Option(help="Scores to show: comma-separated keys, or all; by default the headline scores."),
     ] = "",
     form: Annotated[str, typer.Option("--format", help="text, markdown or json.")] = "text",
 ) -> None:
-    """Show what a run's report says: the verdict and the scores."""
+    """Show a run's report: the verdict and the scores."""
     from uq_tracking.tables.markup import table_markdown
 
     with shown_errors():
@@ -56,11 +55,11 @@ def plot(
     ] = "reliability",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="png, svg or pdf file; by default uq_FIGURE.png."),
+        typer.Option("--output", "-o", help="png, svg or pdf file; default: uq_FIGURE.png."),
     ] = None,
     split: Split = None,
 ) -> None:
-    """Draw a figure from what a run stored, without its predictions."""
+    """Draw a figure from a run's stored report, without its predictions."""
     with shown_errors():
         path = output or Path(f"uq_{figure}.png")
         _save(_drawn(_report_of(run, split), figure), path)
@@ -68,44 +67,40 @@ def plot(
 
 
 def scores_table(found: Report, metrics: str = "") -> Table:
-    """The verdict and some scores: keys with commas, or all; the headline by default."""
+    """The verdict and some scores: comma-separated keys, or all; by default the headline scores."""
     from uq_tracking.tables.report import report_table
 
     return report_table(found, None if metrics == "all" else _keys(found, parse_list(metrics)))
 
 
 def show(table: Table) -> None:
-    """Print a table as wide as the terminal."""
+    """Print a table at the width of the terminal."""
     from uq_tracking.tables.terminal import View
 
     console.print(View([table]))
 
 
 def _report_of(uri: str, split: str | None) -> Report:
-    """The report of the one run that an address names, with its statistics where these are stored.
+    """The report of the one run that an address names, with its statistics if stored.
 
-    Where the run holds splits or outputs only, and only one of them, that one.
+    If the run holds only a single split or output, that one.
     """
     from uq_tracking.logged_run import logged_run
 
     with messages.status(f"reading {uri}"):
-        run = logged_run(uri, split=split)
+        run = logged_run(uri, split=split).settled()
         try:
             return run.scored()
         except FileNotFoundError:
-            return _below(run).scored()
-
-
-def _below(run: LoggedRun) -> LoggedRun:
-    splits = run.splits()
-    if len(splits) != 1:
-        cure = f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
-        raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}")
-    return replace(run, split=splits[0])
+            splits = run.splits()
+            cure = (
+                f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
+            )
+            raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}") from None
 
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:
-    """The scores to show; UnknownMetricError names those that the report does not have."""
+    """The scores to show; UnknownMetricError names those the report does not have."""
     present = [*found.scores, *found.undefined]
     if wanted is None:
         known = plugins.metrics(found.task)
@@ -126,7 +121,7 @@ def _drawn(found: Report, name: str) -> Figure:
     if name not in there:
         raise SettingsError(
             f"no figure called {name!r} can be drawn from this report{closest(name, there)}; "
-            f"there are {', '.join(there)}"
+            f"choose from {', '.join(there)}"
         )
     return there[name].draw(found)
 
@@ -136,6 +131,6 @@ def _save(figure: Figure, path: Path) -> None:
     kind = path.suffix.lower().removeprefix(".")
     if kind not in kinds:
         raise SettingsError(
-            f"--output {path}: choose a name that ends in one of .{', .'.join(sorted(kinds))}"
+            f"--output {path} has no known suffix; end it in one of .{', .'.join(sorted(kinds))}"
         )
     figure.savefig(path, dpi="figure")

@@ -1,4 +1,4 @@
-"""Uncertainty methods beside each other: ranks, bounds, differences, agreement of the metrics, curves and maps."""
+"""Uncertainty methods side by side: ranks, bounds, differences, agreement of metrics, curves and maps."""
 
 from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.verb import compare

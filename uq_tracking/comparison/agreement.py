@@ -1,4 +1,4 @@
-"""How far two metrics rank the methods alike: Kendall's tau-b, MeRCI (2018) table 2's disagreement as a number."""
+"""How similarly two metrics rank the methods: Kendall's tau-b, MeRCI (2018) table 2's disagreement as a number."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from itertools import combinations
 
 FEWEST = 3
-"""Methods it takes: two are ranked alike or opposite, which says nothing."""
+"""Minimum number of methods: two are ranked either alike or oppositely, which says nothing."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau-b between the ranks that any two judging metrics give the methods.
+    """Kendall's tau-b between the rankings of the methods by any two judging metrics.
 
     Attributes
     ----------
     keys : tuple of str
-        Metrics that rank at least three methods, not all alike.
+        Metrics that rank at least three methods, and not all equally.
     tau : tuple of tuple
-        Symmetric, 1 on the diagonal; None where the two metrics have fewer than three methods in common or one
-        of them ranks these all alike.
+        Symmetric, 1 on the diagonal; None if the two metrics have fewer than three methods in common or one of them
+        ranks these all equally.
     """
 
     keys: tuple[str, ...]
@@ -33,13 +33,13 @@ class Agreement:
         return self.tau[self.keys.index(one)][self.keys.index(other)]
 
     def pairs(self, keys: Sequence[str]) -> list[tuple[str, str, float]]:
-        """Pairs of these metrics with their tau, those that disagree most first."""
+        """Pairs of these metrics with their tau, most discordant first."""
         found = [(a, b, self.between(a, b)) for a, b in combinations(keys, 2)]
         return sorted(((a, b, tau) for a, b, tau in found if tau is not None), key=lambda pair: pair[2])
 
 
 def agreement(ranks: Mapping[str, Mapping[str, int]]) -> Agreement:
-    """Agreement of metrics, given each one's rank of each method."""
+    """Agreement of metrics, given each metric's rank of each method."""
     keys = tuple(
         key for key, places in ranks.items() if len(places) >= FEWEST and len(set(places.values())) > 1
     )

@@ -1,11 +1,11 @@
-"""What an uncertainty equal to the error, and one that is the same everywhere, would score: MeRCI (2018), table 1.
+"""Scores of an uncertainty equal to the error, and of one that is the same everywhere: MeRCI (2018), table 1.
 
-Both follow from numbers that stand in the report, so no statistics are fetched:
+Both follow from numbers in the report, so no statistics are fetched:
 
 * ``merci``: the oracle's is the mean absolute error. A constant's is the alpha percentile of the errors, which
   is MAE + (merci - MAE) / n_merci because n_merci is (merci - MAE) / (percentile - MAE).
-* ``ause_rmse``: the oracle's is 0. A constant orders nothing, its curve is the flat line; the area between that
-  and the oracle's curve is AUSE + AURG of any method with these predictions.
+* ``ause_rmse``: the oracle's is 0. A constant orders nothing, so its curve is flat; the area between that and the
+oracle's curve is AUSE + AURG of any method with these predictions.
 * ``n_merci``, ``spearman``, ``ause_mae``, ``aurg_rmse``, ``cv``: by definition.
 """
 
@@ -30,13 +30,13 @@ class Bound:
 
     @property
     def common(self) -> bool:
-        """Whether all runs have the same bound, as they do when they share their predicted means."""
+        """Whether all runs have the same bound, as they do if they share their predicted means."""
         return self.high - self.low <= 1e-9 * max(abs(self.low), abs(self.high))
 
 
 def _constant_merci(scores: Scores) -> float | None:
     if not {"merci", "n_merci", "mae"} <= scores.keys() or abs(scores["n_merci"]) < 1e-6:
-        return None  # an oracle tells nothing of the percentile
+        return None  # an oracle says nothing about the percentile
     return scores["mae"] + (scores["merci"] - scores["mae"]) / scores["n_merci"]
 
 
@@ -69,7 +69,7 @@ BOUNDS = {"oracle": ORACLE, "constant": CONSTANT}
 
 
 def bounds(runs: Iterable[ScoredRun], metrics: Iterable[Metric]) -> dict[str, dict[str, Bound]]:
-    """Bounds by name (``oracle``, ``constant``) and metric; those that no run can tell are left out."""
+    """Bounds by name (``oracle``, ``constant``) and metric; those that no run determines are left out."""
     reports = [run.report for run in runs if run.report.task == "regression"]
     found: dict[str, dict[str, Bound]] = {}
     for name, formulas in BOUNDS.items():

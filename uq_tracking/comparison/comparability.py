@@ -1,23 +1,51 @@
-"""Warnings when runs were not scored alike: other data, settings, statistics or versions."""
+"""Warnings if runs were not scored alike: different data, settings, statistics or versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.comparison.runs import ScoredRun, by_value
+from uq_tracking.formatting import format_levels
+from uq_tracking.metrics.registry import Metric
 
-SETTINGS = ("alpha", "n_bins", "distribution", "levels", "family", "dof", "std_floor", "unit")
+SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
+OF_LEVELS = ("crps", "pinball", "wis")
+"""Scores that depend on the levels of quantiles: from few levels, the CRPS comes out far too low."""
 NAMED = 4
-"""Runs that a warning names of each kind."""
+"""How many runs of each kind a warning names."""
 SAME = 1e-6
-"""Relative difference of the targets' moments that a float32 copy of the data may have."""
+"""Relative difference of the targets' moments that is allowed for a float32 copy of the data."""
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 
 def warnings(runs: Sequence[ScoredRun]) -> list[str]:
-    """One sentence for everything in which the runs were not scored alike."""
-    return [*_splits(runs), *_data(runs), *_settings(runs), *_provenance(runs)]
+    """One sentence for each way in which the runs were not scored alike."""
+    return [*_splits(runs), *_data(runs), *_forms(runs), *_settings(runs), *_provenance(runs)]
+
+
+def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]:
+    """The metrics; those that depend on the levels of quantiles have no direction if the levels differ."""
+    lost = _not_comparable(runs)
+    return [
+        replace(
+            metric, direction=None, summary=f"{metric.summary}; not ranked, as the levels of quantiles differ"
+        )
+        if metric.key in lost
+        else metric
+        for metric in metrics
+    ]
+
+
+def _not_comparable(runs: Sequence[ScoredRun]) -> list[str]:
+    """Scores that are computed from quantiles in some runs, and from other levels or none in others."""
+    return [key for key in OF_LEVELS if len({_levels(run) for run in runs if key in run.report.scores}) > 1]
+
+
+def _levels(run: ScoredRun) -> tuple[float, ...]:
+    """Levels of the run's quantiles, without rounding errors; empty for a whole distribution."""
+    return tuple(round(level, 9) for level in run.report.settings.get("levels") or ())
 
 
 def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
@@ -32,21 +60,26 @@ def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
 
 
 def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Runs that hold splits or outputs only are compared by these; that not all are the same is worth a word."""
+    """Runs that hold only splits or outputs are compared by those; warn if they are not all the same."""
     found = _differ(runs, lambda run: run.split)
     if found:
         yield f"Splits or outputs differ (choose one with split=). {found}."
 
 
 def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Different data: other numbers of samples or, with the same number, other weights or targets."""
     counted = _differ(runs, lambda run: f"{run.report.counts.get('n', 0):,} samples")
     if counted:
         yield f"Scored on different data ({OTHER_DATA}). {counted}."
-        return
-    weighted = _differ(runs, lambda run: run.report.counts.get("n_effective"))
-    if weighted:
-        yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
-        return
+    for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
+        weighted = _differ(of_number, lambda run: run.report.counts.get("n_effective"))
+        if weighted:
+            yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
+        else:
+            yield from _different_targets(of_number)
+
+
+def _different_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
     known = [run for run in runs if _targets(run) is not None]
     groups: list[list[ScoredRun]] = []
     for run in known:
@@ -56,12 +89,12 @@ def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
         parts = "; ".join(f"{_described(group[0])}: {_named(group)}" for group in groups)
         yield f"Scored on different targets ({OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
-        others = [run for run in runs if run not in known]
-        yield f"Whether all targets are the same cannot be told: not described in the report of {_named(others)}."
+        others = [run for run in runs if _targets(run) is None]
+        yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."
 
 
 def _targets(run: ScoredRun) -> dict[str, float] | None:
-    """Moments of the targets, or None in a report that does not have them."""
+    """Moments of the targets, or None if the report lacks them."""
     values = run.report.provenance.get("targets")
     if not isinstance(values, Mapping):
         return None
@@ -70,6 +103,21 @@ def _targets(run: ScoredRun) -> dict[str, float] | None:
 
 def _described(run: ScoredRun) -> str:
     return ", ".join(f"{name} {value:.6g}" for name, value in (_targets(run) or {}).items())
+
+
+def _forms(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Different forms of predictions, or levels of quantiles, which rescoring cannot change."""
+    found = _differ(runs, lambda run: run.report.settings.get("distribution") or "mean and std")
+    if found:
+        yield f"Forms of the predictions differ (to compare like with like, log all methods in one form). {found}."
+    found = _differ(runs, _levels)
+    lost = ", ".join(_not_comparable(runs))
+    not_ranked = f"not ranked, as they depend on the levels: {lost}; " if lost else ""
+    if found:
+        yield (
+            f"Levels of quantiles differ ({not_ranked}log all methods as quantiles at the same levels, or compare "
+            f"those of the same levels apart). {found}."
+        )
 
 
 def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
@@ -84,24 +132,29 @@ def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
 def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:
     found = _differ(runs, lambda run: run.report.provenance.get("statistics"))
     if found:
-        yield f"Statistics differ in kind (what lies within a sketch's accuracy means nothing). {found}."
+        yield f"Statistics differ in kind (differences within a sketch's accuracy mean nothing). {found}."
     for name in ("schema", "version"):
         found = _differ(runs, lambda run, name=name: run.report.provenance.get(name))
         if found:
-            yield f"The {name} of uq_tracking differs (rescore the runs with one version). {found}."
+            yield f"The {name} of uq_tracking differs (rescore the runs with a single version). {found}."
 
 
 def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
-    """The runs of each value, or nothing if all have the same."""
-    groups: dict[str, list[ScoredRun]] = {}
-    for run in runs:
-        groups.setdefault(_shown(of(run)), []).append(run)
+    """The runs of each value, or nothing if all share it."""
+    groups = by_value(runs, lambda run: _key(of(run)))
     if len(groups) < 2:
         return ""
-    return "; ".join(f"{value}: {_named(group)}" for value, group in groups.items())
+    return "; ".join(f"{_shown(value)}: {_named(group)}" for value, group in groups.items())
+
+
+def _key(value: Any) -> Any:
+    """What values are grouped by: the text shown, but levels themselves, as their text is shortened."""
+    return value if isinstance(value, tuple) else _shown(value)
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"levels {format_levels(value)}" if value else "no levels"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

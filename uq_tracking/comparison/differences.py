@@ -1,16 +1,18 @@
-"""Differences between methods with intervals: which methods the data distinguish.
+"""Differences between methods, with intervals: which methods the data can distinguish.
 
-Three ways, the first that the runs allow:
+The first of three ways that the runs allow:
 
-* **over runs**: both methods have three runs or more (seeds, folds). Welch's interval of the difference of means; it
-  speaks of the methods on this test set. Also with two runs, where groups are not known.
-* **paired groups**: the runs stored the statistics of the same groups (images, scenes) of the same data; sets of
-  groups are left out for both together, so what is hard for both cancels. It speaks of these runs on such data.
+* **over runs**: both methods have three or more runs (seeds, folds). Welch's interval of the difference of means; it
+is
+  about the methods on this test set. Also used with two runs if groups are not known.
+* **paired groups**: the runs stored statistics of the same groups (images, scenes) of the same data; sets of groups
+are
+  left out for both together, so what is hard for both cancels. It is about these runs on such data.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
-  independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data
-  mostly err together, so this is wider than a paired interval.
+  independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data tend to
+  err together, so this is wider than a paired interval.
 
-Intervals are of one difference each. What is tied with the best is decided for all pairs together.
+Each interval is for one difference. Ties with the best are decided for all pairs jointly.
 """
 
 from __future__ import annotations
@@ -39,18 +41,18 @@ class Difference:
     ----------
     method, reference, metric : str
     value : float
-        Difference of the means over runs; for a metric with a target value, of the distances to it.
+        Difference of the means over runs; for a metric with a target value, difference of the distances to it.
     interval : (float, float) or None
-        Confidence interval; None where the runs allow none.
+        Confidence interval; None if the runs allow none.
     how : str
-        Where the interval comes from.
+        How the interval was obtained.
     verdict : {"better", "worse", "indistinguishable", "unknown"}
-        What the interval says of the method; "unknown" without one.
+        What the interval says about the method; "unknown" without one.
     effect : float or None
         Cohen's d: ``value`` over the standard deviation of the groups' differences, or over the root of the mean
-        variance of the two methods' runs; None where neither is known, or is 0.
+        variance of the two methods' runs; None if neither is known, or it is 0.
     relative : float or None
-        ``value`` as a part of the reference's mean; None where the metric has no natural zero.
+        ``value`` relative to the reference's mean; None if the metric has no natural zero.
     """
 
     method: str
@@ -82,7 +84,7 @@ def difference(
     level: float,
     paired: tuple[Range, float | None] | None = None,
 ) -> Difference | None:
-    """The difference of two methods in one metric; None where one of them has no value.
+    """The difference of two methods in one metric; None if either has no value.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def difference(
     level : float
         Confidence level of the interval.
     paired : tuple of interval and effect size, optional
-        Of the difference of losses over groups.
+        From the difference of losses over groups.
     """
     mine, theirs = _losses(one, metric), _losses(other, metric)
     if not mine or not theirs:
@@ -144,7 +146,7 @@ def _interval(
 
 
 def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
-    """Welch's interval of a difference of means; the difference itself when neither varies.
+    """Welch's interval of a difference of means; the difference itself if neither varies.
 
     >>> low, high = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], 0.95)
     >>> round(low, 3), round(high, 3)
@@ -162,7 +164,7 @@ def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Difference of means over the root of the mean variance; None where nothing varies.
+    """Difference of means over the root of the mean variance; None if nothing varies.
 
     >>> cohens_d([1.0, 2.0, 3.0], [2.0, 3.0, 4.0])
     -1.0
@@ -176,7 +178,7 @@ def _squared_error_of_mean(values: Sequence[float]) -> float:
 
 
 def mover(one: float, of_one: Range, other: float, of_other: Range) -> Range:
-    """Interval of a difference from the intervals of its parts, taken as independent."""
+    """Interval of a difference from the intervals of its parts, assumed independent."""
     gap = one - other
     below = math.hypot(one - of_one[0], of_other[1] - other)
     above = math.hypot(of_one[1] - one, other - of_other[0])
@@ -184,7 +186,7 @@ def mover(one: float, of_one: Range, other: float, of_other: Range) -> Range:
 
 
 def _loss_range(runs: Sequence[ScoredRun], metric: Metric) -> Range | None:
-    """The report's interval, turned like the loss."""
+    """The report's interval, transformed like the loss."""
     run = next(run for run in runs if metric.key in run.report.scores)
     interval = run.report.intervals.get(metric.key)
     if interval is None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 FORMAT = "uq_tracking.comparison"
 SCHEMA = 1
-"""Version of the file; raised when a reader of the older version would misread it."""
+"""Version of the file format; increased when older readers would misread new files."""
 
 
 def comparison_json(comparison: Comparison) -> str:
-    """Strict JSON. The entry ``derived`` is for other programs; it is computed again when read back."""
+    """Strict JSON. The entry ``derived`` is for other programs; it is recomputed when read back."""
     return json.dumps(comparison_dict(comparison), allow_nan=False, indent=1)
 
 
@@ -75,7 +75,7 @@ def _cell_dict(cell: Cell) -> dict[str, Any]:
 
 
 def comparison_fields(source: str | Path) -> dict[str, Any]:
-    """The arguments of the comparison in a text, or in the file of a path; FileFormatError for anything else."""
+    """The arguments of the comparison in a text, or in the file at a path; FileFormatError for anything else."""
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     name = str(source) if is_path else "the text"
     try:
@@ -83,10 +83,10 @@ def comparison_fields(source: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{name} is not JSON ({error})") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise FileFormatError(f"{name} is not a comparison of uq_tracking")
+        raise FileFormatError(f"{name} is not a uq_tracking comparison")
     if not isinstance(values.get("schema"), int) or values["schema"] > SCHEMA:
         raise FileFormatError(
-            f"{name} has schema {values.get('schema')}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+            f"{name} has schema {values.get('schema')}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
         )
     try:
         return _fields(values)

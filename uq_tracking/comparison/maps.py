@@ -1,4 +1,4 @@
-"""The same 2-D cases as every method sees them, on one colour scale: MeRCI (2018), figures 4 and 5."""
+"""The same 2-D cases as predicted by every method, on one colour scale: MeRCI (2018), figures 4 and 5."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ AUTO_CASES = 2
 
 @dataclass(frozen=True)
 class MapPanel:
-    """One method's maps of a case, PNG files.
+    """One method's maps of a case, as PNG files.
 
     Attributes
     ----------
     method, label : str
-        Of the run that the predictions are from.
+        Method and label of the run that made the predictions.
     prediction, error, uncertainty : bytes
         Predicted mean, absolute error, and standard deviation times ``scale``.
     scale : float
-        MeRCI's lambda of the run: the rescaled standard deviation covers alpha of its errors.
+        MeRCI's lambda of the run: rescaled by it, the standard deviation covers alpha of the errors.
     mean_error, mean_uncertainty : float
         Means over the case, in the target's unit.
     """
@@ -52,8 +52,8 @@ class MapPanel:
 class MapCase:
     """One case: the target, and every method's panel.
 
-    Errors and rescaled uncertainties of all methods share the colours of ``error_limits``; target and
-    predictions those of ``value_limits``.
+    Errors and rescaled uncertainties of all methods share the colour scale ``error_limits``; target and predictions
+    share ``value_limits``.
     """
 
     name: str
@@ -104,12 +104,12 @@ class _Seen:
 
 
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
-    """Draw the chosen cases of one run per method, and say which methods lack them and why.
+    """Draw the chosen cases of one run per method; also return which methods lack them and why.
 
     Raises
     ------
     SettingsError
-        Maps are asked for by number or index, and the predictions are not spatial or have no such case.
+        Maps are requested by number or index, but the predictions are not spatial or have no such case.
     """
     problems: list[str] = []
     seen: dict[str, list[_Seen]] = {}
@@ -129,7 +129,7 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
         for case in _cases(run, predictions, maps):
             seen.setdefault(case.name, []).append(case)
     if maps != "auto" and not seen:
-        raise SettingsError(f"maps={maps!r}, but no run stored predictions that could be drawn")
+        raise SettingsError(f"maps={maps!r}, but no run stored drawable predictions")
     drawn = tuple(_drawn(name, items, problems) for name, items in seen.items())
     return drawn, list(dict.fromkeys(problems)) if drawn else []
 
@@ -186,7 +186,7 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if np.array_equal(item.target, first.target, equal_nan=True)]
     problems += [
-        f"No map of {item.run.method}, case {name}: its target is not that of {first.run.label}."
+        f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}."
         for item in items
         if item not in same
     ]

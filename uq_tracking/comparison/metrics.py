@@ -1,8 +1,9 @@
-"""The metrics of a comparison: which there are, in which family, and which are shown when nobody chooses."""
+"""The metrics of a comparison: which there are, their families, and which are shown by default."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
@@ -15,12 +16,12 @@ OTHER = "Other"
 
 
 def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | None = None) -> list[Metric]:
-    """Metrics that at least one run has, in the registry's order, or those wanted in the order they are wanted.
+    """Metrics that at least one run has, in the registry's order, or those wanted, in the order given.
 
     Raises
     ------
     UnknownMetricError
-        No run has a metric that is wanted.
+        No run has one of the wanted metrics.
     """
     known = plugins.metrics(task)
     present = {key for run in runs for key in (*run.report.scores, *run.report.undefined)}
@@ -37,15 +38,15 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
 
 
 def headline(metrics: Iterable[Metric]) -> tuple[str, ...]:
-    """Keys of the metrics that are shown when nobody chooses; all where none is declared a headline."""
+    """Keys of the metrics shown by default; all if none is declared a headline."""
     metrics = list(metrics)
     return tuple(m.key for m in metrics if m.headline) or tuple(m.key for m in metrics)
 
 
 def sorted_by(metrics: Sequence[Metric], shown: Sequence[Metric]) -> Metric | None:
-    """The metric that rows are sorted by: the first that judges of those chosen, else the first scoring rule.
+    """The metric to sort rows by: the first judging one of those chosen, else the first scoring rule.
 
-    A scoring rule judges predictions and uncertainties together, so no method comes first by one of them alone.
+    A scoring rule judges predictions and uncertainties together, so no method comes first by only one of the two.
     """
     judging = [metric for metric in shown if metric.direction is not None]
     rules = [metric for metric in judging if family(metric) == SCORING]
@@ -67,17 +68,19 @@ def by_family(metrics: Iterable[Metric]) -> dict[str, list[Metric]]:
 
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
-    """What a reader needs to know of a metric, as plain values."""
+    """What a reader needs to know about a metric, as plain values."""
     texts = ("key", "task", "direction", "unit", "summary", "formula", "source")
     return {name: getattr(metric, name) for name in texts} | {"family": family(metric)}
 
 
 def metric_from_dict(values: Mapping[str, Any]) -> Metric:
-    """The metric as it is installed here, else as the file describes it."""
+    """The metric as installed here, else as the file describes it; unranked if it is unranked in the file."""
     installed = plugins.metrics(values["task"]).get(values["key"])
     direction = values["direction"]
     if installed is not None and installed.direction == direction:
         return installed
+    if installed is not None and direction is None:
+        return replace(installed, direction=None, summary=str(values["summary"]))
     if not (direction in ("lower", "higher", None) or isinstance(direction, int | float)):
         raise FileFormatError(f"metric {values['key']!r} has the direction {direction!r}")
     texts = {name: str(values[name]) for name in ("key", "task", "unit", "summary", "formula", "source")}
@@ -88,7 +91,7 @@ def metric_from_dict(values: Mapping[str, Any]) -> Metric:
 
 
 def _not_installed_here(key: str, task: str) -> Metric:
-    """A metric of a plugin that is not installed here: shown, not judged."""
+    """A metric whose plugin is not installed here: shown but not judged."""
     summary = "From a plugin that is not installed here, so nothing is known about it"
     return Metric(
         key,

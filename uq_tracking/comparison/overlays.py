@@ -1,4 +1,4 @@
-"""Curves of the same name laid over each other, one line per run."""
+"""Curves of the same name overlaid, one line per run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
     low: FloatArray | None = None
     high: FloatArray | None = None
     chance: tuple[FloatArray, FloatArray] | None = None
-    """Ends of the band that holds each point of a calibrated run in 95 % of cases."""
+    """Ends of the band that contains each point of a calibrated run in 95 % of cases."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Overlay:
     levels : tuple of float
         Heights of horizontal reference lines.
     y_limits : (float, float) or None
-        Heights worth showing, where some points lie far beyond the others.
+        The y range worth showing, if some points lie far beyond the others.
     """
 
     name: str
@@ -68,7 +68,7 @@ def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
 
 
 def _in_order(found: Mapping[str, Sequence[tuple[ScoredRun, Curve]]]) -> list[str]:
-    """Curves in the order of their declarations, those that have none last."""
+    """Curves in the order of their declarations, undeclared ones last."""
     task = next((curves[0][0].report.task for curves in found.values()), "regression")
     declared = [name for name in plugins.curves(task) if name in found]
     return declared + [name for name in found if name not in declared]
@@ -98,7 +98,7 @@ def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float
 
 
 def _line(run: ScoredRun, curve: Curve) -> Line | None:
-    """The finite points of a curve, or None for a damaged or an empty one."""
+    """The finite points of a curve, or None if it is damaged or empty."""
     x, y = (np.ravel(curve.columns[column]) for column in (curve.x, curve.main))
     if len(x) != len(y):
         return None
@@ -111,7 +111,7 @@ def _line(run: ScoredRun, curve: Curve) -> Line | None:
 
 
 def _band(curve: Curve, end: str, finite: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """One end of a band, where the curve has a whole one."""
+    """One end of a band, if the curve has a complete one."""
     values = np.ravel(curve.columns[end]) if end in curve.columns else np.empty(0)
     if len(values) != len(finite) or not np.isfinite(values[finite]).all():
         return None

@@ -42,13 +42,13 @@ SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 SIGNS = {"best": "★", "worst": "▾", "tied": "≈"}
 LETTERS, TWO_LINES = 26, 48
-"""Of the name of a method, at most, where they stay distinct: in pictures, and in tables."""
+"""Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
 SHADES = 10
 """Steps from the best rank's colour to the worst's; the style sheet has a class for each."""
 COLORS = 8
 """Colours of the style sheet; further methods repeat them with other dashes."""
 SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
-"""Accuracy, and how well the uncertainty orders the errors that it consists of; the first pair that is there."""
+"""Accuracy, and how well the uncertainty ranks the errors behind it; the first available pair is used."""
 SIDES = {
     "overconfident": "over",
     "overconfident in few samples": "over",
@@ -56,13 +56,13 @@ SIDES = {
     "consistent with calibrated": "fine",
 }
 WIDEST = 4.0
-"""Factor on the std at which the bar of a verdict is full."""
+"""Factor on the std at which a verdict's bar is full."""
 DIGITS = 5
-"""Significant digits of a curve's points: more than a screen shows."""
+"""Significant digits of a curve's points: more than a screen can show."""
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The whole page. The browser may run this script and this style, show embedded pictures, and load nothing."""
+    """The whole page. The browser may run only this script and style, show embedded pictures, and load nothing."""
     style = _resource("page.css") + _bars(comparison)
     script = _resource("page.js")
     lines = [line for overlay in comparison.curves.values() for line in overlay.lines]
@@ -82,7 +82,7 @@ def comparison_page(comparison: Comparison) -> str:
             families=_families(comparison),
             scatter=_scatter(comparison),
             marks={name: _marks(verdict) for name, verdict in comparison.verdicts.items()},
-            best_ranking=max((v.recovered or 0.0 for v in comparison.verdicts.values()), default=0.0),
+            starred=_starred(comparison.verdicts),
             unjudged=unjudged(comparison.groups),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
@@ -99,7 +99,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def log_page(comparison: Comparison, run: Any = None) -> None:
-    """Write the page into a run, or into a new one where an address names none; see ``Comparison.log``."""
+    """Write the page to a run, or to a new one if an address names none; see ``Comparison.log``."""
     targets = targets_of(run, None, name=RUN_NAME)
     if not targets:
         raise BackendError(
@@ -145,12 +145,12 @@ def _resource(name: str) -> str:
 
 
 def _digest(content: str) -> str:
-    """How a content security policy names an inline script or style."""
+    """The digest by which a content security policy names an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 
 def _bars(comparison: Comparison) -> str:
-    """The colour bars of the maps, as style: the policy allows none in an attribute."""
+    """The colour bars of the maps, as a style sheet: the policy forbids style attributes."""
     if not comparison.maps:
         return ""
     case = comparison.maps[0]
@@ -163,21 +163,21 @@ def _bars(comparison: Comparison) -> str:
 
 
 def _color(value: str) -> str:
-    """A colour, if that is what it is; a comparison's file may come from anywhere."""
+    """A colour, if it is one; a comparison's file may come from anywhere."""
     digits = value.removeprefix("#")
     valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
     return f"#{digits}" if valid else "#808080"
 
 
 def _labels(comparison: Comparison, letters: int) -> dict[str, str]:
-    """A name for each method of about so many letters."""
+    """A name of about this many characters for each method."""
     names = [one_line(name) for name in comparison.methods]
     return dict(zip(comparison.methods, shortened(names, letters), strict=True))
 
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
-    """What the bars of a verdict show, 0 to 100: how far from calibrated, and how far the ranking is an oracle's."""
-    few = verdict.calibration == "overconfident in few samples"  # which make the factor what it is
+    """What a verdict's bars show, 0 to 100: how far from calibrated, and how close the ranking is to an oracle's."""
+    few = verdict.calibration == "overconfident in few samples"  # which determine the factor
     factor, recovered = None if few else verdict.scale, verdict.recovered
     reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
     said, side = verdict.calibration, SIDES.get(verdict.calibration, "other")
@@ -193,8 +193,18 @@ def _marks(verdict: MethodVerdict) -> dict[str, Any]:
     }
 
 
+def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
+    """Methods that find most errors, of those that find more than a constant uncertainty would."""
+    found = {
+        name: verdict.recovered
+        for name, verdict in verdicts.items()
+        if verdict.ranking == "useful" and verdict.recovered is not None
+    }
+    return {name for name, share in found.items() if share == max(found.values())}
+
+
 def _families(comparison: Comparison) -> list[tuple[str, str]]:
-    """Buttons that choose which metrics are shown; none where all are headline."""
+    """Buttons that choose which metrics to show; none if all are headline metrics."""
     if len(comparison.headline) == len(comparison.metrics):
         return []
     found = list(by_family(comparison.metrics))
@@ -235,7 +245,7 @@ def _sort_key(cell: Cell) -> str | None:
 
 
 def _details(cell: Cell) -> str:
-    """All digits, and everything else there is to say of a cell."""
+    """All digits, and everything else known about a cell."""
     if cell.value is None:
         return f"no value: {cell.reason}" if cell.reason else "no value"
     parts = [repr(cell.value)]
@@ -252,7 +262,7 @@ def _details(cell: Cell) -> str:
 
 
 def _json(values: Any) -> str:
-    """JSON that may stand inside a ``script`` element: no ``<`` can end it."""
+    """JSON that is safe inside a ``script`` element: no ``<`` can end it."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
@@ -291,7 +301,7 @@ def _metric(comparison: Comparison, metric: Metric) -> dict[str, Any]:
 
 
 def _scatter(comparison: Comparison) -> dict[str, Any] | None:
-    """A point per method that has both scores; None where fewer than two have."""
+    """A point per method with both scores; None if fewer than two have them."""
     known = {metric.key for metric in comparison.metrics}
     pair = next((pair for pair in SCATTERS if known.issuperset(pair)), None)
     if pair is None:
@@ -308,7 +318,7 @@ def _scatter(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any]]:
-    """Every curve; titles that several have are completed by the end of the curve's name."""
+    """Every curve; duplicate titles are completed by the end of the curve's name."""
     found = [_overlay(overlay, index) for overlay in comparison.curves.values()]
     titles = [curve["title"] for curve in found]
     for curve in found:
@@ -318,7 +328,7 @@ def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any
 
 
 def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
-    """One name's curves; positions and bands that several runs share are written once."""
+    """One name's curves; positions and bands shared by several runs are written once."""
     places: dict[tuple[float, ...], int] = {}
     chances: dict[tuple[Any, ...], int] = {}
     lines = []

@@ -1,4 +1,4 @@
-"""Differences of methods scored on the same groups: every method without the same sets of groups in turn."""
+"""Differences of methods scored on the same groups, leaving out the same sets of groups for all methods in turn."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
 
 MANY_RUNS = 3
-"""From so many runs of both methods on, their spread tells more of the methods than the groups do."""
+"""If both methods have this many runs, the spread over runs says more about the methods than the groups do."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedGroups:
     """Scores without each of the same sets of groups, for every run that stored its groups' statistics.
 
-    A method with several runs counts with the mean of their losses.
+    A method with several runs is represented by the mean of their losses.
     """
 
     left: Mapping[str, LeftOut] = field(default_factory=dict)
-    """By the run's label."""
+    """Leave-out scores by the run's label."""
     seed: int = 0
-    """Of the resamples that tell how large the largest of many differences is by chance."""
+    """Seed of the resamples that show how large the largest of many differences is by chance."""
 
     def limits(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float
     ) -> tuple[Range, float | None] | None:
-        """Interval and effect size of the difference of mean losses, or None where a run's groups are not known."""
+        """Interval and effect size of the difference of mean losses, or None if a run's groups are not known."""
         first, second = self._losses(one, metric), self._losses(other, metric)
         if first is None or second is None:
             return None
@@ -49,7 +49,7 @@ class PairedGroups:
     def tied(
         self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric, level: float
     ) -> frozenset[str] | None:
-        """Methods that are not distinguishable from the best, all pairs together; None where groups are not known."""
+        """Methods not distinguishable from the best, for all pairs jointly; None if groups are not known."""
         without = {name: self._losses(runs, metric) for name, runs in groups.items()}
         columns = [column for column in without.values() if column is not None]
         if len(columns) < len(without) or len(columns) < 2:
@@ -59,7 +59,7 @@ class PairedGroups:
         return frozenset(name for name, is_tied in zip(groups, tied, strict=True) if is_tied)
 
     def _losses(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
-        """Mean losses without each set of groups, moved to where the exact scores lie."""
+        """Mean losses without each set of groups, shifted to match the exact scores."""
         found = []
         for run in runs:
             left, exact = self.left.get(run.label), run.report.scores.get(metric.key)
@@ -80,10 +80,9 @@ def _mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float:
 def paired_groups(
     runs: Sequence[ScoredRun], metrics: Sequence[Metric], seed: int
 ) -> tuple[PairedGroups, list[str]]:
-    """Score every run without each set of groups, where they are stored, and say why runs are left out.
+    """Score every run without each set of groups, if they are stored, and say why runs are left out.
 
-    Only runs whose report has intervals are asked for their statistics; nothing is fetched for the others, and
-    nothing at all where every method has many runs.
+    Statistics are fetched only for runs whose report has intervals, and not at all if every method has many runs.
     """
     problems: list[str] = []
     if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
@@ -109,14 +108,14 @@ def paired_groups(
 
 
 def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
-    """Statistics of the run's groups; None where they are not stored or cannot be read."""
+    """Statistics of the run's groups; None if they are not stored or cannot be read."""
     statistics: Any = run.report.statistics
     if statistics is None and run.logged is not None:
         try:
             statistics = run.logged.statistics(run.report)
         except FileNotFoundError:
             return None
-        except (UQTrackingError, OSError) as error:  # the comparison goes on without this run's resamples
+        except (UQTrackingError, OSError) as error:  # the comparison continues without this run's resamples
             problems.append(f"No paired differences for {run.label}: {error}.")
             return None
     groups = getattr(statistics, "groups", None)
@@ -126,7 +125,7 @@ def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
 def _common(
     runs: Mapping[str, ScoredRun], tables: Mapping[str, GroupTables], problems: list[str]
 ) -> dict[str, GroupTables]:
-    """The tables of the runs that were scored on the groups and the targets of the first one."""
+    """The tables of the runs scored on the same groups and targets as the first one."""
     if not tables:
         return {}
     first = next(iter(tables))
@@ -138,6 +137,6 @@ def _common(
     ]
     if others:
         problems.append(
-            f"No paired differences for {', '.join(others)}: their groups are not those of {first}."
+            f"No paired differences for {', '.join(others)}: their groups differ from those of {first}."
         )
     return {label: table for label, table in tables.items() if label not in others}

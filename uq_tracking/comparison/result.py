@@ -1,4 +1,4 @@
-"""The comparison itself: the facts it was made of, and what follows from them."""
+"""The comparison itself: its facts, and what follows from them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from uq_tracking.tables.terminal import View
 
 MOST_VERDICTS = 12
-"""Methods whose verdict is printed above a table."""
+"""Maximum number of methods whose verdict is printed above a table."""
 
 MetricKeys = Iterable[str] | Literal["all"] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Comparison:
-    """Uncertainty methods beside each other.
+    """Uncertainty methods side by side.
 
-    Everything shown is a function of what is listed here: ``table``, ``bounds``, ``agreement`` and ``curves``
-    are computed when first asked for.
+    Everything shown is derived from the attributes below: ``table``, ``bounds``, ``agreement`` and ``curves`` are
+    computed on first access.
 
     Attributes
     ----------
@@ -52,23 +52,23 @@ class Comparison:
     metrics : tuple of Metric
         Columns of the table.
     headline : tuple of str
-        Keys of those that are shown when nobody chooses.
+        Keys of those shown by default.
     level : float
         Confidence level of the intervals of differences.
     baseline : str or None
-        The method that all others are compared to.
+        The method that all others are compared with.
     differences : tuple of Difference
-        Of every method to the baseline.
+        Differences of every method to the baseline.
     ties : tuple of Difference
-        Of every method to the best one, per metric.
+        Differences of every method to the best one, per metric.
     maps : tuple of MapCase
-        The same cases as every method sees them.
+        The same cases as predicted by every method.
     warnings : tuple of str
-        In what the runs were not scored alike.
+        Ways in which the runs were not scored alike.
     skipped : tuple of SkippedRun
-        Runs that are not compared, with the reason.
+        Runs that are not compared, with the reasons.
     sources : tuple of str
-        What was compared, as it was named.
+        What was compared, as the user named it.
     """
 
     task: str
@@ -86,7 +86,7 @@ class Comparison:
 
     @cached_property
     def sorted_by(self) -> Metric | None:
-        """The metric that rows are sorted by; None where none judges."""
+        """The metric that rows are sorted by; None if none judges."""
         return sorted_by(self.metrics, self.shown())
 
     @cached_property
@@ -128,7 +128,7 @@ class Comparison:
 
     @cached_property
     def table(self) -> Table:
-        """Methods by metrics: ``table[method][key]`` is a cell; rows of bounds and single runs besides."""
+        """Methods by metrics: ``table[method][key]`` is a cell; also has rows of bounds and single runs."""
         return score_table(self)
 
     @cached_property
@@ -137,7 +137,7 @@ class Comparison:
         return difference_table(self)
 
     def tables(self, metrics: MetricKeys = None) -> list[Table]:
-        """The tables that are printed: scores, and differences where there is a baseline."""
+        """The tables to print: scores, and differences if there is a baseline."""
         shown = self.shown(metrics)
         scores = self._chosen(metrics)
         scores = replace(scores, title="", lead=(scores.title, *self._short_verdicts()))
@@ -161,7 +161,7 @@ class Comparison:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How far the metrics rank the methods alike."""
+        """How similarly the metrics rank the methods."""
         ranks = {
             metric.key: {
                 name: rank for name in self.methods if (rank := self.table[name][metric.key].rank) is not None
@@ -172,23 +172,23 @@ class Comparison:
 
     @cached_property
     def curves(self) -> dict[str, Overlay]:
-        """Curves of all runs by name, ready to be laid over each other."""
+        """Curves of all runs by name, ready to be overlaid."""
         return overlays(self.runs)
 
     def plot(self, curve: str = "overview", *, ax: Axes | None = None) -> Figure:
-        """Lay a curve of all runs over each other, methods in the colours of the page.
+        """Overlay a curve of all runs, with methods in the colours of the page.
 
         Parameters
         ----------
         curve : str, optional
-            One of ``comparison.curves``, such as ``"reliability"``; ``"overview"`` has four of them on one sheet.
+            One of ``comparison.curves``, such as ``"reliability"``; ``"overview"`` shows four of them on one sheet.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw a single curve on; by default a new figure, which pyplot does not know.
+            Axes to draw a single curve on; by default a new figure, not registered with pyplot.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Notebooks show it; ``savefig`` writes it.
+            Shown inline in notebooks; save it with ``savefig``.
 
         Raises
         ------
@@ -201,9 +201,9 @@ class Comparison:
 
     @cached_property
     def tied_with_best(self) -> Mapping[str, frozenset[str]]:
-        """Methods that are not distinguishable from the best one, which is among them, by metric.
+        """Methods not distinguishable from the best one, which is included, by metric.
 
-        Of methods that are equal, all are among them in the share ``level`` of cases, however many there are.
+        Equally good methods are all included in a share ``level`` of cases, however many there are.
         """
         found: dict[str, set[str]] = {}
         for tie in self.ties:
@@ -229,13 +229,13 @@ class Comparison:
         return None if unit is None else str(unit)
 
     def _short_verdicts(self) -> list[str]:
-        """A line for each of the first methods, with their names shortened."""
+        """One line for each of the first methods, with names shortened."""
         lines = [f"{shorten(name, 40)}: {verdict.text}" for name, verdict in self.verdicts.items()]
         rest = len(lines) - MOST_VERDICTS
         return lines if rest <= 0 else [*lines[:MOST_VERDICTS], f"and {rest} more, see verdicts"]
 
     def to_text(self, metrics: MetricKeys = None, *, width: int = 100) -> str:
-        """Aligned plain text; tables wider than ``width`` are cut into several, and long names shortened."""
+        """Aligned plain text; tables wider than ``width`` are split, and long names shortened."""
         from uq_tracking.tables.terminal import tables_text
 
         return tables_text(self.tables(metrics), width)
@@ -270,7 +270,7 @@ class Comparison:
         return self.table.of_kinds("bound", "method").select(keys)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Strict JSON text that ``from_json`` reads back, also written to ``path`` if given."""
+        """Return strict JSON that ``from_json`` reads back; also write it to ``path`` if given."""
         from uq_tracking.comparison.files import comparison_json
 
         text = comparison_json(self)
@@ -280,18 +280,18 @@ class Comparison:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
-        """Read what ``to_json`` made: the text, or the path of its file; FileFormatError for anything else."""
+        """Read ``to_json``'s text, or the file at the path of one; FileFormatError for anything else."""
         from uq_tracking.comparison.files import comparison_dict, comparison_fields
 
         found = cls(**comparison_fields(source))
         try:
             json.dumps(comparison_dict(found), allow_nan=False)
-        except Exception as error:  # whatever cannot be shown does not belong together
+        except Exception as error:  # what cannot be shown is inconsistent
             raise FileFormatError(f"this is a damaged comparison ({error!r})") from error
         return found
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One self-contained page that works without a network, also written to ``path`` if given."""
+        """Return one self-contained page that works offline; also write it to ``path`` if given."""
         from uq_tracking.comparison.page import comparison_page
 
         page = comparison_page(self)
@@ -305,7 +305,7 @@ class Comparison:
         Parameters
         ----------
         run : optional
-            As for `uq_tracking.log`: a tracker's run object or id, an address (``mlflow:EXPERIMENT`` makes a run
+            As for `uq_tracking.log`: a tracker's run object or id, an address (``mlflow:EXPERIMENT`` creates a run
             there), or a list of these; by default the active runs.
 
         Raises
@@ -318,7 +318,7 @@ class Comparison:
         log_page(self, run)
 
     def report(self, label: str) -> Report:
-        """The report of the run with this label; KeyError for another."""
+        """The report of the run with this label; KeyError if there is none."""
         return {run.label: run.report for run in self.runs}[label]
 
     def __str__(self) -> str:

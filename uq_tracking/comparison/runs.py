@@ -1,10 +1,10 @@
-"""The runs of a comparison: read from what a user names; one that cannot be read is listed with the reason."""
+"""The runs of a comparison, read from what a user names; unreadable ones are listed with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
@@ -12,8 +12,10 @@ from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.report import Report
 from uq_tracking.tracking.names import REPORT_FILE, file_name
 
+T = TypeVar("T")
+
 PAGE_FILE = "uq_comparison.html"
-"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is no run to compare."""
+"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is not compared."""
 
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
 """What a user may name: an address, a logged run, or reports by method."""
@@ -21,21 +23,21 @@ RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]
 
 @dataclass(frozen=True, eq=False)
 class ScoredRun:
-    """One run of a method, and its report without statistics.
+    """One run of a method, and its report without statistics; equal to another with equal ``to_dict()``.
 
     Attributes
     ----------
     label : str
-        Name of the run, unique within the comparison.
+        Name of the run, unique within a comparison.
     method : str
-        Runs of one method differ by the seed, the fold or the shard only.
+        Name of the method; its runs differ only by seed, fold or shard. The run's name if it has no method.
     uri : str or None
-        Where the run is logged; None for a report that was given as it is.
+        Where the run is logged; None for a report passed directly.
     report : Report
     split : str or None
-        The split or output of the run that the report is of.
+        The split or output that the report covers.
     logged : LoggedRun or None
-        Reads what else the run stored; None in a comparison that was read from a file.
+        Gives access to what else the run stored; None in a comparison read from a file.
     """
 
     label: str
@@ -51,6 +53,12 @@ class ScoredRun:
         report = replace(self.report, curves=curves).to_dict()
         names = ("label", "method", "uri", "split")
         return {name: getattr(self, name) for name in names} | {"report": report}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ScoredRun) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.method, self.uri, self.split))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ScoredRun:
@@ -76,9 +84,14 @@ class SkippedRun:
 
 def by_method(runs: Iterable[ScoredRun]) -> dict[str, list[ScoredRun]]:
     """The runs of each method, in order of appearance."""
-    groups: dict[str, list[ScoredRun]] = {}
+    return by_value(runs, lambda run: run.method)
+
+
+def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T, list[ScoredRun]]:
+    """The runs of each value, in order of appearance."""
+    groups: dict[T, list[ScoredRun]] = {}
     for run in runs:
-        groups.setdefault(run.method, []).append(run)
+        groups.setdefault(of(run), []).append(run)
     return groups
 
 
@@ -88,14 +101,14 @@ def collect(
     split: str | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Read the reports of all sources; duplicates count once.
+    """Read the reports of all sources; a run that is named twice is read once.
 
     Raises
     ------
     InputTypeError
-        A source is none of a URI, a logged run and a mapping of names to reports.
+        A source is not a URI, a logged run or a mapping of names to reports.
     BackendError
-        No backend claims a URI, or its tracker does not answer.
+        No backend handles a URI, or its tracker does not answer.
     """
     runs: list[ScoredRun] = []
     skipped: list[SkippedRun] = []
@@ -115,7 +128,7 @@ def collect(
                     skipped.append(found)
                 else:
                     runs.append(found)
-    return _with_unique_labels(runs), skipped
+    return runs, skipped
 
 
 def _logged(source: Any, where: str | None, split: str | None) -> Iterable[LoggedRun]:
@@ -141,7 +154,7 @@ def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
 
 
 def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
-    """Read a run's report; where it has none at this level, those of its splits or outputs."""
+    """Read a run's report; if it has none at this level, those of its splits or outputs."""
     try:
         return [_read(run)]
     except TrackerUnreachableError:
@@ -150,7 +163,7 @@ def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
         return _below(run)
     except FileFormatError as error:
         reason = f"its report cannot be read: {error}"
-    except Exception as error:  # one run of a tracker may fail in any way; the others are still compared
+    except Exception as error:  # a single run may fail in any way; the others are still compared
         reason = f"{type(error).__name__}: {error}"
     return [SkippedRun(run.name, run.stored.uri, reason)]
 
@@ -160,7 +173,7 @@ def _read(run: LoggedRun) -> ScoredRun:
 
 
 def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
-    """The reports of the splits or outputs of a run that has none of its own; nothing for a comparison's run."""
+    """The reports of the splits or outputs of a run without its own report; nothing for a comparison's run."""
     try:
         files = run.files
     except BackendError as error:
@@ -177,24 +190,4 @@ def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
             else ", which uq.log writes when called without step="
         )
         return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
-    found = [item for split in splits for item in _scored(replace(run, split=split))]
-    return found if len(splits) == 1 else [_named_by_split(item) for item in found]
-
-
-def _named_by_split(item: ScoredRun | SkippedRun) -> ScoredRun | SkippedRun:
-    if isinstance(item, SkippedRun):
-        return item
-    return replace(item, label=f"{item.label} [{item.split}]", method=f"{item.method} [{item.split}]")
-
-
-def _with_unique_labels(runs: Iterable[ScoredRun]) -> list[ScoredRun]:
-    """The runs with ``(2)``, ``(3)`` ... behind a label that an earlier one has."""
-    taken: set[str] = set()
-    unique = []
-    for run in runs:
-        label, number = run.label, 2
-        while label in taken:
-            label, number = f"{run.label} ({number})", number + 1
-        taken.add(label)
-        unique.append(replace(run, label=label))
-    return unique
+    return [item for split in splits for item in _scored(replace(run, split=split))]

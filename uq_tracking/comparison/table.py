@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
 
 TIE = 1e-9
-"""Relative difference up to which two numbers share a rank: sums of one set in another order differ so much."""
+"""Numbers within this relative difference share a rank: summing in another order can change them this much."""
 DISAGREES = 0.5
-"""A tau below this is worth a line: then more than a quarter of the pairs of methods change places."""
+"""A tau below this is worth a line: more than a quarter of the pairs of methods swap places."""
 
 
 def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
-    """Mean over the runs of the value turned so that lower is better; of distances where there is a target.
+    """Mean over the runs of the value, transformed so that lower is better; with a target, of the distances to it.
 
     Two runs that miss a target on either side are not as good as two that meet it. A score better than its oracle's
     is no merit and does not rank (`inference.ends`).
@@ -35,7 +35,7 @@ def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
 
 
 def ranks(losses: Mapping[str, float]) -> dict[str, int]:
-    """Rank of each name, 1 for the lowest loss; losses that differ by rounding only share a rank."""
+    """Rank of each name, 1 for the lowest loss; losses that differ only by rounding share a rank."""
     found: dict[str, int] = {}
     first, rank = 0.0, 0
     for place, name in enumerate(sorted(losses, key=losses.__getitem__), start=1):
@@ -173,7 +173,7 @@ def _run_cell(run: ScoredRun, key: str) -> Cell:
 
 
 def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, float]]]:
-    """Scores after each recalibration that the runs of a method hold."""
+    """Scores after each recalibration stored in a method's runs."""
     found: dict[str, list[Mapping[str, float]]] = {}
     for run in runs:
         for method, entry in (run.report.recalibration or {}).get("methods", {}).items():
@@ -210,7 +210,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _legend(comparison: Comparison) -> Iterator[str]:
-    """What the marks mean; only those that occur."""
+    """What the marks mean, for those that occur."""
     tied = any(len(names) > 1 for names in comparison.tied_with_best.values())
     yield "* best, ! worst" + (
         f", = not distinguishable from the best at {comparison.level:.0%}" if tied else ""
@@ -220,20 +220,20 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         yield f"intervals of differences: {', '.join(used)}"
     elif len(comparison.groups) > 1:
         yield (
-            "single runs without confidence intervals: whether methods differ by more than chance is not known; "
-            "log with groups=, or three runs of each method"
+            "single runs without confidence intervals: it is not known whether methods differ by more than chance; "
+            "log with groups=, or log three runs of each method"
         )
     if any(len(runs) > 1 for runs in comparison.groups.values()):
         yield "mean ± standard deviation over the runs of a method"
 
 
 def intervals_used(comparison: Comparison) -> list[str]:
-    """The ways in which intervals of differences were made, for the legend."""
+    """How intervals of differences were made, for the legend."""
     return sorted({d.how for d in (*comparison.differences, *comparison.ties) if d.how != "none"})
 
 
 def disagreement(comparison: Comparison, metrics: Sequence[Metric], most: int = 3) -> str | None:
-    """The pairs of metrics of the uncertainty that rank the methods most unlike, in one line."""
+    """The pairs of uncertainty metrics whose rankings of the methods differ most, in one line."""
     keys = [metric.key for metric in metrics if family(metric) != ACCURACY]
     pairs = [pair for pair in comparison.agreement.pairs(keys) if pair[2] < DISAGREES][:most]
     if not pairs:

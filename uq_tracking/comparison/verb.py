@@ -1,8 +1,7 @@
-"""The verb: read runs, compare them."""
+"""The function `compare`: read runs and compare them."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
+from uq_tracking.comparison.methods import named, once
 from uq_tracking.comparison.metrics import headline, metrics_of
 from uq_tracking.comparison.paired import PairedGroups, paired_groups
 from uq_tracking.comparison.result import Comparison
@@ -34,11 +34,11 @@ def compare(
     maps: Maps = "auto",
     progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
-    """Set uncertainty methods beside each other: ranks, bounds, differences, agreement, curves and maps.
+    """Compare uncertainty methods side by side: ranks, bounds, differences, agreement, curves and maps.
 
-    Runs are grouped by their tag ``uq.method``, or by their name where they have none; the runs of a method
-    differ by the seed, say, and are shown as mean and spread. Runs that hold no report, or a damaged one, are
-    listed in ``skipped``.
+    Runs are grouped by their tag ``uq.method``; the runs of a method differ, say, by seed, and are shown as mean and
+    spread. A run without the tag is a method of its own, called by its name. Runs with no report, or a damaged one,
+    are listed in ``skipped``.
 
     Parameters
     ----------
@@ -46,24 +46,24 @@ def compare(
         Addresses (``mlflow:EXPERIMENT``, ``mlflow:EXPERIMENT/RUN_ID``, ``wandb:ENTITY/PROJECT``, ``dir:PATH``),
         logged runs, or reports by method; a list of reports stands for several runs of the method.
     where : str, optional
-        The tracker's own filter expression.
+        Filter expression, in the tracker's own syntax.
     split : str, optional
-        Which of the runs' splits, or outputs, to compare. By default what a run holds without a split; where it
-        holds splits or outputs only, its only one, or each of them as a method of its own.
+        Which of the runs' splits or outputs to compare. By default what a run holds without a split; if it holds only
+        splits or outputs, the only one, or each as its own method.
     baseline : str, optional
-        The method that the others are compared to, with intervals of the differences.
+        The method to compare the others with, with intervals of the differences.
     metrics : iterable of str, optional
-        Keys of the metrics to compare; all that the runs have by default. Rows are sorted by the first one that
-        judges; when nobody chooses, by the first scoring rule.
+        Keys of the metrics to compare; by default all that the runs have. Rows are sorted by the first judging metric
+        given, by default by the first scoring rule.
     level : float
         Confidence level of the intervals.
     seed : int
-        Seed of the resamples that tell how large the largest of many differences is by chance.
+        Seed of the resamples that show how large the largest of many differences is by chance.
     maps : "auto", bool, int or list of int
-        Cases of spatial predictions that are drawn; "auto" draws up to two. Reading them downloads the
-        predictions of one run per method; False reads reports only.
+        Which cases of spatial predictions to draw; "auto" draws up to two. This downloads the predictions of one run
+        per method; False reads only reports.
     progress : callable, optional
-        Called with the name of each run that has been read, and how many these are.
+        Called with the name of each run read, and the number read so far.
 
     Returns
     -------
@@ -72,11 +72,11 @@ def compare(
     Raises
     ------
     BackendError
-        There is no run to compare, or no backend claims an address.
+        There are no runs to compare, or no backend handles an address.
     SettingsError
-        The baseline is no method, or an option is out of range.
+        The baseline is not one of the methods, or an option is out of range.
     UnknownMetricError
-        No run has a metric that is asked for.
+        No run has one of the requested metrics.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def compare(
     """
     check_split(split)
     if not 0 < level < 1:
-        raise SettingsError(f"level is {level}; it is a confidence level between 0 and 1, such as 0.95")
+        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
     if not sources:
         raise SettingsError(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"
@@ -97,17 +97,18 @@ def compare(
     check_seed(seed)
     found, skipped = collect(sources, where, split, progress)
     runs, others = _of_one_task(found)
-    runs, copies = _once(runs)
-    skipped += [*others, *copies]
+    runs, repeats = once(runs)
+    runs = named(runs)
+    skipped += [*others, *repeats]
     if not runs:
         raise BackendError(_nothing(sources, skipped))
     groups = by_method(runs)
     if baseline is not None and baseline not in groups:
         raise SettingsError(
-            f"the baseline {baseline!r} is no method here; there are {', '.join(groups)}{closest(baseline, groups)}"
+            f"baseline {baseline!r} is not a method here; choose from {', '.join(groups)}{closest(baseline, groups)}"
         )
     task = runs[0].report.task
-    chosen = metrics_of(runs, task, metrics)
+    chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
     paired, unpaired = paired_groups(runs, chosen, seed)
     pairs = Pairs(paired, level)
     drawn, problems = _maps(groups, maps)
@@ -128,38 +129,20 @@ def compare(
 
 
 def _of_one_task(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Runs of the first run's task; the others cannot be compared with them."""
+    """Runs of the same task as the first run; the others cannot be compared with them."""
     task = runs[0].report.task if runs else None
     others = [
-        SkippedRun(run.label, run.uri or "", f"it scores {run.report.task}, the first run {task}")
+        SkippedRun(run.label, run.uri or "", f"it scores {run.report.task}, but the first run scores {task}")
         for run in runs
         if run.report.task != task
     ]
     return [run for run in runs if run.report.task == task], others
 
 
-def _once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
-    """Runs without the copies of a method's runs: the same predictions, scored alike, are no second seed."""
-    seen: dict[str, str] = {}
-    kept, copies = [], []
-    for run in runs:
-        digest = run.report.provenance.get("digest")
-        key = json.dumps(
-            [run.method, digest, run.report.settings, run.report.scores], sort_keys=True, default=str
-        )
-        if digest is not None and key in seen:
-            reason = f"it holds the same predictions as {seen[key]} and is scored alike"
-            copies.append(SkippedRun(run.label, run.uri or "", reason))
-            continue
-        seen[key] = run.label
-        kept.append(run)
-    return kept, copies
-
-
 def _nothing(sources: Sequence[RunSource], skipped: Sequence[SkippedRun]) -> str:
     names = ", ".join(_named(source) for source in sources)
     if not skipped:
-        return f"{names}: there is no run to compare"
+        return f"{names}: there are no runs to compare"
     reasons = "; ".join(f"{run.label}: {run.reason}" for run in skipped[:3])
     more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
     return f"{names}: none of {len(skipped)} runs can be compared. {reasons}{more}"
@@ -173,7 +156,7 @@ def _named(source: Any) -> str:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Makes differences of two methods."""
+    """Computes differences between two methods."""
 
     paired: PairedGroups
     level: float
@@ -185,10 +168,10 @@ class Pairs:
         return difference(one, other, metric, self.level, self.paired.limits(one, other, metric, self.level))
 
     def ties(self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> list[Difference]:
-        """Differences of all methods to the best one, with verdicts that hold for all pairs together.
+        """Differences of all methods to the best one, with verdicts that hold for all pairs jointly.
 
-        Where the groups of all runs are known, by the largest studentised difference; else each pair is tested at
-        the level divided by their number (Bonferroni).
+        If the groups of all runs are known, by the largest studentised difference; else each pair is tested at the
+        level divided by their number (Bonferroni).
         """
         losses = {name: mean_loss(runs, metric) for name, runs in groups.items()}
         known = {name: loss for name, loss in losses.items() if loss is not None}
@@ -232,7 +215,7 @@ def _against(
 def _ties(
     groups: Mapping[str, Sequence[ScoredRun]], metrics: Sequence[Metric], pairs: Pairs
 ) -> tuple[Difference, ...]:
-    """Differences of every other method to the best one of each metric that judges."""
+    """Differences of every other method to the best one, for each judging metric."""
     found: list[Difference] = []
     for metric in metrics:
         if metric.direction is not None:

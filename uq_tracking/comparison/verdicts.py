@@ -1,4 +1,4 @@
-"""What the reports say of each method, in words."""
+"""What the reports say about each method, in words."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class MethodVerdict:
     Attributes
     ----------
     calibration, ranking : str
-        As in the reports' verdicts; of several runs the most frequent one.
+        As in the reports' verdicts; for several runs, the most frequent one.
     text : str
-        Sentences; of several runs how many are what.
+        Sentences; for several runs, the counts of each verdict.
     scale : float or None
-        Factor that standard deviations should be multiplied by; of several runs the median.
+        Factor by which standard deviations should be multiplied; for several runs, the median.
     recovered : float or None
-        Share of the oracle's gain that sorting by uncertainty brings; of several runs the median.
+        Share of the oracle's gain that sorting by uncertainty achieves; for several runs, the median.
     """
 
     calibration: str
@@ -48,7 +48,7 @@ def method_verdicts(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, Meth
 
 
 def unjudged(groups: Mapping[str, Sequence[ScoredRun]]) -> dict[str, str]:
-    """Why each method that was left out has no verdict."""
+    """Why each left-out method has no verdict."""
     judged = method_verdicts(groups)
     return {name: _of_runs(runs).text for name, runs in groups.items() if name not in judged}
 

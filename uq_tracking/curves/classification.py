@@ -1,6 +1,6 @@
 """The curves of every classification report: pure functions of the statistics.
 
-They stand in the order in which comparisons show them.
+They appear in the order in which comparisons show them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 
 COVERAGES = np.arange(1, 101) / 100
-"""Share of the samples that are decided, the most confident first."""
+"""Share of the samples decided, the most confident first."""
 
 REMOVED = "Fraction of highest entropy removed"
 
@@ -44,7 +44,7 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     gaps="confidence",
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
-    """Accuracy against confidence in the bins that hold samples."""
+    """Accuracy against confidence in the non-empty bins."""
     bins = equal_width_bins(statistics, settings.n_bins)
     filled = bins.count > 0
     return {name: getattr(bins, name)[filled] for name in ("low", "high", "confidence", "accuracy", "count")}
@@ -66,7 +66,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     draw="uq_tracking.figures.classification.reliability_isotonic",
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
-    """Accuracy as the rising step function of the confidence that fits best (CORP)."""
+    """Accuracy as the best-fitting increasing step function of the confidence (CORP)."""
     predicted, observed = isotonic_confidence(statistics).corners()
     return {"predicted": predicted, "observed": observed}
 
@@ -85,7 +85,7 @@ def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     figure="sparsification",
 )
 def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
-    """Brier score of the samples that remain, for the entropy, the oracle and a random order."""
+    """Brier score of the remaining samples, for the entropy, the oracle and a random order."""
     numbers = sparsification_brier(statistics)
     return {
         "fraction": FRACTIONS,
@@ -108,7 +108,7 @@ def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
     reference=(0.0,),
 )
 def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the Brier score of the samples of least entropy lies above that of the oracle."""
+    """How far the Brier score of the samples of lowest entropy lies above the oracle's."""
     numbers = sparsification_brier(statistics)
     return {"fraction": FRACTIONS, "error": numbers.model - numbers.oracle}
 
@@ -127,7 +127,7 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
     figure="risk_coverage",
 )
 def risk_coverage(statistics: Statistics, settings: Settings) -> Columns:
-    """Error rate of the most confident samples, by how many of them are decided."""
+    """Error rate of the most confident samples, by the share of samples decided."""
     n = statistics.n
     decided = np.asarray([max(1, n * percent // 100) for percent in range(1, 101)], dtype=float)
     correct = statistics.orders["one_minus_confidence"].cumulative("correct", decided) / decided

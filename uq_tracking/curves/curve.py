@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Columns of equal length; ``x`` names the horizontal one and ``main`` the one that runs are overlaid by."""
+    """Columns of equal length; ``x`` names the horizontal one and ``main`` the one drawn when runs are overlaid."""
 
     name: str
     columns: Mapping[str, FloatArray]
@@ -31,7 +31,7 @@ class Curve:
     steps: npt.NDArray[np.int64] | None = None
     """Increasing integers for trackers whose axis is an integer step: per cent of x, or the bin's index."""
     labels: tuple[str, ...] | None = None
-    """Names of the rows, where ``x`` only numbers them."""
+    """Names of the rows, if ``x`` only numbers them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -58,7 +58,7 @@ _TEXTS = ("name", "x", "main", "x_label", "y_label", "title", "score")
 
 
 def finite(curve: Curve) -> Curve:
-    """The curve without the points that 64-bit numbers cannot hold."""
+    """The curve without points that 64-bit numbers cannot represent."""
     kept = np.all([np.isfinite(column) for column in curve.columns.values()], axis=0)
     if kept.all():
         return curve

@@ -1,6 +1,6 @@
 """The curves of every regression report: pure functions of the statistics.
 
-They stand in the order in which comparisons show them: the most telling first.
+They appear in the order in which comparisons show them: the most informative first.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from uq_tracking.statistics.statistics import Statistics
 PIT_BINS = 20
 ALPHAS = np.arange(50, 101) / 100
 HISTOGRAM_CELLS = 128
-"""Cells of the error-against-std histogram along its longer axis, at most."""
+"""Maximum number of cells along the longer axis of the error-against-std histogram."""
 
 REMOVED = "Fraction of most uncertain samples removed"
 NOMINAL = "Nominal coverage of the central interval"
@@ -46,7 +46,7 @@ NOMINAL = "Nominal coverage of the central interval"
     reference=(0.0,),
 )
 def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the RMSE of the least uncertain samples lies above that of the oracle."""
+    """How far the RMSE of the least uncertain samples lies above the oracle's."""
     return _gap(statistics, "sq_error")
 
 
@@ -64,7 +64,7 @@ def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Col
     figure="sparsification",
 )
 def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
-    """RMSE of the samples that remain, for the uncertainty, the oracle and a random order."""
+    """RMSE of the remaining samples, for the uncertainty, the oracle and a random order."""
     return _remaining(statistics, "sq_error")
 
 
@@ -101,7 +101,7 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
     gaps="quantiles",
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
-    """Share of the targets below each predicted quantile, with the band of independent samples."""
+    """Share of the targets below each predicted quantile, with the band for independent samples."""
     observed = quantile_shares(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n_effective)
     return {"expected": LEVELS, "observed": observed, "low": low, "high": high}
@@ -128,7 +128,7 @@ def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tu
     gaps="coverage",
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
-    """By how much the central intervals cover more than they promise."""
+    """How much more the central intervals cover than they promise."""
     return {"nominal": LEVELS, "error": coverage_at(statistics, settings, LEVELS) - LEVELS}
 
 
@@ -151,7 +151,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     gaps="variance",
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
-    """RMSE against the standard deviation that is claimed, in bins of equal count."""
+    """RMSE against the stated standard deviation, in equal-count bins."""
     require_variance(statistics, settings)
     bins = equal_count_bins(statistics, settings.n_bins)
     return {
@@ -179,14 +179,14 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     draw="uq_tracking.figures.curves.reliability_isotonic",
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
-    """RMSE as the rising step function of the standard deviation that fits the errors best (CORP)."""
+    """RMSE as the increasing step function of the standard deviation that best fits the errors (CORP)."""
     require_variance(statistics, settings)
     predicted, observed = isotonic_variance(statistics).corners()
     return {"predicted": np.sqrt(predicted), "observed": np.sqrt(observed)}
 
 
 def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, float]:
-    """Limits of the heights at shares used in practice; n-MeRCI has a pole where the percentile meets the MAE."""
+    """Vertical limits for the shares used in practice; n-MeRCI has a pole where the percentile meets the MAE."""
     seen = n_merci[alpha >= 0.9] if np.any(alpha >= 0.9) else n_merci
     return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 
@@ -228,7 +228,7 @@ def n_merci_by_alpha(
 def merci_by_alpha(
     statistics: Statistics, settings: Settings, alphas: FloatArray | Sequence[float] = ALPHAS
 ) -> Columns:
-    """MeRCI at each share of the errors to cover, between its bounds: the oracle's and a constant's.
+    """MeRCI at each share of the errors to cover, between its bounds for the oracle and for a constant.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def merci_by_alpha(
         Such as ``report.statistics``.
     settings : Settings
     alphas : sequence of float in (0, 1]
-        The grid; .50, .51 ... 1 by default.
+        The grid; by default .50, .51 ... 1.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def merci_by_alpha(
     Raises
     ------
     Undefined
-        No scale covers so many of the errors at any of the shares.
+        At none of the shares does any scale cover that many errors.
 
     References
     ----------
@@ -273,7 +273,7 @@ def _where_defined(
     statistics: Statistics,
     alphas: FloatArray | Sequence[float],
 ) -> tuple[FloatArray, FloatArray]:
-    """The shares at which a score has a value, and its values; the score at the chosen alpha says why not."""
+    """The shares at which a score has a value, and its values; the score at the chosen alpha explains gaps."""
     found = []
     for alpha in np.asarray(alphas, dtype=float).tolist():
         try:
@@ -302,7 +302,7 @@ def _where_defined(
     gaps="coverage",
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
-    """Share of the targets inside each central interval, with the band of independent samples."""
+    """Share of the targets inside each central interval, with the band for independent samples."""
     observed = coverage_at(statistics, settings, LEVELS)
     low, high = wilson_band(observed, statistics.n_effective)
     return {"nominal": LEVELS, "observed": observed, "low": low, "high": high}
@@ -323,7 +323,7 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     draw="uq_tracking.figures.curves.pit_histogram",
 )
 def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
-    """Histogram of F(y) in twenty cells; they are closed below, as numpy's."""
+    """Histogram of F(y) in twenty cells, closed below, as numpy's."""
     edges = np.linspace(0, 1, PIT_BINS + 1)
     if is_distribution(statistics):
         inner = expected_below(statistics, edges[1:-1], closed=False) / statistics.n
@@ -350,7 +350,7 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     reference=(0.0,),
 )
 def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
-    """How far the MAE of the least uncertain samples lies above that of the oracle."""
+    """How far the MAE of the least uncertain samples lies above the oracle's."""
     return _gap(statistics, "abs_error")
 
 
@@ -366,7 +366,7 @@ def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Colu
     draw="uq_tracking.figures.ranking.sparsification_mae",
 )
 def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
-    """MAE of the samples that remain, for the uncertainty, the oracle and a random order."""
+    """MAE of the remaining samples, for the uncertainty, the oracle and a random order."""
     return _remaining(statistics, "abs_error")
 
 
@@ -384,7 +384,7 @@ def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     figure="error_vs_std",
 )
 def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
-    """Number of samples in each cell of std and absolute error; no function of one variable."""
+    """Number of samples in each cell of std and absolute error; not a function of one variable."""
     cells = joint_within(statistics, HISTOGRAM_CELLS)
     columns = dict(zip(("std_low", "std_high", "error_low", "error_high"), cells.edges(), strict=True))
     return {**columns, "count": cells.count.astype(float)}

@@ -1,4 +1,4 @@
-"""How scores change when every standard deviation is multiplied by one number."""
+"""How scores change when every standard deviation is multiplied by the same factor."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from uq_tracking.statistics.scaling import coarsened, scaled
 from uq_tracking.statistics.statistics import Statistics
 
 SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
-"""Proper scores that are swept, under the declared family and under the priors."""
+"""Proper scores to sweep, under the declared family and the priors."""
 FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
 EXACT_UP_TO = 5000
 BITS = 8
-"""Mantissa bits of the sketch that larger sets are swept on; scores keep five digits or more, densities of the
-uniform distribution, which jump, three."""
+"""Mantissa bits of the sketch on which larger sets are swept; scores keep five digits or more, or three for densities
+of the uniform distribution, which jump."""
 
 
 def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
-    """Each proper score, coverage and MeRCI as all standard deviations are multiplied by 10^-1 ... 10^1.
+    """Each proper score, coverage and MeRCI with all standard deviations multiplied by 10^-1 ... 10^1.
 
-    The gap between a score at factor 1 and at its best factor is what a plain rescaling would gain; what remains is
-    up to the means and to the ranking. ``coverage_95`` only rises with the factor; ``merci`` does not change.
+    The gap between a score at factor 1 and at its best factor is what plain rescaling would gain; the rest depends on
+    the means and the ranking. ``coverage_95`` only rises with the factor; ``merci`` does not change.
 
     Returns
     -------
     Curve
-        Columns ``factor`` and one per score, ``coverage_95`` and ``merci`` where they are defined.
+        Columns ``factor`` and one per score, ``coverage_95`` and ``merci`` if they are defined.
 
     Raises
     ------
     Undefined
-        No proper score is defined, as where a standard deviation is 0.
+        No proper score is defined, e.g. because a standard deviation is 0.
 
     References
     ----------
     .. [1] MeRCI, 2018, fig. 2.
     """
     of_form = is_distribution(statistics)
-    if of_form:  # stretched, its PIT and scores are not known: priors are left
+    if of_form:  # its PIT and scores after stretching are unknown: only priors are left
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     statistics = plain(statistics)
     base = statistics if statistics.counts["n"] <= EXACT_UP_TO else coarsened(statistics, BITS)
@@ -61,7 +61,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
     columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
     if not of_form:
         columns["coverage_95"] = coverage_by_factor(statistics, settings, 0.95)
-    with suppress(Undefined):  # all uncertainties times a number are rescaled to the same ones
+    with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
         columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
     main = "crps" if "crps" in kept else kept[0]
     labels = ("Factor on every std", "Score")
@@ -77,7 +77,7 @@ def coverage_by_factor(statistics: Statistics, settings: Settings, level: float)
 
 
 def swept_metrics(settings: Settings) -> list[Metric]:
-    """The proper scores that are registered; those of a Gaussian prior only beside another family."""
+    """The registered proper scores; those of a Gaussian prior only alongside another family."""
     known = plugins.metrics()
     priors = ("", "_laplace", "_uniform") if family_of(settings) is GAUSSIAN else ("", *PRIORS)
     names = [score + family for score in SCORES for family in priors]

@@ -30,11 +30,11 @@ Steps = Callable[[Columns], npt.NDArray[Any]]
 Limits = Callable[[FloatArray, FloatArray], tuple[float, float]]
 
 RECALIBRATED = "_recalibrated"
-"""Ending of the curves after recalibration in a report."""
+"""Suffix of the names of curves after recalibration in a report."""
 
 
 def percent(column: str) -> Steps:
-    """Steps that are a column in per cent."""
+    """Steps from a column, in per cent."""
     return lambda columns: np.rint(100 * columns[column])
 
 
@@ -47,56 +47,56 @@ F = TypeVar("F", bound=Callable[..., Columns])
 
 
 def not_declared(statistics: Any, settings: Settings) -> Columns:
-    """Stand in for the function of a curve that was put over none."""
-    raise PluginError("the curve has no function; put @curve(...) over one")
+    """Stand in for the missing function of a curve that does not decorate one."""
+    raise PluginError("the curve has no function; decorate one with @curve(...)")
 
 
 @dataclass(frozen=True)
 class CurveSpec:
-    """Everything about a curve except its numbers, declared by being put over the function that makes these.
+    """Everything about a curve except its numbers, declared by decorating the function that computes them.
 
     Attributes
     ----------
     name : str
-        Name in reports and trackers, unique within the task; an identifier.
+        Name in reports and trackers, unique within the task; must be an identifier.
     x, y : str
-        Columns of the axes; ``y`` is what runs are overlaid by.
+        Columns of the axes; ``y`` is the one drawn when runs are overlaid.
     x_label, y_label, title : str
-        What figures, trackers and comparisons write on the axes and over them.
+        Axis labels and title in figures, trackers and comparisons.
     score : str or None
         Key of the score that summarises the curve.
     task : {"regression", "classification"}
     needs : tuple of str
-        Input besides the statistics, as for metrics; a function that needs any gets `MetricInputs` in their place.
+        Inputs besides the statistics, as for metrics; a function that needs any receives `MetricInputs` instead.
     default : bool
-        Whether it is built without being asked for.
+        Whether it is built by default.
     steps : callable or None
-        Increasing integers of the columns, for trackers whose axis is an integer step.
+        Function from the columns to increasing integers, for trackers whose axis is an integer step.
     reference : "diagonal" or tuple of float
         Where a perfect model lies: on the diagonal, or at these heights.
     ceiling : float or None
-        The largest value that a point can have, where resamples of the groups give the curve a band (its values are
-        not negative); None for a curve without a band.
+        Largest possible value, for a non-negative curve that gets a band from resamples of the groups; None for a
+        curve without a band.
     recalibrated : bool
-        Whether reports hold it after a recalibration too, under ``<name>_recalibrated``.
+        Whether reports also hold it after a recalibration, as ``<name>_recalibrated``.
     settings : tuple of str
-        Settings that it is defined by; where one is not the default its name in trackers says so.
+        Settings that define it; non-default ones become part of its name in trackers.
     gaps : str or None
-        What kind of gap lies between a point and the reference, as in `uq_tracking.inference.gaps`, "isotonic" or
-        "pit"; reports then hold the band of the gaps that a calibrated forecast has by chance.
+        Kind of gap between a point and the reference, as in `uq_tracking.inference.gaps`, "isotonic" or "pit";
+        reports then hold the band of gaps that a calibrated forecast shows by chance.
     overlaid : bool
-        Whether comparisons lay the curves of runs over one another.
+        Whether comparisons overlay the curves of runs.
     units : (str, str)
         Units of the axes; ``target`` stands for the target's.
     limits : callable or None
-        ``limits(x, y) -> (low, high)`` of the heights worth showing, where some points lie far beyond the others.
+        ``limits(x, y) -> (low, high)``: the y range worth showing, if some points lie far beyond the others.
     draw : str or None
         Dotted name of the function that draws it, ``draw(report) -> Figure``.
     figure : str or None
-        Name of the figure that is logged with every report; None for one that is drawn when asked for.
+        Name of the figure logged with every report; None for one drawn on demand.
     function : callable
-        ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` where there is
-        no curve. The score of the curve says why.
+        ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` if there is no
+        curve. The curve's score says why.
     """
 
     name: str
@@ -138,14 +138,14 @@ class CurveSpec:
         return plugins.declare("uq_curves", replace(self, function=function), function)
 
     def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:
-        """Build the curve of statistics, or of more where it needs more; its points are finite.
+        """Build the curve from statistics, and from further inputs if needed; its points are finite.
 
         Raises
         ------
         Undefined
             There is no such curve.
         PluginError
-            The function fails, or returns other columns than the declaration says.
+            The function fails, or returns columns other than those declared.
         """
         given = input_for(self.needs, statistics, inputs)
         columns = called(f"curve {self.name!r}", self.function, given, settings, result=self._checked)
@@ -166,13 +166,13 @@ class CurveSpec:
             raise PluginError(f"curve {self.name!r}: its function returns no column {lacking[0]!r}")
         if len(set(shapes.values())) > 1 or len(shapes[self.x]) != 1:
             raise PluginError(
-                f"curve {self.name!r}: its columns have the shapes {shapes}; return one dimension, equally long"
+                f"curve {self.name!r}: its columns have shapes {shapes}; return 1-D columns of equal length"
             )
         return columns
 
 
 curve = CurveSpec
-"""The name under which a curve is declared: ``@curve("name", ...)`` over its function."""
+"""The decorator that declares a curve: ``@curve("name", ...)`` above its function."""
 
 
 def build_curves(
@@ -182,9 +182,9 @@ def build_curves(
     *,
     inputs: MetricInputs | None = None,
 ) -> dict[str, Curve]:
-    """The curves of a task that are built by default, as far as they are defined.
+    """The curves of a task that are built by default, if they are defined.
 
-    One whose function fails is left out with a `TrackingWarning`.
+    A curve whose function fails is left out with a `TrackingWarning`.
     """
     built: dict[str, Curve] = {}
     for spec in plugins.curves(task).values():
@@ -193,18 +193,18 @@ def build_curves(
         try:
             built[spec.name] = spec.build(statistics, settings, inputs)
         except Undefined:
-            continue  # the score that summarises the curve is undefined too and carries the reason
+            continue  # the score that summarises the curve is also undefined and carries the reason
         except PluginError as fault:
             warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
     return built
 
 
 def spec_of(name: str, task: str = "regression") -> CurveSpec | None:
-    """The declaration of a curve of a report, recalibrated or not; None for one that is not declared."""
+    """The declaration of a report's curve, recalibrated or not; None for an undeclared one."""
     return plugins.curves(task).get(name.removesuffix(RECALIBRATED))
 
 
 def is_overlaid(name: str, task: str = "regression") -> bool:
-    """Whether comparisons lay the curves of this name over one another; those that are not declared are."""
+    """Whether comparisons overlay the curves of this name; undeclared ones are overlaid."""
     spec = spec_of(name, task)
     return spec is None or spec.overlaid

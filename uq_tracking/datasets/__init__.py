@@ -1,7 +1,7 @@
-"""The papers' toy data sets, each with the distribution that its targets are drawn from.
+"""The papers' toy data sets, each with the distribution from which its targets are drawn.
 
 One module per paper; functions take the number of samples and a seed, and return a `Sample` whose ``truth`` can be
-scored: ``uq.evaluate(sample.truth)`` says what the best possible model scores.
+scored: ``uq.evaluate(sample.truth)`` gives the scores of the best possible model.
 """
 
 from uq_tracking.datasets import gustafsson, levi, merci, xiong

@@ -26,11 +26,11 @@ class Conditional:
     domain : (float, float)
         Inputs are uniform between these.
     training : tuple of (float, float)
-        Training inputs are uniform over these intervals; what lies between them is not seen in training.
+        Training inputs are uniform over these intervals; inputs between them are not seen in training.
     centres : callable
-        Inputs (n,) to the means of the components, (K, n).
+        Maps inputs (n,) to the means of the components, (K, n).
     noise : callable
-        Inputs (n,) to the standard deviation of every component, (n,).
+        Maps inputs (n,) to the standard deviation of every component, (n,).
 
     Examples
     --------
@@ -57,9 +57,9 @@ class Conditional:
             Number of samples.
         seed : int or Generator
         training : bool
-            Whether to leave out the inputs that training does not see.
+            Whether to restrict inputs to those seen in training.
         quantile_scores : bool, optional
-            As for ``Predictions.from_ensemble``: a mixture's quantiles take by far the most time.
+            As for ``Predictions.from_ensemble``: a mixture's quantiles take most of the time.
         """
         rng = np.random.default_rng(seed)
         x = _uniform(self.training if training else (self.domain,), n, rng)
@@ -83,7 +83,7 @@ class Conditional:
 
 
 def _uniform(intervals: tuple[tuple[float, float], ...], n: int, rng: np.random.Generator) -> FloatArray:
-    """Draws that are uniform over a union of intervals."""
+    """Uniform draws from a union of intervals."""
     low, high = np.asarray(intervals, dtype=float).T
     ends = np.cumsum(high - low)
     place = rng.uniform(0, ends[-1], n)

@@ -23,9 +23,9 @@ sine = Conditional(
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """Points of the plane in two classes, of which training sees the right half of the middle; calling it draws.
+    """Points of the plane in two classes, with training points in the right half of the centre; calling it draws.
 
-    The paper shows its true classes as a picture only (fig. 3a). Here the classes meet along ``x2 = 1.5 sin x1``, and
+    The paper shows its true classes only as a picture (fig. 3a). Here the classes meet along ``x2 = 1.5 sin x1``, and
     class 1 has the probability ``1 / (1 + exp(-steepness (x2 - 1.5 sin x1)))``.
 
     Attributes
@@ -35,7 +35,7 @@ class TwoClasses:
     shown : float
         Predictions are compared over [-shown, shown] x [-shown, shown].
     steepness : float
-        Of the passage from one class to the other, per unit of x2.
+        Steepness of the transition from one class to the other, per unit of x2.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class TwoClasses:
     steepness: float = 4.0
 
     def __call__(self, per_class: int = 520, seed: Seed = 0) -> Sample:
-        """Draw as many training points of each class, in a random order; the paper has 520 of each."""
+        """Draw this many training points per class, in random order; the paper has 520 per class."""
         rng = np.random.default_rng(seed)
         points, labels = np.empty((0, 2)), np.empty(0, np.int64)
         while min(np.sum(labels == 0), np.sum(labels == 1)) < per_class:
@@ -72,7 +72,7 @@ class TwoClasses:
         return np.asarray(1 / (1 + np.exp(-self.steepness * above)))
 
     def grid(self, side: int = 60) -> FloatArray:
-        """Points (side * side, 2) over the square that is shown, row by row of equal x2."""
+        """Points (side * side, 2) over the square shown, row by row of equal x2."""
         axis = np.linspace(-self.shown, self.shown, side)
         return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 
@@ -82,4 +82,4 @@ class TwoClasses:
 
 
 two_classes = TwoClasses()
-"""As the paper trains it, with a boundary of ours."""
+"""Training points as in the paper, with our own class boundary."""

@@ -1,8 +1,7 @@
-"""Land forms of real terrain, to be told from a few measured heights: a small task of segmentation and regression.
+"""Landforms of real terrain, to be recognised from a few measured heights: a small segmentation and regression task.
 
-The labels are valley, slope and ridge of the elevation model around Jacksboro, Tennessee, that ships with
-matplotlib: each cell's height against the mean height around it. What models see are heights interpolated from the
-measured cells.
+The labels are valley, slope and ridge of the elevation model around Jacksboro, Tennessee, that ships with matplotlib:
+each cell's height relative to the mean height around it. Models see heights interpolated from the measured cells.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from uq_tracking.demo.terrain import Heights, Terrain
 
 NAMES = ("valley", "slope", "ridge")
 IGNORED = 255
-"""Label of the cells at the border, whose surroundings are not known."""
+"""Label of cells at the border, whose surroundings are unknown."""
 WINDOW = 25
-"""Cells on a side of the surroundings that a cell is compared with."""
+"""Side length, in cells, of the neighbourhood with which a cell is compared."""
 STEPS = (-9, -3, 0, 3, 9)
 
 
 def labels(elevation: Heights) -> npt.NDArray[np.uint8]:
-    """Valley, slope or ridge, by the height of a cell above the mean of its surroundings; (rows, columns)."""
+    """Valley, slope or ridge, by a cell's height above the mean of its surroundings; (rows, columns)."""
     from scipy.ndimage import uniform_filter
 
     above = elevation - uniform_filter(elevation, WINDOW)
@@ -33,7 +32,7 @@ def labels(elevation: Heights) -> npt.NDArray[np.uint8]:
 
 
 def interpolated(terrain: Terrain) -> Heights:
-    """Heights of all cells from the measured ones, linearly; their mean outside the outermost."""
+    """Heights of all cells, interpolated linearly from the measured ones; their mean outside the convex hull."""
     from scipy.interpolate import griddata
 
     grid = tuple(np.indices(terrain.shape))
@@ -44,7 +43,7 @@ def interpolated(terrain: Terrain) -> Heights:
 def features(heights: Heights, measured: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
     """What models see of each cell, (rows, columns, 26).
 
-    Interpolated heights around it, and how far the next measurement is.
+    The interpolated heights around it, and the distance to the nearest measurement.
     """
     from scipy.ndimage import distance_transform_edt, gaussian_filter
 

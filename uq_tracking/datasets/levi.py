@@ -39,7 +39,7 @@ def heteroscedastic(n: int = 50_000, seed: Seed = 0) -> Sample:
 
 
 def random_std(n: int, seed: Seed = 0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Draw standard deviations from U[1, 10]: an uncertainty that knows nothing (Levi et al. 2019, section 4.1).
+    """Draw standard deviations from U[1, 10]: an uninformative uncertainty (Levi et al. 2019, section 4.1).
 
     >>> bool(1 <= random_std(10).min())
     True
@@ -48,7 +48,7 @@ def random_std(n: int, seed: Seed = 0) -> np.ndarray[tuple[int], np.dtype[np.flo
 
 
 def cauchy(n: int, seed: Seed = 0) -> tuple[Sample, Predictions]:
-    """Draw y from N(0, 1), and predictions of it that are calibrated by Levi's eq. 2 and know nothing of it.
+    """Draw y from N(0, 1), and predictions that are calibrated by Levi's eq. 2 yet carry no information about y.
 
     Each prediction is Cauchy(0, abs(z)) with z from N(0, 1), independent of y. Since y/z is Cauchy(0, 1), the
     probability of y below the p-quantile of its prediction is exactly p.
@@ -62,9 +62,9 @@ def cauchy(n: int, seed: Seed = 0) -> tuple[Sample, Predictions]:
     Returns
     -------
     sample : Sample
-        With the scales abs(z) as ``x``, and N(0, 1) as truth.
+        With the scales abs(z) as ``x`` and N(0, 1) as truth.
     predictions : Predictions
-        The Cauchy distributions, which have a median and a scale, but neither mean nor variance.
+        The Cauchy distributions, which have a median and a scale but neither mean nor variance.
 
     References
     ----------

@@ -10,17 +10,17 @@ from uq_tracking.inputs.predictions import Predictions
 
 NOISE_STD = 3.0
 RANGE = (-4.0, 4.0)
-"""Of the training data."""
+"""Range of the training inputs."""
 TEST_RANGE = (-6.0, 6.0)
-"""Wider than the training data, as in Hernandez-Lobato and Adams (2015), from whom the papers take the cubic; they do
-not say how wide their own test set is."""
+"""Wider than the training range, as in Hernandez-Lobato and Adams (2015), the papers' source of the cubic; the papers
+do not state the range of their own test set."""
 OUTLIERS = (-2.3, -1.3)
 BIAS = 60.0
-"""Added to training targets among the outliers; the papers say "a high bias" without a number."""
+"""Added to the training targets of outliers; the papers say "a high bias" without a number."""
 
 
 def cubic(n: int, seed: Seed = 0, *, low: float = TEST_RANGE[0], high: float = TEST_RANGE[1]) -> Sample:
-    """Draw y = x^3 + N(0, 3^2) with x uniform in [low, high], without outliers: what models are tested on.
+    """Draw y = x^3 + N(0, 3^2) with x uniform in [low, high], without outliers: the test data.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ def cubic(n: int, seed: Seed = 0, *, low: float = TEST_RANGE[0], high: float = T
 def cubic_with_outliers(
     n: int = 20, seed: Seed = 0, *, bias: float = BIAS, outliers: int | None = 3
 ) -> Sample:
-    """Draw what models are trained on: x uniform in [-4, 4], targets in [-2.3, -1.3] too high by the bias.
+    """Draw the training data: x uniform in [-4, 4], with targets in [-2.3, -1.3] too high by the bias.
 
-    The truth is the distribution of the clean targets, so the outliers lie far outside it.
+    The truth is the distribution of the clean targets, so outliers lie far outside it.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def cubic_with_outliers(
         Number of samples; the papers have 20.
     seed : int or Generator
     bias : float
-        What is added to the outliers.
+        Offset added to the outliers.
     outliers : int, optional
-        So many samples are outliers: 3, as in the papers' set; None leaves it to chance.
+        Number of outliers; 3, as in the papers' set; None leaves it to chance.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def cubic_with_outliers(
     Raises
     ------
     SettingsError
-        There cannot be so many outliers.
+        There cannot be that many outliers.
 
     References
     ----------
@@ -91,7 +91,7 @@ def cubic_with_outliers(
         outliers = int(rng.binomial(n, width / (RANGE[1] - RANGE[0])))
     among = rng.uniform(*OUTLIERS, outliers)
     rest = rng.uniform(RANGE[0], RANGE[1] - width, n - outliers)
-    rest[rest > OUTLIERS[0]] += width  # what lies among the outliers is cut out
+    rest[rest > OUTLIERS[0]] += width  # skips the range of the outliers
     x = rng.permutation(np.concatenate([among, rest]))
     biased = bias * ((x >= OUTLIERS[0]) & (x <= OUTLIERS[1]))
     y = x**3 + rng.normal(0, NOISE_STD, n) + biased

@@ -12,7 +12,7 @@ from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.predictions import Predictions
 
 Seed = int | np.random.Generator
-"""A seed, or a generator that is drawn from."""
+"""A seed, or a generator to draw from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Sample:
     y : array (n,)
         Targets, or integer labels.
     truth : Predictions or ClassPredictions
-        The distribution that each target was drawn from, as the predictions of a model that knows it.
+        The distribution from which each target was drawn, as the predictions of a model that knows it.
     """
 
     x: npt.NDArray[np.float64]

@@ -1,6 +1,6 @@
-"""The four regression problems of Xiong et al. (2024), section IV-A: a kind of uncertainty each.
+"""The four regression problems of Xiong et al. (2024), section IV-A, one for each kind of uncertainty.
 
-``N(0, s)`` there has standard deviation s. The paper states the size of neither its training nor its test sets.
+``N(0, s)`` there has standard deviation s. The paper does not state the sizes of its training and test sets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _fast_cosine(x: FloatArray) -> FloatArray:
 
 
 homoscedastic = Conditional("homoscedastic", (-1, 1), ((-1, 1),), _cosine, lambda x: np.full(len(x), 0.1))
-"""Noise of one size everywhere."""
+"""The same noise everywhere."""
 
 heteroscedastic = Conditional(
     "heteroscedastic", (-1, 1), ((-1, 1),), _cosine, lambda x: 0.4 * np.abs(np.cos(1.5 * np.pi * x))
@@ -32,7 +32,7 @@ heteroscedastic = Conditional(
 """Noise that depends on the input."""
 
 multimodal = Conditional("multimodal", (0, 1), ((0, 1),), _two_waves, lambda x: np.full(len(x), 0.05))
-"""Two branches; a target lies on either."""
+"""Two branches; each target lies on one of them."""
 
 epistemic = Conditional(
     "epistemic", (0, 1), ((0, 0.35), (0.65, 1)), _fast_cosine, lambda x: np.full(len(x), 0.05)

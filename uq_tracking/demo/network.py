@@ -20,7 +20,7 @@ Layers = list[tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Architecture:
-    """Units of the hidden layers, and the share of them that dropout switches off in a pass."""
+    """Units of the hidden layers, and the share of them that dropout switches off in each pass."""
 
     hidden: tuple[int, ...] = (64, 64)
     dropout: float = 0.0
@@ -40,7 +40,7 @@ class Schedule:
 
 
 class Network:
-    """Rectified linear layers and one linear output, fitted with Adam: to squared error, if not `_pull` is another.
+    """ReLU layers and one linear output, fitted with Adam to squared error, unless `_pull` is overridden.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Network:
         return x
 
     def sample(self, x: Array, passes: int, rng: np.random.Generator) -> Array:
-        """Outputs (passes, n) with dropout active: Monte-Carlo dropout (Gal and Ghahramani 2016)."""
+        """Outputs (passes, n) with dropout active: Monte Carlo dropout (Gal and Ghahramani 2016)."""
         (weights, bias), *rest = self.layers[:-1]
         first = np.maximum(x @ weights + bias, 0)  # the same in every pass
         outputs = np.empty((passes, len(x)), np.float32)
@@ -116,11 +116,11 @@ class Network:
         )
 
     def _pull(self, outputs: Array, y: Array) -> Array:
-        """Derivative of each sample's loss by its output: half the squared error's."""
+        """Derivative of each sample's loss, half the squared error, with respect to its output."""
         return outputs - y
 
     def _gradients(self, x: Array, y: Array) -> Layers:
-        """Gradient of the mean loss by every weight and bias, dropout active."""
+        """Gradient of the mean loss with respect to every weight and bias, with dropout active."""
         inputs: list[Array] = [x]
         slopes: list[Array] = []
         for weights, bias in self.layers[:-1]:

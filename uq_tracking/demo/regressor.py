@@ -11,15 +11,15 @@ from uq_tracking.demo.network import Architecture, Array, Network, Schedule
 from uq_tracking.demo.terrain import Heights, Positions
 
 LENGTH_SCALE = 20.0
-"""Distance, in cells, over which a typical wave goes through one radian."""
+"""Distance, in cells, over which the phase of a typical wave advances by one radian."""
 
 CELLS_AT_ONCE = 8192
-"""Cells predicted in one go: their features stay in the processor's cache."""
+"""Cells predicted at a time, so that their features stay in cache."""
 
 
 @dataclass(frozen=True)
 class Waves:
-    """Sines and cosines of random plane waves; from the bare position the network would only learn smooth hills.
+    """Sines and cosines of random plane waves; from raw positions the network would only learn smooth hills.
 
     Rahimi and Recht (2007), with the spectrum of a Matern-3/2 kernel: frequencies follow a bivariate
     t-distribution with three degrees of freedom.
@@ -47,7 +47,7 @@ class HeightModel:
     architecture : Architecture
         Hidden layers and dropout of the network.
     seed : int
-        Decides the waves, the initial weights, the order of the minibatches and the dropout masks.
+        Determines the waves, the initial weights, the order of the minibatches and the dropout masks.
     waves : int
         Number of random plane waves.
     """
@@ -65,7 +65,7 @@ class HeightModel:
         schedule: Schedule,
         after_epoch: Callable[[int], None] | None = None,
     ) -> HeightModel:
-        """Fit to measurements; ``after_epoch`` is told the number of epochs done."""
+        """Fit to measurements; ``after_epoch`` is called with the number of epochs done."""
         self.mean, self.scale = float(heights.mean()), float(heights.std())
         standardised = ((heights - self.mean) / self.scale).astype(np.float32)
         self.network.fit(self.waves(positions), standardised, schedule, after_epoch)
@@ -77,7 +77,7 @@ class HeightModel:
         return heights
 
     def sample(self, positions: Positions, passes: int, seed: int) -> Heights:
-        """Heights (passes, n) of passes in which dropout stays active."""
+        """Heights (passes, n) from passes with dropout active."""
         rng = np.random.default_rng(seed)
         return self._heights(positions, lambda x: self.network.sample(x, passes, rng))
 

@@ -1,4 +1,4 @@
-"""The job: predict the terrain with every method, log each as a run, compare them."""
+"""The demo itself: predict the terrain with every method, log each as a run, compare them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
 from uq_tracking.report import Report
 
 SHOWN = ("n_merci", "ause_rmse", "crps", "nll", "coverage_95", "rmse")
-"""Scores that are printed: they fit into 80 columns; the page has all."""
+"""Scores to print: these fit in 80 columns; the page has all."""
 
 ALPHA = 0.9
-"""Level of MeRCI that the runs are rescored with in the end."""
+"""Level of MeRCI used when the runs are rescored at the end."""
 
 
 def run_demo(
@@ -36,13 +36,13 @@ def run_demo(
     Parameters
     ----------
     output : Path
-        Folder for the tracker's files, made if it is missing.
+        Folder for the tracker's files, created if missing.
     backend : {"mlflow", "wandb", "dir"}
         Where the runs go: ``mlflow.db``, offline runs in ``wandb``, or folders in ``uq_runs``.
     methods : sequence of str, optional
         Names in `uq_tracking.demo.methods.METHODS`; all of them by default.
     seed : int
-        Seed of everything random: the same seed gives the same numbers.
+        Random seed: the same seed gives the same numbers.
     fast : bool
         A small crop and little training: seconds instead of a minute.
     console : rich.console.Console, optional
@@ -51,12 +51,12 @@ def run_demo(
     Returns
     -------
     dict of str to Report
-        Each method's report, in the order of the runs, as it was logged at first: with MeRCI at 0.95.
+        Each method's report, in the order of the runs, as first logged: with MeRCI at 0.95.
 
     Raises
     ------
     SettingsError
-        A method or backend that the demo does not have.
+        The demo has no such method or backend.
     BackendError
         The tracker or scikit-learn is not installed, or the tracker failed.
     """
@@ -89,7 +89,7 @@ def announce(terrain: Terrain, console: Console) -> None:
 def run_method(
     name: str, terrain: Terrain, effort: Effort, seed: int, tracker: Tracker, console: Console
 ) -> Report:
-    """Predict with one method inside a run, and log the prediction by one line."""
+    """Predict with one method inside a run, and log the prediction in one line."""
     start = time.perf_counter()
     with tracker.run(name) as run:
         estimate = predict_with_bar(name, terrain, effort, seed, console)
@@ -122,7 +122,7 @@ def predict_with_bar(name: str, terrain: Terrain, effort: Effort, seed: int, con
 
 
 def rescore_runs(tracker: Tracker, console: Console) -> None:
-    """Score the logged runs again at another level of MeRCI, from what they store."""
+    """Rescore the logged runs at another level of MeRCI, from what they store."""
     start = time.perf_counter()
     summary = uq.rescore(tracker.address, alpha=ALPHA)
     summary.raise_failures()
@@ -142,7 +142,7 @@ def show_comparison(tracker: Tracker, output: Path, console: Console) -> None:
     console.print(comparison.to_rich(SHOWN))
     say(
         console,
-        f"\nAll scores, curves and maps beside each other, to open in a browser: {page.resolve().as_uri()}",
+        f"\nAll scores, curves and maps side by side, to open in a browser: {page.resolve().as_uri()}",
     )
 
 
@@ -154,5 +154,5 @@ def show_way_in(tracker: Tracker, console: Console) -> None:
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line as it is: no markup, no colours for numbers, nothing wrapped that is to be copied."""
+    """Print a line verbatim: no markup, no coloured numbers, and no wrapping of text to be copied."""
     console.print(text, markup=False, highlight=False, soft_wrap=True)

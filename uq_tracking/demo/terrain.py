@@ -1,4 +1,4 @@
-"""The demo's task: complete a terrain of which 5 % of the cells were measured.
+"""The demo's task: complete a terrain with 5 % of its cells measured.
 
 The elevations are the digital elevation model around Jacksboro, Tennessee, that ships with matplotlib: 344 x 403
 cells of 3 arc seconds, whole metres.
@@ -24,12 +24,12 @@ FAST_WINDOW = (slice(120, 200), slice(150, 246))
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """A terrain of which some cells were measured.
+    """A terrain with some measured cells.
 
     Parameters
     ----------
     elevation : float64 array (rows, columns)
-        The whole terrain in metres; models may only look at the measured cells.
+        The whole terrain in metres; models may only use the measured cells.
     measured : bool array (rows, columns)
         Cells that were measured.
     """
@@ -60,7 +60,7 @@ class Terrain:
 
     @cached_property
     def target(self) -> Heights:
-        """What is to be predicted: the elevation, NaN (no ground truth left to score) at measured cells."""
+        """The target: the elevation, NaN (no ground truth left to score) at measured cells."""
         return np.where(self.measured, np.nan, self.elevation)
 
 
@@ -73,7 +73,7 @@ def load_elevation() -> Heights:
 
 
 def load_terrain(seed: int = 0, *, share: float = MEASURED_SHARE, fast: bool = False) -> Terrain:
-    """Draw the measured cells, a ``share`` of all, at random; ``fast`` takes a crop of 80 x 96 cells."""
+    """Draw a random ``share`` of all cells as measured; ``fast`` uses a crop of 80 x 96 cells."""
     elevation = load_elevation()
     if fast:
         elevation = elevation[FAST_WINDOW]

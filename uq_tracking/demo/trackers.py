@@ -1,4 +1,4 @@
-"""Where the demo's runs go: each tracker with its runs opened as its own users open them."""
+"""Where the demo's runs go: each tracker, with runs opened the way its own users do."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class Tracker(ABC):
     """A tracker that the demo can log to, with its files below one folder."""
 
     address: str
-    """Under which ``uq.rescore`` and ``uq.compare`` find the runs while the session is open."""
+    """Address at which ``uq.rescore`` and ``uq.compare`` find the runs while the session is open."""
     log_options: Mapping[str, Any] = MappingProxyType({"strict": True, "deadline": PATIENCE})
-    """How ``uq.log`` is called: a person waits for the demo, and wants to see what fails."""
+    """Options for ``uq.log``: a person is waiting for the demo, and wants to see failures."""
 
     def session(self) -> AbstractContextManager[None]:
-        """Point the tracker to the folder, and back in the end."""
+        """Point the tracker to the folder, and restore it at the end."""
         return nullcontext()
 
     @abstractmethod
     def run(self, name: str) -> AbstractContextManager[Any]:
-        """Open a run and finish it; what it yields is passed to ``uq.log`` as ``run``, None for an active run."""
+        """Open a run and finish it; pass what it yields to ``uq.log`` as ``run``, None for an active run."""
 
     @abstractmethod
     def how_to_look(self) -> list[str]:
-        """Lines for a person: the command that shows the runs, and the link to open."""
+        """Lines to print: the command that shows the runs, and the link to open."""
 
 
 class MLflow(Tracker):
@@ -56,7 +56,7 @@ class MLflow(Tracker):
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Use the store, whatever tracking URI was set, and put that back."""
+        """Use the store, whatever tracking URI was set, and restore that afterwards."""
         mlflow: Any = import_module("mlflow")
         before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
         with quiet("mlflow", "alembic"):
@@ -117,7 +117,7 @@ class Wandb(Tracker):
             yield
 
     def how_to_look(self) -> list[str]:
-        """The command that brings the runs to a W&B account."""
+        """The command that uploads the runs to a W&B account."""
         return [f"{_program('wandb')} sync {shlex.quote(str(self.folder / 'wandb'))}/offline-run-*"]
 
 
@@ -130,7 +130,7 @@ class Directory(Tracker):
 
     @contextmanager
     def run(self, name: str) -> Iterator[str]:
-        """Yield the address: each call of ``uq.log`` makes a run there."""
+        """Yield the address: each call of ``uq.log`` creates a run there."""
         yield self.address
 
     def how_to_look(self) -> list[str]:
@@ -153,10 +153,10 @@ def tracker_named(name: str, folder: Path) -> Tracker:
     SettingsError
         The demo does not know it.
     BackendError
-        It is not installed, or too old.
+        It is not installed or too old.
     """
     if name not in TRACKERS:
-        raise SettingsError(f"the demo cannot log to {name!r}; choose among {', '.join(TRACKERS)}")
+        raise SettingsError(f"the demo cannot log to {name!r}; choose from {', '.join(TRACKERS)}")
     status = find_backend(name).status()
     if not status.usable:
         cure = INSTALL if name == "mlflow" else status.hint
@@ -165,7 +165,7 @@ def tracker_named(name: str, folder: Path) -> Tracker:
 
 
 def check_scikit_learn() -> None:
-    """Raise BackendError with the install hint when scikit-learn, which fits the Gaussian process, is missing."""
+    """Raise BackendError with an install hint if scikit-learn, which fits the Gaussian process, is missing."""
     try:
         import_module("sklearn")
     except ImportError as error:
@@ -174,7 +174,7 @@ def check_scikit_learn() -> None:
 
 @contextmanager
 def quiet(*loggers: str) -> Iterator[None]:
-    """Silence what the loggers say below a warning, such as the steps of making a database."""
+    """Silence the loggers below warnings, such as the steps of creating a database."""
     before = {name: logging.getLogger(name).level for name in loggers}
     for name in before:
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -187,7 +187,7 @@ def quiet(*loggers: str) -> Iterator[None]:
 
 @contextmanager
 def _variable(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable that a person has not set already."""
+    """Set an environment variable unless the user has already set it."""
     if name in os.environ:
         yield
         return
@@ -199,7 +199,7 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 
 def _program(name: str) -> str:
-    """Return what to type for a program of this environment: its name if the shell finds it, else its path."""
+    """Return what to type for a program in this environment: its name if the shell finds it, else its path."""
     own = Path(sys.executable).parent / name
     found = shutil.which(name)
     if found is not None and own.exists() and not Path(found).samefile(own):

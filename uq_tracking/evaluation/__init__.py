@@ -1,1 +1,1 @@
-"""From predictions to a report: scores, curves, intervals, and what recalibration would change; no tracker."""
+"""From predictions to a report: scores, curves, intervals and the effect of recalibration; no trackers."""

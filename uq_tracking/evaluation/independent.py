@@ -31,22 +31,22 @@ def iid_stability(
 ) -> dict[str, Curve]:
     """How much metrics vary between independent test sets, and how biased small sets make them.
 
-    Where targets can be drawn at will, as in a simulation. ``curves="stability"`` of `evaluate` draws subsets of one
-    test set instead.
+    For targets that can be drawn at will, as in a simulation; ``curves="stability"`` of `evaluate` draws subsets of
+    one test set instead.
 
     Parameters
     ----------
     draw : callable
-        ``draw(n, rng)`` returns the predictions of ``n`` new samples: ``Predictions``, ``ClassPredictions``, or what
-        ``Predictions`` takes, ``(y_true, y_pred, y_std)``.
+        ``draw(n, rng)`` returns the predictions of ``n`` new samples: ``Predictions``, ``ClassPredictions``, or the
+        arguments of ``Predictions``, ``(y_true, y_pred, y_std)``.
     metrics : iterable of str, optional
         Keys; by default six of different kinds.
     sizes : sequence of int
         Numbers of samples.
     repeats : int
-        Test sets of each size.
+        Number of test sets of each size.
     seed : int
-        Of ``rng``.
+        Seed of ``rng``.
     **settings
         As for `Settings`: ``n_bins``, ``alpha``, ``family`` ...
 
@@ -54,7 +54,7 @@ def iid_stability(
     -------
     dict of str to Curve
         By metric, with columns ``samples``, ``mean``, ``spread`` (standard deviation between sets), ``low``, ``high``
-        and ``subsets``. A size at which some set does not define a metric is left out of its curve.
+        and ``subsets``. Sizes at which a metric is undefined for some set are left out of its curve.
 
     Raises
     ------
@@ -77,9 +77,7 @@ def iid_stability(
     True
     """
     if repeats < 1 or not len(sizes) or min(sizes) < 1:
-        raise SettingsError(
-            f"sizes are {list(sizes)} and repeats {repeats}; they are whole numbers from 1 on"
-        )
+        raise SettingsError(f"sizes are {list(sizes)} and repeats {repeats}; pass whole numbers, 1 or above")
     rng, asked = np.random.default_rng(seed), Settings(**settings)
     found: dict[float, list[Mapping[str, float]]] = {}
     chosen: list[Metric] = []
@@ -108,6 +106,6 @@ def _metrics(names: str | Iterable[str] | None, task: Task) -> list[Metric]:
     needing = [metric.key for metric in chosen if metric.needs]
     if needing:
         raise SettingsError(
-            f"{', '.join(needing)} needs more than predictions; choose metrics of statistics alone"
+            f"{', '.join(needing)} needs more than predictions; choose metrics that need only statistics"
         )
     return chosen

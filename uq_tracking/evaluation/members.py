@@ -1,4 +1,4 @@
-"""Metrics against the number of members of an ensemble."""
+"""Metrics against the number of ensemble members."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uq_tracking.statistics.collecting import How, build_statistics
 from uq_tracking.tasks import Task
 
 SUBSETS = 10
-"""Random subsets of each size, or all where there are fewer."""
+"""Number of random subsets of each size, or all if there are fewer."""
 
 
 def by_members(
@@ -34,23 +34,23 @@ def by_members(
 ) -> list[Curve]:
     """One curve per metric against the number M of members, over random subsets of the ensemble.
 
-    M runs over 1, 2, 4 ... and the size of the whole, from the fewest members that have an uncertainty on. Where a
-    reference is given, the divergence of each subset from it has a curve too.
+    M runs over 1, 2, 4 ... and the full size, starting from the fewest members that have an uncertainty. If a
+    reference is given, the divergence of each subset from it also gets a curve.
 
     Parameters
     ----------
     task, data
         Predictions that know their members.
     settings, metrics
-        How, and what, to score.
+        How to score, and what.
     reference : optional
-        What the task's metrics of this name compare with.
+        What the task's reference metrics compare with.
     seed : int
-        Of the choice of subsets.
+        Seed of the choice of subsets.
     subsets : int
-        At most so many of each size.
+        Maximum number of each size.
     how : {"auto", "exact", "sketch"}
-        How the statistics of subsets are made.
+        Kind of statistics for the subsets.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def by_members(
 
 
 def _comparing(task: Task, reference: Any) -> list[Metric]:
-    """The metrics that compare predictions with a reference, if there is one."""
+    """The metrics that compare predictions with a reference, if one is given."""
     if reference is None:
         return []
     found = select(task.name, given=("predictions", "reference"))
@@ -92,13 +92,13 @@ def _comparing(task: Task, reference: Any) -> list[Metric]:
 
 
 def member_counts(members: int, first: int) -> list[int]:
-    """Powers of two up to the number of members, and this itself."""
+    """Powers of two up to the number of members, and that number itself."""
     powers = [2**k for k in range(members.bit_length()) if first <= 2**k < members]
     return [*powers, members]
 
 
 def subsets_of(members: int, size: int, most: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    """All subsets of a size if there are at most ``most``, else so many random ones, all different."""
+    """All subsets of a size if there are at most ``most``, else that many distinct random ones."""
     if math.comb(members, size) <= most:
         yield from (list(chosen) for chosen in itertools.combinations(range(members), size))
         return

@@ -1,4 +1,4 @@
-"""The curves that are made when asked for."""
+"""Curves made on demand."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Wanted:
     Attributes
     ----------
     curves : tuple of str
-        Names, out of ``Task.curves`` and of the declared curves that are not built by default.
+        Names from ``Task.curves`` and from the declared curves that are not built by default.
     by_target : float, sequence of float or None
         Width or edges of target intervals.
     metrics : tuple of str
-        Metrics of all of these curves but ``scale_sweep``, and of those over ``by``.
+        Metrics of all these curves except ``scale_sweep``, and of those over ``by``.
     """
 
     curves: tuple[str, ...] = ()
@@ -64,27 +64,27 @@ class Wanted:
         unknown = [name for name in named if name not in known]
         if unknown:
             raise SettingsError(
-                f"no curve of a {task.name} is called {', '.join(unknown)}; ask for {', '.join(known)}"
+                f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
             )
         chosen = find(task.curve_metrics if metrics is None else metrics, task.name)
         needing = [metric.key for metric in chosen if metric.needs]
         if needing:
             raise SettingsError(
-                f"curve_metrics names {', '.join(needing)}, which parts of the samples do not have; choose metrics "
-                "that need nothing but statistics"
+                f"curve_metrics names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
+                "metrics that need only statistics"
             )
         return cls(named, by_target, tuple(metric.key for metric in chosen))
 
 
 @dataclass(frozen=True)
 class Extras:
-    """Curves that were asked for, and sentences about them."""
+    """Curves made on demand, and sentences about them."""
 
     curves: dict[str, Curve] = field(default_factory=dict)
     verdicts: dict[str, str] = field(default_factory=dict)
 
     def add(self, curves: Iterable[Curve]) -> None:
-        """Take in the points that 64-bit numbers hold."""
+        """Add curves, keeping only points that 64-bit numbers can represent."""
         whole = (finite(curve) for curve in curves)
         self.curves.update({curve.name: curve for curve in whole if len(curve.columns[curve.x])})
 
@@ -99,19 +99,19 @@ def extra_curves(
     tables: GroupTables | None = None,
     how: How = "auto",
 ) -> Extras:
-    """Make what was asked for; strata of ``by`` are made where the predictions have them.
+    """Make the requested curves, and those over the strata of ``by`` if the predictions have any.
 
     Parameters
     ----------
     wanted : Wanted
     task, statistics, settings
-        Of all samples, and how they are scored.
+        Statistics of all samples, and how to score them.
     inputs : MetricInputs
         The predictions, and the seed.
     tables : GroupTables, optional
         Statistics of the groups, for ``stability``.
     how : {"auto", "exact", "sketch"}
-        How the statistics of parts are made.
+        Kind of statistics for the parts.
     """
     data = inputs.predictions
     made, metrics = Extras(), find(wanted.metrics, task.name)
@@ -157,5 +157,5 @@ def _sweep(made: Extras, statistics: Statistics, settings: Settings) -> None:
     key = "nll" if "nll" in curve.columns else curve.main
     factor = best_factor(curve, key)
     made.verdicts["scale_sweep"] = (
-        f"{key} is best with every standard deviation times {format_number(factor)}"
+        f"{key} is best with every standard deviation multiplied by {format_number(factor)}"
     )

@@ -1,4 +1,4 @@
-"""Several outputs of one model, along the last axis: scored each on its own, shown side by side."""
+"""Several outputs of one model, along the last axis: scored separately, shown side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uq_tracking.tables.report import outputs_table
 
 @dataclass(frozen=True, eq=False)
 class Reports(Mapping[str, Report]):
-    """A report per output, in the order of the outputs.
+    """One report per output, in the order of the outputs.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Reports(Mapping[str, Report]):
         Returns
         -------
         BeforeAfter
-            A table to print.
+            A printable table.
 
         References
         ----------

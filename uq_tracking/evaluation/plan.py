@@ -1,4 +1,4 @@
-"""What was asked for, and how it becomes a report: one flow for every task."""
+"""What was requested, and how it becomes a report: one flow for every task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLANNED = (
     "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
     "level", "seed", "reference",
 )  # fmt: skip
-"""Options of the verbs that make a plan; the others describe the arrays, or are `Settings`."""
+"""Options that make up a plan; the others describe the arrays, or are `Settings`."""
 
 
 NOTHING_MORE = Wanted()
@@ -33,7 +33,7 @@ NOTHING_MORE = Wanted()
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for, apart from the arrays; attributes as the options of `evaluate`."""
+    """What was requested, apart from the arrays; attributes as the options of `evaluate`."""
 
     task: Task
     settings: Settings
@@ -63,12 +63,12 @@ class Plan:
         seed: int = 0,
         **rest: Any,
     ) -> Plan:
-        """Check the options; SettingsError or UnknownMetricError for one that is wrong."""
+        """Check the options; SettingsError or UnknownMetricError if one is wrong."""
         check_level(level)
         check_seed(seed)
         if recalibration is not None and calibration in (None, False):
             raise SettingsError(
-                "recalibration= names methods, but not what to fit on; pass calibration=, or True"
+                "recalibration= names methods but not what to fit them to; pass calibration= data or True"
             )
         return cls(
             task,
@@ -93,19 +93,11 @@ class Plan:
         return Reports({name: replace(self, **own).report(part) for name, (part, own) in parts.items()})
 
     def report(self, data: Any, *, later: bool = False) -> Report:
-        """The report of predictions in memory; with ``later``, scores are computed when they are looked at."""
+        """The report of predictions in memory; with ``later``, scores are computed when first accessed."""
         task, settings = self.task, self.settings
         if settings.unit is None and getattr(data, "unit", None) is not None:
             settings = replace(settings, unit=data.unit)
-        if data.facts.get("distribution") and settings.family != "gaussian":
-            raise SettingsError(
-                f"family={settings.family!r} declares the distribution of a mean and a std; these predictions are "
-                f"{data.facts['distribution']}, which are scored as what they are; leave family out"
-            )
-        if data.facts.get("vector_length") and settings.family != "gaussian":
-            raise SettingsError(
-                f"family={settings.family!r}: a covariance is scored as that of a normal distribution"
-            )
+        check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(self.reference, data), self.seed)
         chosen = select(task.name, self.metrics, given=inputs.given)
         digest = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
@@ -136,7 +128,7 @@ class Plan:
     def recalibrated(
         self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None
     ) -> Report:
-        """The report with the recalibrations that are asked for."""
+        """The report with the requested recalibrations."""
         if self.calibration is None or self.calibration is False:
             return report
         plain = [metric for metric in chosen if not metric.needs]
@@ -148,6 +140,22 @@ class Plan:
             settings=settings,
             data=data,
             seed=self.seed,
+        )
+
+
+def check_family(settings: Settings, facts: Mapping[str, Any]) -> None:
+    """SettingsError for a family of predictions that state their own distribution."""
+    if settings.family == "gaussian":
+        return
+    if facts.get("distribution"):
+        raise SettingsError(
+            f"family={settings.family!r} sets the distribution for a mean and a std, but these predictions are "
+            f"{facts['distribution']}, which are scored as they are; omit family"
+        )
+    if facts.get("vector_length"):
+        raise SettingsError(
+            f"family={settings.family!r} cannot be combined with a covariance, which is scored as that of a "
+            "normal distribution; omit family"
         )
 
 

@@ -1,4 +1,4 @@
-"""Scores before and after: what a recalibration does to predictions that its fit has not seen."""
+"""Scores before and after: what a recalibration does to predictions it was not fitted to."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ from uq_tracking.tasks.task import Fit
 SCHEMA = 1
 
 STRETCHED = (
-    "a new standard deviation does not tell what becomes of the distribution; see the scores of mean and std"
+    "a new standard deviation does not determine the whole distribution; see the scores of mean and std"
 )
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
 BY_GROUPS = "fitted on half of the groups, scored on the others"
 AT_RANDOM = "fitted on a random half of the samples, scored on the others"
 REPEATS = 4
-"""Further splits of a cross-fit."""
+"""Number of further splits of a cross-fit."""
 MOST_REPEATED = 50_000
-"""Samples up to which splits are repeated: of more, one split is much like another."""
+"""Splits are repeated for up to this many samples; with more, one split is much like another."""
 
-ONE_GROUP = "cross-fitting needs two groups at least; pass a second set as calibration="
+ONE_GROUP = "cross-fitting needs at least two groups; pass a second set as calibration="
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One method: the parameters to use from now on, and the report after it on unseen data."""
+    """The result of one method: the parameters to use from now on, and its report on unseen data."""
 
     fitted: Recalibration
     after: Report
     half: Recalibration | None = None
-    """The parameters behind that report, where it is of a half that they were not fitted on."""
+    """The parameters behind that report, if it covers the half they were not fitted to."""
     spread: Mapping[str, float] = field(default_factory=dict)
-    """How far scores lie apart over splits into halves."""
+    """How much scores vary over splits into halves."""
 
 
 def add_recalibration(
@@ -70,15 +70,15 @@ def add_recalibration(
 ) -> Report:
     """The report with scores and curves after recalibration; arguments as for ``evaluate``.
 
-    Without ``data``, exact regression statistics in the report are enough; the halves of a cross-fit are then random.
+    Without ``data``, exact regression statistics in the report suffice; the halves of a cross-fit are then random.
 
     Raises
     ------
     SettingsError
-        An unknown method, one for another task, or methods named twice.
+        A method is unknown, belongs to another task, or is named twice.
     RecalibrationError
-        Neither predictions nor exact statistics are there. What a method cannot be fitted to becomes an entry with
-        the reason instead, and a warning.
+        There are neither predictions nor exact statistics. A method that cannot be fitted gets an entry with the
+        reason instead, and a warning.
     """
     statistics = report.statistics
     if statistics is None:
@@ -94,7 +94,7 @@ def add_recalibration(
             outcome = find()
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
-            warnings.warn(f"{name} has no scores after it: {refusal}", TrackingWarning, stacklevel=3)
+            warnings.warn(f"no scores after {name}: {refusal}", TrackingWarning, stacklevel=3)
             continue
         entries[name] = _entry(how, outcome, settings)
         curves = curves or _curves_after(outcome.after)
@@ -107,7 +107,7 @@ def add_recalibration(
 
 @dataclass(frozen=True)
 class _Bench:
-    """Samples to recalibrate, and how they are scored."""
+    """Samples to recalibrate, and how to score them."""
 
     before: Report
     samples: Samples
@@ -115,15 +115,15 @@ class _Bench:
     settings: Settings
     seed: int
     of_form: bool = False
-    """Whether the predictions were a distribution of another form than mean and std."""
+    """Whether the predictions were distributions in a form other than mean and std."""
 
     def plan(
         self, calibration: Any, recalibration: str | Iterable[str] | None, data: Any
     ) -> tuple[str, list[tuple[str, Callable[[], Outcome]]]]:
-        """How the parameters come about, and for each method the function that finds its outcome."""
+        """How the parameters are obtained, and for each method the function that computes its outcome."""
         given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
         if (given or names) and recalibration is not None:
-            raise SettingsError("calibration names the methods already; leave recalibration= out")
+            raise SettingsError("calibration= already names the methods; omit recalibration=")
         if given:
             return FITTED_OBJECT, [(item.method, partial(self._applied, item)) for item in given]
         task = task_of(self.before)
@@ -166,20 +166,20 @@ class _Bench:
         else:
             columns = list(blocks)
             if not columns:
-                raise RecalibrationError("a half holds no samples; pass more data")
+                raise RecalibrationError("one half has no samples; pass more data")
             rows = {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
             parts_known = known.parts if "target" in known.moments and "target" not in rows else None
             made = Statistics.exact(known.layout, rows, counts=left_out, facts=known.facts, known=parts_known)
         target = made.moments.get("target")
         if target is None or target.count == made.n:
             return made
-        # only errors are known of each sample: a part's targets are taken to vary as those of all do
+        # only each sample's error is known, so targets in a part are assumed to vary like those of all samples
         whole = known.moments["target"]
         share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
         return replace(made, moments={**made.moments, "target": share})
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:
-        """Fit on one half of the samples, score the other; further splits tell how much that depends on the split."""
+        """Fit to one half of the samples, score the other; further splits show how much depends on the split."""
         fitted, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
         others = [self._split(method, self.seed + number + 1)[1] for number in range(repeats)]
@@ -189,7 +189,7 @@ class _Bench:
         return Outcome(kept, after, fitted, _spread([after, *others], self.metrics))
 
     def _split(self, method: Recalibrator, seed: int) -> tuple[Recalibration, Report]:
-        """Parameters of one half, and the report of the other after them."""
+        """Parameters fitted to one half, and the report of the other half with them."""
         side = halves(self.samples, seed)
         fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
         if not fit_on.n or not score_on.n:
@@ -199,9 +199,9 @@ class _Bench:
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
-    """How far scores lie apart over splits: their standard deviation, or the mean distance to a target value.
+    """How much scores vary over splits: their standard deviation, or the mean distance to a target value.
 
-    Never the distance of their mean: scale errors of two splits cancel, and fresh data see each by itself.
+    Never the distance of their mean: scale errors of two splits cancel, whereas fresh data meet each by itself.
     """
     found: dict[str, float] = {}
     for metric in metrics:
@@ -211,13 +211,13 @@ def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, f
         if isinstance(metric.direction, float):
             found[metric.key] = float(np.mean(np.abs(np.asarray(values) - metric.direction)))
         else:
-            size = max(map(abs, values)) or 1.0  # whose square may be beyond float64
+            size = max(map(abs, values)) or 1.0  # its square may overflow float64
             found[metric.key] = size * float(np.std(np.asarray(values) / size, ddof=1))
     return found
 
 
 def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
-    """Half (0 or 1) of each sample; whole groups where there are any, so that what belongs together stays so."""
+    """Half (0 or 1) of each sample; groups, if any, stay whole."""
     codes = samples.codes
     if codes is None:
         return two_halves(samples.n, seed)
@@ -226,14 +226,14 @@ def halves(samples: Samples, seed: int) -> npt.NDArray[np.int8]:
 
 
 def two_halves(items: int, seed: int) -> npt.NDArray[np.int8]:
-    """Half (0 or 1) of each of some items, drawn at random."""
+    """Half (0 or 1) of each item, drawn at random."""
     side = np.zeros(items, dtype=np.int8)
     side[np.random.default_rng(seed).permutation(items)[: items // 2]] = 1
     return side
 
 
 def _all_of(value: Any, kind: type[Any]) -> list[Any]:
-    """The values as a list if they are all of a kind; empty otherwise."""
+    """The values as a list if they are all of this kind; otherwise empty."""
     if isinstance(value, kind):
         return [value]
     if isinstance(value, tuple | list) and value and all(isinstance(item, kind) for item in value):
@@ -245,12 +245,12 @@ def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
     methods = [find_recalibrator(name) for name in ([names] if isinstance(names, str) else names)]
     for method in methods:
         if method.task != task:
-            raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method of a {task}")
+            raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method for a {task}")
     return methods
 
 
 def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
-    """One method of ``Report.recalibration``, as plain values; ``settings`` are those of the report before."""
+    """One method's entry in ``Report.recalibration``, as plain values; ``settings`` are the original report's."""
     after = outcome.after
     shape = outcome.fitted.shape if isinstance(outcome.fitted, RegressionRecalibration) else None
     settings = settings if shape is None else shaped(settings, shape)
@@ -272,7 +272,7 @@ def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
 
 
 def _kept_curves(after: Report) -> dict[str, Curve]:
-    """Curves that a report holds after a recalibration too."""
+    """Curves that a report also holds after a recalibration."""
     found = {}
     for name, curve in after.curves.items():
         spec = spec_of(name, after.task)
@@ -282,7 +282,7 @@ def _kept_curves(after: Report) -> dict[str, Curve]:
 
 
 def _curves_after(after: Report) -> dict[str, Curve]:
-    """The curves after recalibration, under the names that a report has them by."""
+    """The curves after recalibration, under their names in a report."""
     return {
         name + RECALIBRATED: replace(
             curve, name=name + RECALIBRATED, title=f"{curve.title} after recalibration", score=None

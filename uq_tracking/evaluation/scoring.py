@@ -24,13 +24,13 @@ from uq_tracking.tasks import task_of
 
 @dataclass(frozen=True, eq=False)
 class LaterCurves(Mapping[str, Curve]):
-    """The default curves of statistics, built when the first is looked at: scores of a step need none."""
+    """The default curves of statistics, built on first access: the scores of a step need none."""
 
     statistics: Statistics
     settings: Settings
     task: str
     inputs: MetricInputs | None = None
-    """What curves need besides statistics; only where some do, for it holds the predictions."""
+    """What curves need besides statistics; set only if some do, because it holds the predictions."""
 
     def __getitem__(self, name: str) -> Curve:
         return self._built[name]
@@ -68,15 +68,15 @@ def score(
     metrics : iterable of Metric, optional
         By default the whole suite of the task.
     digest : str, optional
-        Of the predictions.
+        Digest of the predictions.
     extra : MetricInputs, optional
         For metrics that need more than statistics.
     about : dict, optional
-        What the input was like; goes into the report's settings.
+        Facts about the input, for the report's settings.
     asked : sequence of str, optional
-        Keys that a user asked for by name; trackers show them.
+        Keys that the user requested by name; trackers show them.
     later : bool
-        Whether scores wait until they are looked at.
+        Whether to defer scores until first access.
     """
     task, settings = task_of(statistics), settings or Settings()
     chosen = select(task.name) if metrics is None else list(metrics)

@@ -14,7 +14,7 @@ from uq_tracking.metrics.registry import Metric
 
 @dataclass(frozen=True)
 class Repeats:
-    """Scores of several subsets at each of some sizes, by size; a metric may be undefined for a subset."""
+    """Scores of several subsets of each size, by size; a metric may be undefined for a subset."""
 
     scores: Mapping[float, Sequence[Mapping[str, float]]] = field(default_factory=dict)
 
@@ -23,7 +23,7 @@ class Repeats:
     ) -> list[Curve]:
         """One curve per metric: columns ``x``, ``mean``, ``spread`` (population std), ``low``, ``high``, ``subsets``.
 
-        A size counts for a metric if all of its subsets define it.
+        A size counts for a metric if the metric is defined for all its subsets.
         """
         made = (self._curve(name, x, x_label, metric, unit) for metric in metrics)
         return [curve for curve in made if curve is not None]

@@ -23,17 +23,17 @@ from uq_tracking.statistics.statistics import Statistics, resampled
 REPEATS = 20
 SMALLEST = 8
 LARGEST = 1 << 16
-"""Samples of the largest random subset; beyond it the spread is extrapolated."""
+"""Size of the largest random subset; beyond it the spread is extrapolated."""
 
 TOLERANCE = 0.05
-"""Share of a score that its uncertainty may have."""
+"""Acceptable uncertainty of a score, as a share of the score."""
 LEAST = {"": 0.01, "nats": 0.05}
-"""Uncertainty that is always small enough, for scores near 0, by unit."""
+"""Uncertainty that is always acceptable, for scores near 0, by unit."""
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Curves of the scores on growing subsets, and what they say of the test set, by metric."""
+    """Curves of the scores on growing subsets, and what they say about the test set, by metric."""
 
     curves: Sequence[Curve]
     verdicts: Mapping[str, str]
@@ -52,26 +52,26 @@ def stability(
 ) -> Stability:
     """Score random subsets of 2^3, 2^4 ... samples, drawn without replacement, several times each.
 
-    With ``groups``, whole groups are drawn, from two on: samples of one image say the same thing twice.
+    With ``groups``, whole groups are drawn, at least two: samples from one image carry redundant information.
 
     Parameters
     ----------
     layout, data
-        Predictions, and what their statistics consist of.
+        What the statistics consist of, and the predictions.
     settings, metrics
-        How, and what, to score.
+        How to score, and what.
     scores : mapping of float
         Scores of all samples.
     groups : GroupTables, optional
     seed : int
-        Of the subsets.
+        Seed of the subsets.
     repeats : int
-        Subsets of each size.
+        Number of subsets of each size.
 
     Raises
     ------
     SettingsError
-        There are fewer than 16 samples, or four groups.
+        There are fewer than 16 samples, or fewer than four groups.
 
     References
     ----------
@@ -88,7 +88,7 @@ def stability(
         draw = _group_subsets(groups)
     if not sizes:
         raise SettingsError(
-            f"{total} {name} are too few for stability; it takes {16 if groups is None else 4}"
+            f"{total} {name} are too few for stability; it needs {16 if groups is None else 4}"
         )
     found: dict[float, list[Mapping[str, float]]] = {}
     with np.errstate(all="ignore"):
@@ -126,16 +126,16 @@ def _group_subsets(groups: GroupTables) -> Any:
 
 @dataclass(frozen=True)
 class Precision:
-    """What the curve says of the score of all samples.
+    """What the curve says about the score of all samples.
 
     Attributes
     ----------
     error : float
         Standard error: the subsets' spread, extrapolated with the inverse root of their size.
     drift : float
-        By how much the mean score changes from the largest subsets to all samples.
+        Change of the mean score from the largest subsets to all samples.
     tolerance : float
-        What either may be.
+        Acceptable size of either.
     """
 
     error: float
@@ -144,14 +144,14 @@ class Precision:
 
 
 def precision(curve: Curve, metric: Metric, scores: Mapping[str, float]) -> Precision | None:
-    """Precision of the last point of a stability curve; None where fewer than two sizes define the metric."""
+    """Precision of the last point of a stability curve; None if the metric is defined at fewer than two sizes."""
     size, spread, mean = (curve.columns[name] for name in (curve.x, "spread", "mean"))
     total, repeats = size[-1], curve.columns["subsets"]
     parts = np.flatnonzero(size[:-1] <= total / 2)
     if len(size) < 2 or not len(parts) or scores.get(metric.key) is None:
         return None
     used = parts[-3:]
-    # A subset of n of N samples varies by 1 - n/N less than n new samples would.
+    # The variance of a subset of n of N samples is 1 - n/N times that of n new samples.
     unlimited = spread[used] * np.sqrt(repeats[used] / np.maximum(repeats[used] - 1, 1))
     errors = unlimited * np.sqrt(size[used] / total) / np.sqrt(1 - size[used] / total)
     last = parts[-1]
@@ -184,6 +184,6 @@ def verdict(curve: Curve, metric: Metric, scores: Mapping[str, float], what: str
 
 
 def _rounded(number: float) -> int:
-    """Two significant digits, upwards."""
+    """Round up to two significant digits."""
     unit = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return int(math.ceil(number / unit) * unit)

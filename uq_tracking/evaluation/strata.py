@@ -28,7 +28,7 @@ def by_group(
 ) -> list[Curve]:
     """One curve per metric over labelled strata, in the order of the mapping.
 
-    Columns ``group`` (the label itself where all are numbers, such as lead times; else its place, named in
+    Columns ``group`` (the label itself if all are numbers, such as lead times; else its position, named in
     ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
     """
     numbers = [label for label in strata if isinstance(label, int | float) and not isinstance(label, bool)]
@@ -82,7 +82,7 @@ def _curves(
 
 
 def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Statistics]:
-    """Statistics of each label of ``by``, made as those of the whole."""
+    """Statistics of each label of ``by``, of the same kind as those of the whole."""
     labels, codes = data.label_codes("by")
     used, codes = np.unique(data.select(codes), return_inverse=True)
     _check_number(len(used), "by has", "labels")
@@ -98,10 +98,10 @@ def target_strata(
     Parameters
     ----------
     layout, data
-        Predictions of a regression, and what their statistics consist of.
+        What the statistics consist of, and predictions of a regression.
     width : float or ascending sequence of floats
-        Width of the intervals, which start at multiples of it; or all edges. Targets outside are left out, the last
-        interval holds its upper edge.
+        Width of the intervals, which start at multiples of it, or all edges. Targets outside are left out; the last
+        interval includes its upper edge.
     how : {"auto", "exact", "sketch"}
 
     Raises
@@ -126,14 +126,14 @@ def _edges(width: Any, low: float, high: float) -> FloatArray:
         return np.arange(first, last + 1) * step
     edges = np.asarray(width, dtype=float)
     if edges.ndim != 1 or len(edges) < 2 or not np.all(np.diff(edges) > 0):
-        raise SettingsError("by_target holds no ascending edges; pass at least two, or one width")
+        raise SettingsError("by_target edges must ascend; pass at least two, or a single width")
     _check_number(len(edges) - 1, "by_target has", "intervals")
     return edges
 
 
 def _check_number(number: float, has: str, what: str) -> None:
     if number > MOST_STRATA:
-        raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}, such as wider ones")
+        raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}")
 
 
 def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How) -> list[Statistics]:

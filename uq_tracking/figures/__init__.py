@@ -1,7 +1,7 @@
 """Drawings of a report's numbers and of 2-D predictions; the only subpackage that imports matplotlib.
 
 Every function takes numbers and returns a ``matplotlib.figure.Figure`` made with the object interface: pyplot
-is never imported and the global settings (``rcParams``) never change, so that drawing in a thread is safe.
+is never imported and the global settings (``rcParams``) never change, so drawing in a thread is safe.
 """
 
 from uq_tracking.figures.class_maps import class_map

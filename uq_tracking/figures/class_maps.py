@@ -35,9 +35,9 @@ from uq_tracking.formatting import one_line, shorten
 
 FloatArray = npt.NDArray[np.float64]
 MOST_NAMED = 9
-"""Classes in the legend; the largest ones are named."""
+"""Maximum number of classes in the legend; the largest ones are named."""
 BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
-"""Colours of the first classes: Okabe and Ito's, and two more."""
+"""Colours of the first classes: Okabe and Ito's plus two more."""
 
 
 def class_map(
@@ -52,13 +52,13 @@ def class_map(
     """Draw one 2-D case: true classes, predicted classes, where they differ, and the predictive entropy.
 
     A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
-    from 0 to its 99th percentile. Maps of more pixels than a panel has are reduced: classes by picking, the others
+    from 0 to its 99th percentile. Maps with more pixels than a panel are reduced: classes by subsampling, the others
     by block means.
 
     Parameters
     ----------
     labels : int array, shape (height, width)
-        True classes; a negative one means that there is no label, and is drawn grey.
+        True classes; negative values mean no label, and are drawn grey.
     probs : array, shape (height, width, C)
         Probabilities of the classes.
     class_names : sequence of str, optional
@@ -66,7 +66,7 @@ def class_map(
     image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
         The model's input, drawn first; of any resolution.
     title : str, optional
-        Title of the whole figure, for instance the case's name.
+        Title of the whole figure, such as the name of the case.
     origin : {"upper", "lower"}
         Where the first row is drawn.
 
@@ -77,9 +77,9 @@ def class_map(
     Raises
     ------
     ShapeError
-        When labels and probabilities do not belong together, or the image is no picture.
+        Labels and probabilities do not match, or the image is not a picture.
     SettingsError
-        When the origin is unknown.
+        The origin is unknown.
     """
     truth, p = np.asarray(labels), np.asarray(probs)
     if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
@@ -132,7 +132,7 @@ def _panels(
 
 
 def _coloured(classes: npt.NDArray[Any], n_classes: int) -> Masked:
-    """Colours of the classes, masked where there is none, at reduced resolution."""
+    """Colours of the classes at reduced resolution, masked where there is no class."""
     step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
     picked = classes[::step, ::step]
     missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
@@ -162,7 +162,7 @@ def _highest(values: Masked) -> float:
 
 
 def _shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
-    """Classes that occur, the largest first."""
+    """Classes that occur, largest first."""
     count = sum(np.bincount(m[m >= 0].ravel(), minlength=int(max(x.max() for x in maps)) + 1) for m in maps)
     return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
 
@@ -188,5 +188,5 @@ def _legend(
 
 
 def _legend_beside(layout: Layout) -> bool:
-    """Whether there is room for the legend at the right of the prediction."""
+    """Whether there is room for the legend to the right of the prediction."""
     return layout.rows == 2

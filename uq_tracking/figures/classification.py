@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CORRECT = "#8FB8D8"
 MOST_LABELLED = 10
-"""Bins up to which each bar carries its count."""
+"""Up to this many bins, each bar carries its count."""
 NAMES = ("low", "high", "confidence", "accuracy", "count")
 
 
@@ -51,9 +51,9 @@ NAMES = ("low", "high", "confidence", "accuracy", "count")
 def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
 
-    The bars are the accuracy; what lies between a bar and the bin's mean confidence is the gap that ECE averages:
-    orange where the confidence is too high, blue where it is too low. The lower bars are the samples per bin. A
-    calibrated model's point lies in the grey bar on the diagonal in 95 % of cases.
+    The bars show the accuracy; the gap between a bar and the bin's mean confidence is what ECE averages: orange where
+    the confidence is too high, blue where it is too low. The lower bars show the samples per bin. A calibrated
+    model's point lies in the grey bar on the diagonal in 95 % of cases.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ def class_reliability(report: Report, *, ax: Axes | None = None) -> Figure:
 
 @report_figure("Reliability without bins")
 def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the accuracy as the rising step function of the confidence that fits best.
+    """Draw the accuracy as the best-fitting increasing step function of the confidence.
 
-    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+    A calibrated model lies on the dashed line, and within the pale band around it in 95 % of cases at each point.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
 
 
 def _along(ax: Axes, curve: Curve, size: float) -> None:
-    """Label the confidence below a panel that has no counts below it."""
+    """Label the confidence below a panel without counts below it."""
     ax.tick_params(labelbottom=True)
     ax.set_xlabel(curve.x_label, fontsize=size)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0])
@@ -189,9 +189,9 @@ def short_count(value: float) -> str:
 
 @report_figure("Sparsification")
 def class_sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the Brier score that is left when the samples of highest entropy are removed, over that of all.
+    """Draw the remaining Brier score as the samples of highest entropy are removed, over that of all.
 
-    The oracle removes the samples of largest Brier score; the shaded area to it is AUSE.
+    The oracle removes the samples with the largest Brier score; the shaded area between them is AUSE.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def class_sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
 
 @report_figure("Risk and coverage")
 def risk_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the error rate of the samples decided, when only the most confident share is decided.
+    """Draw the error rate of the decided samples when only the most confident share is decided.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def risk_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
 
 
 def class_before_after(before: Report, after: Report | None = None) -> Figure:
-    """Draw the reliability before and after a recalibration, beside each other.
+    """Draw the reliability before and after a recalibration, side by side.
 
     Parameters
     ----------

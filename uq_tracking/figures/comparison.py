@@ -1,4 +1,4 @@
-"""Drawings that set two or more reports beside each other."""
+"""Drawings that compare two or more reports side by side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WIDE = (8.6, 5.1)
 PANEL_WIDTH = 290.0
-"""Points that the title of one of two panels may take."""
+"""Maximum width, in points, of the title of one of two panels."""
 STYLES = (
     {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
     {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
@@ -89,7 +89,7 @@ def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> No
 
 
 def panel_title(ax: Axes, name: str, scores: Sequence[str]) -> None:
-    """Title one of two panels: its name, and as many of the scores as fit beside one another."""
+    """Title one of two panels: its name, and as many of the scores as fit next to each other."""
     text = name
     for score in scores:
         longer = ": ".join(filter(None, (text, score))) if text == name else f"{text}, {score}"

@@ -35,26 +35,26 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 
 LOG_ABOVE = 30.0
-"""Ratio of the largest to the smallest bin above which reliability is drawn on logarithmic axes."""
+"""Above this ratio of the largest to the smallest bin, reliability is drawn on logarithmic axes."""
 THINNEST = 0.012
-"""Least width of a bar, as a share of the axis; a bin of equal standard deviations has none of its own."""
+"""Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""
 
 
 @report_figure("Reliability")
 def reliability(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the RMSE of each bin against the standard deviation it claims (RMV).
 
-    Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The
-    grey bars show how the predicted standard deviations are distributed: one over the range of each bin, its area
-    the number of samples. Bars at the points are confidence intervals, where groups were given; the pale band is
-    where calibrated predictions lie by chance, where the curve has one. The axes turn logarithmic when the bins
+    Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The grey
+    bars show the distribution of the predicted standard deviations: one bar over the range of each bin, with an area
+    proportional to its number of samples. Bars at the points are confidence intervals, if groups were given; the pale
+    band, if the curve has one, is where calibrated predictions lie by chance. The axes are logarithmic if the bins
     span more than a factor of 30.
 
     Parameters
     ----------
     report : Report
-        With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``, and where
-        there are any ``low`` and ``high`` (interval), ``chance_low`` and ``chance_high``.
+        With the curve ``reliability``: columns ``rmv``, ``rmse``, ``count``, ``std_low``, ``std_high``, and
+        optionally ``low`` and ``high`` (interval), ``chance_low`` and ``chance_high``.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -116,7 +116,7 @@ def reliability_axes(ax: Axes, report: Report, tables: list[Columns], curve: str
 
 
 def lines_of(table: Columns) -> list[Line]:
-    """What is drawn of a table of bins: the dots and what joins them, and their intervals."""
+    """What is drawn from a table of bins: the dots and the lines joining them, and their intervals."""
     x = table["rmv"]
     ends = zip(x, table["low"], table["high"], strict=True) if "low" in table else ()
     return [(x, table["rmse"]), *((np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends)]
@@ -128,7 +128,7 @@ def band_of(table: Columns) -> list[Line]:
 
 
 def _density_bars(ax: Axes, bins: Columns) -> None:
-    """Bars along the lower border over each bin's range, with areas as the counts: where the std lie."""
+    """Bars along the lower border over each bin's range, with areas proportional to counts: a histogram of std."""
     low, high = ax.get_xlim()
     left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
     place = np.log if ax.get_xscale() == "log" else np.asarray
@@ -161,7 +161,7 @@ def _intervals(ax: Axes, bins: Columns) -> None:
 
 
 def _count_text(bins: Columns) -> str:
-    """How many bins there are, of how many samples."""
+    """The number of bins, and of samples in each."""
     counts = bins["count"]
     number = f"{len(counts)} bin{'s' * (len(counts) != 1)}"
     low, high = counted(counts.min()), counted(counts.max())
@@ -170,9 +170,9 @@ def _count_text(bins: Columns) -> str:
 
 @report_figure("Reliability without bins")
 def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the RMSE as the rising step function of the standard deviation that fits the errors best.
+    """Draw the RMSE as the increasing step function of the standard deviation that best fits the errors.
 
-    A calibrated model lies on the dashed line, and in the pale band around it in 95 % of cases, at each place.
+    A calibrated model lies on the dashed line, and within the pale band around it in 95 % of cases at each point.
 
     Parameters
     ----------
@@ -202,13 +202,13 @@ def reliability_isotonic(report: Report, *, ax: Axes | None = None) -> Figure:
 
 @report_figure("Calibration")
 def calibration(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the observed share of targets below each predicted quantile against the share expected.
+    """Draw the observed share of targets below each predicted quantile against the expected share.
 
-    A calibrated model lies on the dashed diagonal. Where the tails hold more targets than claimed (above the
-    diagonal on the left half, below it on the right half) the model is overconfident; the areas are coloured
-    and named. A curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is
-    the Wilson 95 % interval of each observed share; the pale one around the diagonal holds each point of a calibrated
-    model in 95 % of cases.
+    A calibrated model lies on the dashed diagonal. If the tails hold more targets than claimed (above the diagonal in
+    the left half, below it in the right half), the model is overconfident; the areas are coloured and labelled. A
+    curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is the Wilson 95 %
+    interval of each observed share; the pale band around the diagonal contains each point of a calibrated model in 95
+    % of cases.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def calibration_columns(report: Report) -> Columns:
 
 
 def calibration_axes(ax: Axes, report: Report) -> Axes:
-    """Prepare the unit square with its diagonal, each half's over- and underconfident side named."""
+    """Prepare the unit square with its diagonal, labelling the over- and underconfident side of each half."""
     curve_axes(ax, curve_of(report, "calibration"))
     _unit_square(ax)
     line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
@@ -306,7 +306,7 @@ def coverage(report: Report, *, ax: Axes | None = None) -> Figure:
 
 
 def _coverage(report: Report, name: str, score: str, on: Axes, areas: Sequence[str]) -> Axes:
-    """A curve of coverage on the unit square, with both sides named."""
+    """A curve of coverage on the unit square, with both sides labelled."""
     curve = columns(report, name, ("nominal", "observed"), score=score)
     curve_axes(on, curve_of(report, name))
     _unit_square(on)
@@ -322,7 +322,7 @@ def _coverage(report: Report, name: str, score: str, on: Axes, areas: Sequence[s
 
 @report_figure("Coverage of ellipsoids")
 def joint_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the share of vectors inside the ellipsoids against the probability these promise.
+    """Draw the share of vectors inside the ellipsoids against the probability they promise.
 
     Parameters
     ----------
@@ -350,13 +350,13 @@ def joint_coverage(report: Report, *, ax: Axes | None = None) -> Figure:
 def pit_histogram(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
 
-    The grey lines hold each bar of a calibrated model in 95 % of cases, where the curve has such a band.
+    The grey lines, if the curve has such a band, contain each bar of a calibrated model in 95 % of cases.
 
     Parameters
     ----------
     report : Report
-        With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``, and where there
-        is a band ``chance_low`` and ``chance_high``.
+        With the curve ``pit_histogram``: columns ``center``, ``density``, ``count``, and with a band ``chance_low``
+        and ``chance_high``.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default those of a new figure.
 

@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-ROUNDING = 1e-9  # edges that two cells share may differ in the last digits
+ROUNDING = 1e-9  # edges shared by two cells may differ in the last digits
 FEW, THIN = 150, 0.02
-"""So few cells, each of less than this share of the axis, are drawn as dots: they could not be seen."""
+"""Fewer cells than this, each smaller than this share of the axis, are drawn as dots to be visible."""
 HIDDEN = 0.005
-"""Largest share of (the smallest) errors that the axis may leave below its end; the figure states it."""
+"""Largest share of (the smallest) errors that may fall below the axis; the figure states it."""
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of every cell on a logarithmic axis; cells that hold zero lie in a strip at the lower end."""
+    """One side of every cell on a logarithmic axis; cells that hold zero go in a strip at the lower end."""
 
     low: FloatArray
     high: FloatArray
@@ -52,10 +52,10 @@ class _Side:
 
 @report_figure("Error against uncertainty")
 def error_vs_std(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw how the absolute errors spread at each predicted standard deviation.
+    """Draw the distribution of absolute errors at each predicted standard deviation.
 
     A calibrated Gaussian model has 68 % of its samples below the line ``|e| = std`` and 95 % below
-    ``|e| = 2 std``. Both axes are logarithmic; zeros are drawn in a strip of their own, marked 0.
+    ``|e| = 2 std``. Both axes are logarithmic; zeros are drawn in a separate strip, marked 0.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def error_vs_std(report: Report, *, ax: Axes | None = None) -> Figure:
 
 
 def _lowest(cells: Columns) -> float:
-    """Find the cell edge below which at most ``HIDDEN`` of the samples lie; those are cut off."""
+    """Find the cell edge with at most ``HIDDEN`` of the samples below it; those are cut off."""
     order = np.argsort(cells["error_low"], kind="stable")
     low, count = cells["error_low"][order], np.concatenate([[0.0], np.cumsum(cells["count"][order])])
     zeros = count[np.searchsorted(low, 0.0, side="right")]
@@ -112,7 +112,7 @@ def _padded(first: float, last: float) -> tuple[float, float]:
 
 
 def _mark_zero(ax: Axes, x: _Side, y: _Side) -> None:
-    """Replace the ticks of a strip by a 0."""
+    """Replace the ticks of a strip with a 0."""
     for axis, side in ((ax.xaxis, x), (ax.yaxis, y)):
         if side.zero is None:
             continue
@@ -126,7 +126,7 @@ def _mark_zero(ax: Axes, x: _Side, y: _Side) -> None:
 
 
 def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollection | PolyCollection:
-    """Draw rectangles coloured by the logarithm of their count, a few as dots; those below the axis are left out."""
+    """Draw rectangles coloured by their log count, or dots if few; those below the axis are left out."""
     shown = (count > 0) & ~_hidden(y)
     norm = LogNorm(1.0, max(float(count.max()), 2.0))
     width = np.log(x.high / x.low)[shown].max(initial=0.0) / np.log(x.limits[1] / x.limits[0])
@@ -135,7 +135,7 @@ def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollecti
         return ax.scatter(across, up, c=count[shown], cmap=_blues(), norm=norm, s=26, linewidths=0, zorder=2)
     ring = ((x.low, y.low), (x.high, y.low), (x.high, y.high), (x.low, y.high))
     corners = np.log10(np.stack([np.stack(corner, axis=-1) for corner in ring], axis=1))
-    cells = PolyCollection(  # in the places of the axes: a scale would be asked about each by itself
+    cells = PolyCollection(  # in axes coordinates: a scale would be queried for each cell separately
         list(corners[shown]), transform=ax.transLimits + ax.transAxes, cmap=_blues(), norm=norm, antialiaseds=False,
         linewidths=0, edgecolors="none", zorder=2,
     )  # fmt: skip
@@ -145,7 +145,7 @@ def _draw_cells(ax: Axes, x: _Side, y: _Side, count: FloatArray) -> PathCollecti
 
 
 def _blues() -> ListedColormap:
-    """One hue from pale to dark, without the near-white end that would hide single samples."""
+    """One hue from pale to dark, without the near-white end, which would hide single samples."""
     return ListedColormap(colormaps["Blues"](np.linspace(0.22, 1.0, 256)), name="uq_counts")
 
 

@@ -1,4 +1,4 @@
-"""What stands over a figure: its name and method, the verdict, scores, and what was scored."""
+"""The header of a figure: its name and method, the verdict, scores, and what was scored."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Judged = Literal["calibration", "ranking", "both"]
 MARGIN = 8.0
 """Points between the header and the borders of the figure."""
 SPACING = 1.32
-"""Height of a line over that of its letters."""
+"""Line height relative to the font size."""
 HINTED = 0.97
-"""Share of the room that letters fill which become wider as they are fitted to pixels."""
+"""Share of the available width to fill, because hinting makes letters wider."""
 NEUTRAL, GOOD = "#444444", "#00734F"
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -39,7 +39,7 @@ class Line:
 
 
 def put_header(figure: Figure, lines: Sequence[Line]) -> None:
-    """Put lines over everything else, cut to the figure's width; the axes get the room below them."""
+    """Put lines above everything else, cut to the figure's width; the axes get the room below."""
     width, height = (72 * side for side in figure.get_size_inches())
     top = MARGIN
     for line in lines:
@@ -65,7 +65,7 @@ def report_header(
 ) -> None:
     """Name the figure and the method, and state the verdict, the scores, the split and the number of samples.
 
-    ``when`` comes before the verdict, where it speaks of one of several things in the figure.
+    ``when`` precedes the verdict if it concerns only one of several things in the figure.
     """
     room = 72 * figure.get_figwidth() - 2 * MARGIN
     verdict = [] if judged is None else _verdict(report, judged, room, when)
@@ -81,7 +81,7 @@ def report_header(
 
 
 def title_lines(text: str, room: float) -> list[Line]:
-    """A title in one line, if need be of smaller letters, or in two; what these cannot hold is cut in the middle."""
+    """A title on one line, if necessary in a smaller font, or on two; anything longer is cut in the middle."""
     size = style.TITLE * min(1.0, room / text_width(text, style.TITLE, "bold"))
     if size >= style.TEXT:
         return [Line(text, size, weight="bold")]
@@ -94,7 +94,7 @@ def title_lines(text: str, room: float) -> list[Line]:
 
 
 def heading(report: Report, name: str) -> str:
-    """Name the figure and, where the report tells it, the uncertainty method."""
+    """Name the figure and, if the report states it, the uncertainty method."""
     method = report.provenance.get("method")
     return f"{name}: {one_line(method)}" if method else name
 
@@ -122,7 +122,7 @@ def family_text(report: Report) -> str:
 
 
 def _packed(parts: Sequence[str], room: float) -> list[str]:
-    """As many parts on a line as fit, separated by a comma."""
+    """As many parts per line as fit, separated by commas."""
     lines: list[str] = []
     for part in filter(None, parts):
         longer = f"{lines[-1]}, {part}" if lines else part
@@ -134,7 +134,7 @@ def _packed(parts: Sequence[str], room: float) -> list[str]:
 
 
 def _verdict(report: Report, judged: Judged, room: float, when: str) -> list[Line]:
-    """The verdict in lines that fit; none where the report was not judged at all."""
+    """The verdict in lines that fit; none if the report was not judged at all."""
     verdict = report.verdict
     if not verdict.enough_data and report.statistics is None:
         return []
@@ -144,13 +144,13 @@ def _verdict(report: Report, judged: Judged, room: float, when: str) -> list[Lin
 
 
 def _fitting(texts: Sequence[str], color: str, room: float) -> Line:
-    """The first of some texts that fits."""
+    """The first text that fits."""
     fitting = (text for text in texts if text_width(text, style.TEXT, "bold") <= room)
     return Line(next(fitting, texts[-1]), color=color, weight="bold")
 
 
 def _calibration(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on calibration, the longest first, and their colour."""
+    """Wordings of the verdict on calibration, longest first, and their colour."""
     verdict = report.verdict
     word, factor = verdict.calibration, verdict.scale
     if word in ("overconfident", "underconfident") and factor is not None:
@@ -174,7 +174,7 @@ def _calibration(report: Report) -> tuple[list[str], str]:
 
 
 def _ranking(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on the ranking of errors, the longest first, and their colour."""
+    """Wordings of the verdict on the ranking of errors, longest first, and their colour."""
     verdict = report.verdict
     if verdict.ranking == "not enough data":
         return ["Not enough data to judge the ranking"], NEUTRAL

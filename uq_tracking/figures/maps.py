@@ -36,7 +36,7 @@ Limits = Mapping[str, tuple[float, float]]
 
 TIMES, PLUS_MINUS = "\N{MULTIPLICATION SIGN}", "\N{PLUS-MINUS SIGN}"
 LARGEST_Z = 4.0
-"""Standardised errors beyond have the last colour."""
+"""Standardised errors beyond this have the last colour."""
 PERCENTILES = {"value": (0.5, 99.5), "error": (0.0, 99.0), "std": (0.5, 99.5), "part": (0.0, 99.5)}
 LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
 
@@ -59,11 +59,12 @@ def uncertainty_map(
 ) -> Figure:
     """Draw one 2-D case: target, prediction, error, uncertainty, and the error in units of the uncertainty.
 
-    Target and prediction share their colours, and so do the absolute error and ``scale * std``: a useful uncertainty
-    looks like the error, bright where the error is and dark elsewhere. The std itself has colours of its own, and
-    z = (target - prediction) / std diverges: where it is deep red or blue the truth lies outside the 95 % interval.
-    Pixels without ground truth are hatched; a colour bar is pointed where values lie beyond its limits. Maps of
-    more pixels than a panel has are reduced by block means.
+    Target and prediction share a colour scale, as do the absolute error and ``scale * std``: a useful uncertainty
+    looks like the error, bright where the error is large and dark elsewhere. The std itself has its own colours, and
+    z = (target
+    - prediction) / std has a diverging scale: where it is deep red or blue, the truth lies outside the 95 % interval.
+    Pixels without ground truth are hatched; a colour bar has a pointed end if values lie beyond its limits. Maps with
+    more pixels than a panel are reduced by block means.
 
     Parameters
     ----------
@@ -76,9 +77,9 @@ def uncertainty_map(
     alpha : float
         The share of the errors that ``scale * std`` covers.
     interval : float, optional
-        Half the width of the 95 % interval in standard deviations, 1.96 for a Gaussian; None where there is none.
+        Half-width of the 95 % interval in standard deviations, 1.96 for a Gaussian; None if there is none.
     epistemic, aleatoric : array, shape (height, width), optional
-        Parts of the std, where they are known.
+        Parts of the std, if known.
     unit : str, optional
         Unit of the target.
     image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
@@ -86,7 +87,7 @@ def uncertainty_map(
     title : str, optional
         Title of the whole figure, for instance the case's name.
     limits : dict of (low, high), optional
-        Colour limits of ``value``, ``error``, ``std`` and ``part``; those of this case by default.
+        Colour limits of ``value``, ``error``, ``std`` and ``part``; by default those of this case.
     origin : {"upper", "lower"}
         Where the first row is drawn.
 
@@ -97,9 +98,9 @@ def uncertainty_map(
     Raises
     ------
     ShapeError
-        When the maps are not 2-D and of one shape, or the image is no picture.
+        The maps are not 2-D and of equal shape, or the image is not a picture.
     SettingsError
-        When ``scale`` is not a finite number >= 0, or the origin is unknown.
+        ``scale`` is not a finite number >= 0, or the origin is unknown.
 
     References
     ----------
@@ -135,7 +136,7 @@ def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> Non
     shapes = [array.shape for array in arrays]
     if len(shapes[0]) != 2 or len(set(shapes)) > 1 or 0 in shapes[0]:
         raise ShapeError(
-            f"a map needs target, mean and std of one 2-D shape, got {', '.join(map(str, shapes[:-1]))} and "
+            f"a map needs target, mean and std of equal 2-D shape, got {', '.join(map(str, shapes[:-1]))} and "
             f"{shapes[-1]}; pass one case at a time"
         )
     if not (np.isfinite(scale) and scale >= 0):
@@ -151,7 +152,7 @@ def _panels(
     parts: Mapping[str, npt.NDArray[Any]],
     scale: float,
 ) -> list[Panel]:
-    """The panels in the target's unit, those that share colours beside one another."""
+    """The panels in the target's unit, with those that share colours side by side."""
     (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = all_reduced(
         lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more), *arrays, *parts.values()
     )
@@ -168,9 +169,9 @@ def _panels(
 def _own_limits(
     arrays: Sequence[npt.NDArray[Any]], parts: Mapping[str, npt.NDArray[Any]], scale: float
 ) -> dict[str, tuple[float, float]]:
-    """Colour limits of one case, of the scales that any of its values are on.
+    """Colour limits of one case, for each scale that it uses.
 
-    They are those of single pixels, which vary more than means; of means where a scale's own pixels tell nothing.
+    They are those of single pixels, which vary more than means; or of means if a scale's own pixels say nothing.
     """
 
     def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -189,13 +190,13 @@ def _own_limits(
 
 
 def _tells(panel: Panel) -> bool:
-    """Whether its values tell where the colours have to end."""
+    """Whether its values determine where the colours should end."""
     known = panel.values.compressed()
     return len(known) > 0 and (panel.scale == "value" or known.max() > 0)
 
 
 def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
-    """What is true, what is predicted and how far apart they are, over errors and uncertainties."""
+    """Truth, prediction and their disagreement above errors and uncertainties."""
     target, prediction, error, spread, std, z, *parts = panels
     return [target, prediction, z, *parts[:1], error, spread, std, *parts[1:]]
 
@@ -203,7 +204,7 @@ def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
 def _standardised(
     target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any], interval: float | None
 ) -> Panel:
-    """The signed error in units of the std; where a std of 0 is wrong, the last colour."""
+    """The signed error in units of the std; the last colour where a std of 0 is wrong."""
 
     def z(t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]) -> npt.NDArray[Any]:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -225,12 +226,12 @@ def _standardised(
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
-    """Colour limits that several cases share: those that hold the limits of each.
+    """Colour limits shared by several cases: those that contain the limits of each.
 
     Parameters
     ----------
     cases : iterable of Case
-        With ``target``, ``mean`` and ``std``, and the parts of std that are known.
+        With ``target``, ``mean`` and ``std``, and any known parts of the std.
     scale : float
         Factor on ``std``.
     """
@@ -244,7 +245,7 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
 
 
 def colour_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
-    """Colour limits of each scale: of the values those of the target, of the errors from 0."""
+    """Colour limits of each scale: for values, those of the target; for errors, from 0."""
     limits = {"image": (0.0, 1.0), "z": (-LARGEST_Z, LARGEST_Z)}
     for scale, percentiles in PERCENTILES.items():
         same = [panel.values.compressed() for panel in panels if panel.scale == scale]

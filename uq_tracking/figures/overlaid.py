@@ -26,35 +26,35 @@ if TYPE_CHECKING:
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 CHANCE = "#E9ECEF"
-"""Of the bands that hold the points of calibrated runs; opaque, as several lie over each other."""
+"""Colour of the bands that contain the points of calibrated runs; opaque, because several overlap."""
 SHOWN = (
     "reliability", "calibration", "sparsification_error_rmse", "coverage",
     "sparsification_error_brier", "risk_coverage",
 )  # fmt: skip
-"""Curves of the overview, the first four there are."""
+"""Curves of the overview; the first four available are drawn."""
 PANEL = 4.6
 LETTERS = 26
-"""Of the name of a method, at most, where they stay distinct."""
+"""Maximum characters of a method's name, if names stay distinct."""
 MOST_NAMED = 12
-"""Methods that a legend names; in a crowd the table does."""
+"""Maximum number of methods named in a legend; beyond that, see the table."""
 
 
 def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
-    """Draw one curve of every run, or with ``overview`` the four that matter."""
+    """Draw one curve of every run, or with ``overview`` the four most important ones."""
     if name != "overview":
         curves = _known(comparison, name)
         axes = new_figure((6.2, 5.6), "constrained").add_subplot() if ax is None else ax
         overlay(comparison, curves, axes)
         figure = axes.get_figure(root=True)
         if figure is None:
-            raise SettingsError("ax belongs to no figure")
+            raise SettingsError("ax does not belong to a figure")
         if ax is None:
             legend_below(figure, axes)
             return plain_texts(figure)
         legend(ax)
         return plain_texts(figure, ax)
     if ax is not None:
-        raise SettingsError("the overview has several axes; name one curve for ax=")
+        raise SettingsError("the overview has several axes; to use ax=, name one curve")
     names = [shown for shown in SHOWN if shown in comparison.curves][:4] or list(comparison.curves)[:4]
     wide = min(2, max(len(names), 1))
     high = max(-(-len(names) // wide), 1)
@@ -69,14 +69,14 @@ def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
 def _known(comparison: Comparison, name: str) -> Overlay:
     if name not in comparison.curves:
         raise SettingsError(
-            f"the runs have no curve {name!r}{closest(name, comparison.curves)}; they have "
-            f"{', '.join(comparison.curves)}, and there is 'overview'"
+            f"the runs have no curve {name!r}{closest(name, comparison.curves)}; choose from "
+            f"{', '.join(comparison.curves)}, or 'overview'"
         )
     return comparison.curves[name]
 
 
 def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
-    """Lay the curves of all runs over each other, runs of a method in one colour."""
+    """Overlay the curves of all runs, with one colour per method."""
     style_axes(ax, curves.x_label, curves.y_label)
     place = {method: k for k, method in enumerate(comparison.methods)}
     names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))
@@ -99,7 +99,7 @@ def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
 
 
 def _references(ax: Axes, curves: Overlay) -> None:
-    """The diagonal or the levels of a perfect model; they do not move the limits."""
+    """The diagonal or the levels of a perfect model, without changing the axis limits."""
     x, y = ax.get_xlim(), ax.get_ylim()
     if curves.diagonal:
         ends = (min(x[0], y[0]), max(x[1], y[1]))

@@ -1,4 +1,4 @@
-"""Maps of several methods on one colour scale, as pictures of bare pixels that a page lays out itself."""
+"""Maps of several methods on one colour scale, as bare-pixel pictures that a page lays out itself."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from uq_tracking.figures.style import NO_DATA
 FloatArray = npt.NDArray[np.float64]
 
 LONGEST = 320
-"""Pixels of the longer side; larger maps are reduced to this by block means."""
+"""Maximum pixels of the longer side; larger maps are reduced to this by block means."""
 COLORS = {"value": "viridis", "error": "magma"}
 """Colour maps of values in the target's unit and of errors, as in single maps."""
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
-    """Means over square blocks such that the longer side has at most ``LONGEST``; NaN where no value is finite.
+    """Means over square blocks such that the longer side has at most ``LONGEST``; NaN if no value is finite.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
     """
     cells = Normalize(*limits, clip=True)(np.ma.masked_invalid(values))
     buffer = io.BytesIO()
-    nameless: Any = {"Software": None}  # leaves out the name of the software, which its type does not know
+    nameless: Any = {"Software": None}  # omits the name of the software; its type does not allow None
     imsave(buffer, _colormap(colors)(cells, bytes=True), format="png", metadata=nameless)
     return buffer.getvalue()
 

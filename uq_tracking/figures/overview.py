@@ -1,4 +1,4 @@
-"""The figures of a report that matter most, on one sheet."""
+"""The most important figures of a report, on one sheet."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SHOWN = {
     "classification": ("reliability", "sparsification", "risk_coverage"),
 }
 PANEL = (4.9, 4.4)
-"""Inches of each panel."""
+"""Size of each panel in inches."""
 HEAD = 1.1
 
 
 def overview(report: Report) -> Figure:
-    """Draw the four figures that matter (of a classification three), under the verdict.
+    """Draw the four most important figures (three for a classification), below the verdict.
 
     Parameters
     ----------

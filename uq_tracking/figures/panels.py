@@ -1,4 +1,4 @@
-"""What panels of maps have in common: how they are reduced, arranged, drawn and given a colour bar."""
+"""What map panels share: how they are reduced, arranged, drawn and given a colour bar."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Masked = Any
 """A masked float array; numpy has no good static type for one."""
 
 BAND = 1 << 14
-"""Pixels that are reduced at a time: they stay in cache."""
+"""Pixels reduced at a time, so that they stay in cache."""
 Scale = Literal["value", "error", "std", "part", "z", "image", "class"]
 COLORS: dict[Scale, str | None] = {
     "value": "viridis",
@@ -35,11 +35,11 @@ COLORS: dict[Scale, str | None] = {
     "z": "RdBu_r",
     "image": "gray",
     "class": None,
-}  # classes bring their own colours
+}  # classes have their own colours
 WIDE, TALL, SIDE = 4.4, 5.0, 2.7
-"""Inches of the longer side of a panel that is much wider than high, much higher than wide, or nearly square."""
+"""Longer side, in inches, of a panel that is much wider than tall, much taller than wide, or nearly square."""
 LONGEST = 6.0
-"""Ratio of the sides above which a map is stretched, so that it does not become a line."""
+"""Above this aspect ratio a map is stretched, so that it does not become a line."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, float]:
-    """Means over square blocks (of at least so many pixels a side) of a function, and its overall mean or NaN."""
+    """Means of a function over square blocks (at least this many pixels a side), and its overall mean or NaN."""
     return all_reduced(lambda *parts: (of(*parts),), *arrays, least=least)[0]
 
 
 def all_reduced(
     of: Callable[..., Sequence[FloatArray]], *arrays: npt.NDArray[Any], least: int = 1
 ) -> list[tuple[Masked, float]]:
-    """The same of a function that returns several arrays, which go through memory together.
+    """The same for a function that returns several arrays, processed together.
 
     The blocks are the largest that leave as many pixels as the panel has. Non-finite pixels are left out.
     """
@@ -98,7 +98,7 @@ def _means(total: FloatArray, count: FloatArray) -> tuple[Masked, float]:
 
 
 def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
-    """Sums over blocks, those at the end of a side being smaller: of rows, then of columns."""
+    """Sums over blocks, by rows and then by columns; blocks at the end of a side are smaller."""
     for _ in range(2):
         total = values[::block].astype(np.float64, order="K")
         for first in range(1, block):
@@ -109,12 +109,12 @@ def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
 
 
 def told_mean(mean: float) -> str:
-    """Write a mean of a panel for its title."""
+    """Format a panel's mean for its title."""
     return readable(mean, padded=True) if math.isfinite(mean) else "undefined"
 
 
 def picture(image: npt.NDArray[Any]) -> Panel:
-    """Make a panel of grey values or colours in [0, 1], stretched between percentiles where needed."""
+    """Make a panel of grey values or colours in [0, 1], stretched between percentiles if needed."""
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[..., 0]
     if image.ndim not in (2, 3) or image.size == 0 or (image.ndim == 3 and image.shape[2] not in (3, 4)):
@@ -132,7 +132,7 @@ def picture(image: npt.NDArray[Any]) -> Panel:
 
 
 def _sparse_block(channel: npt.NDArray[Any]) -> int:
-    """Choose blocks that hold about one known pixel each, so that scattered measurements can be seen."""
+    """Choose blocks that hold about one known pixel each, so that scattered measurements are visible."""
     known = float(np.isfinite(channel).mean())
     return min(math.ceil(known**-0.5), max(1, max(channel.shape) // 40)) if known else 1
 
@@ -146,7 +146,7 @@ def _stretch(values: Masked) -> tuple[float, float]:
 
 
 def distinct_limits(low: float, high: float) -> tuple[float, float]:
-    """Limits that differ, so that a constant map has a colour."""
+    """Distinct limits, so that a constant map has a colour."""
     if high > low:
         return low, high
     half = 0.01 * abs(low) or 0.5
@@ -155,7 +155,7 @@ def distinct_limits(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the panels are arranged: in two rows with the image at their left, in pairs, or in a row."""
+    """How the panels are arranged: in two rows with the image on the left, in pairs, or in a row."""
 
     rows: int
     columns: int
@@ -163,9 +163,9 @@ class Layout:
     font: float
     bars: Literal["right", "bottom"]
     spanning: bool = False
-    """Whether the first panel stands at the left of all others."""
+    """Whether the first panel stands to the left of all others."""
     image_row: bool = False
-    """Whether the first panel has a row of its own."""
+    """Whether the first panel has its own row."""
 
     def places(self, panels: int) -> list[tuple[int | slice, int]]:
         """Row and column of each panel."""
@@ -178,13 +178,13 @@ class Layout:
 
 
 def shown_pixels(ratio: float) -> int:
-    """Pixels of the longer side of a panel of this height over width."""
+    """Pixels of the longer side of a panel with this height-to-width ratio."""
     ratio = min(max(ratio, 1 / LONGEST), LONGEST)
     return int(style.DPI * (WIDE if ratio < 0.45 else TALL if ratio > 2.2 else SIDE * max(ratio, 1.0) ** 0.5))
 
 
 def layout_for(ratio: float, panels: int, *, with_image: bool) -> Layout:
-    """Arrangement of so many maps of this height over width; the image is one of them, and the first."""
+    """Arrangement of this many maps with this height-to-width ratio, counting the image, which comes first."""
     ratio = min(max(ratio, 1 / LONGEST), LONGEST)
     if ratio < 0.45:
         rows = -(-(panels + with_image) // 2)
@@ -213,7 +213,7 @@ def show(
         aspect="auto" if stretched else "equal",
     )  # fmt: skip
     ax.set(xticks=[], yticks=[])
-    for axis in (ax.xaxis, ax.yaxis):  # which need not be measured then
+    for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
         axis.set_visible(False)
     ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
     name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
@@ -240,9 +240,9 @@ def colour_bar(
     layout: Layout,
     marks: Sequence[float] = (),
 ) -> None:
-    """Draw the colour bar of panels that share it at the edge of the last one, which leaves all where they are.
+    """Draw the colour bar that panels share at the edge of the last one, without moving any.
 
-    It is pointed at the ends where values lie beyond, and tells its limits, or the values of ``marks``.
+    Its ends are pointed if values lie beyond them, and it labels its limits, or the values of ``marks``.
     """
     ax, shown = drawn[-1]
     width, height = figure.get_size_inches() / (layout.columns, layout.rows)
@@ -261,7 +261,7 @@ def colour_bar(
 
 
 def _only_value(drawn: Sequence[tuple[Axes, AxesImage]]) -> list[float]:
-    """The value of maps that have a single one, if the limits were made up around it."""
+    """The value of constant maps, if the limits were made up around it."""
     low, high = drawn[0][1].get_clim()
     middle = (low + high) / 2
     values: list[FloatArray] = [np.ma.compressed(np.ma.asarray(image.get_array())) for _, image in drawn]
@@ -270,7 +270,7 @@ def _only_value(drawn: Sequence[tuple[Axes, AxesImage]]) -> list[float]:
 
 
 def _told(low: float, high: float, wanted: int) -> list[float]:
-    """Ticks at both limits, and round ones between that leave them room."""
+    """Ticks at both limits, and round ones in between that leave them room."""
     room = 0.14 * (high - low) if wanted > 3 else 0.45 * (high - low)
     inner = MaxNLocator(wanted).tick_values(low, high)
     return [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
@@ -284,7 +284,7 @@ def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "m
 
 
 def title_over(figure: Figure, title: str | None, note: str = "") -> None:
-    """Put a bold title over all panels, cut to the figure's width, and a sentence below it."""
+    """Put a bold title above all panels, cut to the figure's width, and a sentence below it."""
     width = 72 * figure.get_figwidth() - 2 * MARGIN
     lines = title_lines(one_line(title), width) if title else []
     lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note, style.SMALL, width)]

@@ -17,12 +17,12 @@ DPI = 100
 
 
 class Picture(Figure):
-    """A figure of a picture's size that shows it pixel by pixel, and is written as the bytes of its file.
+    """A figure that shows a picture pixel by pixel at its own size, and is saved as the bytes of its file.
 
     Parameters
     ----------
     png : callable
-        Returns the content of the PNG file, which may still be packed while other figures are drawn.
+        Returns the content of the PNG file, which may still be being compressed while other figures are drawn.
     size : tuple of int
         Its width and height in pixels.
     """
@@ -67,7 +67,7 @@ def picture(path: Path) -> Picture:
     Returns
     -------
     Picture
-        Of the picture's size in pixels.
+        With the picture's size in pixels.
     """
     png = path.read_bytes()
     with Image.open(BytesIO(png)) as image:
@@ -75,9 +75,9 @@ def picture(path: Path) -> Picture:
 
 
 def packed(pixels: npt.NDArray[np.uint8], dpi: float) -> bytes:
-    """Pixels with their opacity as a PNG file, without it where all are opaque; equal pixels give equal bytes."""
+    """RGBA pixels as a PNG file, without alpha if all are opaque; equal pixels give equal bytes."""
     drawn = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
     buffer = BytesIO()
-    # Runs alone: a third of the time that searching for matches takes, maps no larger, curves by 20 kB.
+    # Run-length matches only: a third of the time of a full search; maps are no larger, curves by 20 kB.
     drawn.save(buffer, "png", dpi=(dpi, dpi), compress_type=zlib.Z_RLE)
     return buffer.getvalue()

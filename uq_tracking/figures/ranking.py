@@ -31,10 +31,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @report_figure("Sparsification")
 def sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the RMSE that is left when the most uncertain samples are removed, over the RMSE of all.
+    """Draw the remaining RMSE as the most uncertain samples are removed, over the RMSE of all.
 
-    The oracle removes the samples of largest error; the shaded area to it is AUSE. The dotted line removes at
-    random.
+    The oracle removes the samples with the largest error; the shaded area between them is AUSE. The dotted line
+    removes samples at random.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def sparsification(report: Report, *, ax: Axes | None = None) -> Figure:
 
 @report_figure("Sparsification, MAE")
 def sparsification_mae(report: Report, *, ax: Axes | None = None) -> Figure:
-    """Draw the same of the MAE, which single large errors move less.
+    """Draw the same for the MAE, which is less sensitive to single large errors.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ def sparsified(
 def n_merci_by_alpha(report: Report, *, ax: Axes | None = None) -> Figure:
     """Draw n-MeRCI against the share of errors that the rescaled uncertainty must cover.
 
-    0 is the oracle and 1 a constant standard deviation. The denominator of n-MeRCI is zero at the share of
-    errors that are below the mean absolute error (often near .6): there the line leaves the picture, and what
-    lies left of that pole, where the denominator is negative, is drawn faint.
+    0 is the oracle and 1 a constant standard deviation. The denominator of n-MeRCI is zero at the share of errors
+    that are below the mean absolute error (often near .6): there the line leaves the picture, and the part to the
+    left of that pole, where the denominator is negative, is drawn faint.
 
     Parameters
     ----------
@@ -175,13 +175,13 @@ def merci_by_alpha(report: Report, *, ax: Axes | None = None) -> Figure:
 
 
 def _n_merci_limits(x: FloatArray, y: FloatArray) -> tuple[float, float]:
-    """Choose limits from the levels that are used in practice, far above the pole of the definition."""
+    """Choose limits from the levels used in practice, far above the pole of the definition."""
     seen = y[x >= min(0.9, float(x.max()))]
     return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 
 
 def _last_jump(y: FloatArray, low: float, high: float) -> int:
-    """Find the first point after the line last jumps across all of the picture, as it does at a pole."""
+    """Find the first point after the last jump across the whole picture, as at a pole."""
     place = np.where(y < low, -1, np.where(y > high, 1, 0))
     jumps = np.flatnonzero(place[1:] * place[:-1] < 0) + 1
     return int(jumps[-1]) if len(jumps) else 0

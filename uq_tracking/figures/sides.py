@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 Line = tuple[FloatArray, FloatArray]
 
 STEPS = 80
-"""Points that stand for a line."""
+"""Number of points that represent a line."""
 SIDE, ROOM = 200.0, 3.0
-"""Points that the axes of the smallest figure measure, and around a word."""
+"""Size of the smallest figure's axes, and padding around a word, in points."""
 LEFT, RIGHT, BOTTOM, TOP = 0.02, 0.98, 0.02, 0.97
-"""Where a word may lie, as shares of the axes."""
+"""Where a word may be placed, as shares of the axes."""
 BARS = 0.16
 """Height of the highest bar along the lower border, as a share of the axes."""
 Box = tuple[float, float, float, float]
@@ -40,9 +40,9 @@ def name_side(ax: Axes, x: float, y: float, text: str, *, over: bool, **place: A
 def name_sides(
     ax: Axes, lines: Sequence[Line], faint: Sequence[Line] = (), legend: Box | None = None
 ) -> None:
-    """Name the sides of the diagonal of square axes, each where most room is left, if there is any.
+    """Label the sides of the diagonal of square axes, each where there is most room, if any.
 
-    A word lies on bars or faint lines where there is no other place, and is left out where only lines are left.
+    A word goes over bars or faint lines if there is no other place, and is left out if only lines are left.
     """
     diagonal = (np.asarray(ax.get_xlim()), np.asarray(ax.get_ylim()))
     seen = np.concatenate([_sampled(_shares(ax, *line)) for line in (*lines, diagonal)] + _inside(legend))
@@ -61,7 +61,7 @@ def name_sides(
 
 
 def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
-    """Of the upper left corner and the lower right one over the bars, the one in which less is drawn."""
+    """The emptier of the upper left corner and the lower right corner above the bars."""
     width, height = size
     upper, lower = (LEFT, TOP - height, LEFT + width, TOP), (RIGHT - width, BARS, RIGHT, BARS + height)
     seen = np.concatenate([_sampled(_shares(ax, *line)) for line in lines])
@@ -70,7 +70,7 @@ def corner(ax: Axes, lines: Sequence[Line], size: tuple[float, float]) -> Box:
 
 
 def _places(size: FloatArray, *, over: bool) -> FloatArray:
-    """Left and upper edges that a word may have on its side of the diagonal, the usual ones first."""
+    """Possible left and upper edges of a word on its side of the diagonal, the usual ones first."""
     width, height = size
     usual = (LEFT, TOP) if over else (RIGHT - width, 0.55)
     across, up = np.linspace(LEFT, RIGHT - width, 16), np.linspace(BOTTOM + height, TOP, 28)
@@ -80,7 +80,7 @@ def _places(size: FloatArray, *, over: bool) -> FloatArray:
 
 
 def _clear(places: FloatArray, size: FloatArray, seen: FloatArray) -> FloatArray:
-    """How far the nearest point is from a word at each place, negative where it lies under the word."""
+    """Distance of the nearest point from a word at each place, negative if it is under the word."""
     middle = places + size * [1, -1] / 2
     return np.asarray((np.abs(middle[:, None] - seen) - size / 2).max(axis=2).min(axis=1))
 

@@ -1,4 +1,4 @@
-"""Drawings of the curves that are built on demand: a small panel for each metric."""
+"""Drawings of the curves built on demand: a small panel for each metric."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FloatArray = npt.NDArray[np.float64]
 DrawPanel = Callable[[Axes, "Report", str, str], None]
 
 WIDTH, HEIGHT, HEAD = 3.2, 2.55, 0.85
-"""Inches of a panel, and of the header over all."""
+"""Size of a panel, and height of the header, in inches."""
 IN_A_ROW, MOST_PANELS, MOST_NAMES = 3, 9, 16
 LONGEST_NAME = 86.0
-"""Points that the name of a group may take."""
+"""Maximum width of a group's name, in points."""
 TINY = 30
-"""Samples below which a part says little: it is drawn pale, and the axis does not follow it."""
+"""With fewer samples than this, a part says little: it is drawn pale, and does not affect the axis limits."""
 PALE = "#9CC6E0"
 
 BAND = "#9CC6E0"
@@ -40,12 +40,12 @@ PRIORS = (
     ("_laplace", "Laplace", "--", style.BEFORE),
     ("_uniform", "uniform", ":", style.ORACLE),
 )
-"""Distributions that scores are swept under besides the predicted one: ending of the key, name, dashes, colour."""
+"""Distributions to sweep besides the predicted one: suffix of the key, name, dashes, colour."""
 SWEPT = (
     "nll", "crps", "interval_score", "quadratic_score", "spherical_score", "pinball", "coverage_95", "merci",
 )  # fmt: skip
 NEAR = (0.4, 2.5)
-"""Factors whose scores have to be seen in whole; a log score is thousands at a tenth of the scale."""
+"""Factors whose scores must be fully visible; a log score reaches thousands at a tenth of the scale."""
 
 
 def _grid(
@@ -70,7 +70,7 @@ def _grid(
 
 
 def _panels(report: Report, prefix: str) -> list[tuple[str, str]]:
-    """Curves of a family of names, and the metric each is of."""
+    """Curves of a family of names, and the metric of each."""
     found = [(name, name.removeprefix(prefix)) for name in report.curves if name.startswith(prefix)]
     if not found:
         raise NothingToDrawError(f"the report has no curve {prefix}*")
@@ -78,7 +78,7 @@ def _panels(report: Report, prefix: str) -> list[tuple[str, str]]:
 
 
 def _small(ax: Axes, report: Report, x_label: str, key: str) -> Axes:
-    """Style a small panel; the vertical axis says which metric it is, in which unit."""
+    """Style a small panel; the vertical axis names the metric and its unit."""
     metric = plugins.metrics(report.task).get(key)
     y_label = axis_label(key, "" if metric is None else metric.unit, report.settings.get("unit"))
     style_axes(ax, x_label, cut(y_label, style.SMALL, 72 * HEIGHT - 20))
@@ -110,8 +110,8 @@ def _short(value: float) -> str:
 def scale_sweep(report: Report) -> Figure:
     """Draw each proper score as all standard deviations are multiplied by a common factor.
 
-    The vertical line is the scale as predicted, the dots are the best scales. Where a dot lies beside the line, a
-    plain rescaling would gain what lies between them.
+    The vertical line is the scale as predicted, the dots are the best scales. If a dot is off the line, plain
+    rescaling would gain the difference between them.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def _best(report: Report, key: str, values: FloatArray) -> int:
 def by_group(report: Report) -> Figure:
     """Draw metrics in each stratum of ``by``, with the score of all samples as a dashed line.
 
-    Strata of fewer than 30 samples are pale, and the axis does not follow them.
+    Strata of fewer than 30 samples are pale, and do not affect the axis limits.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def by_group(report: Report) -> Figure:
 
 
 def _tiny_note(report: Report, panels: list[tuple[str, str]], what: str) -> list[str]:
-    """What the dashed line, grey and pale parts are."""
+    """Explains the dashed line, and grey and pale parts."""
     counts = [columns(report, curve, ("count",))["count"] for curve, _ in panels]
     notes = ["dashed: all samples"]
     notes += ["grey: where the samples are"] if what == "intervals" else []
@@ -224,9 +224,9 @@ def _follow(
     *,
     across: bool = False,
 ) -> None:
-    """Limits around the parts of enough samples and the score of all, within what the metric can be.
+    """Set limits around parts with enough samples and the overall score, within the metric's range.
 
-    Parts of few samples that lie beyond are marked by a triangle at the border. Bars go ``across`` from zero.
+    Parts with few samples beyond the limits are marked by a triangle at the border. Bars go ``across`` from zero.
     """
     seen = values if tiny.all() else values[~tiny]
     whole = [report.scores[key]] if key in report.scores else []
@@ -267,7 +267,7 @@ def _whole(ax: Axes, report: Report, key: str) -> None:
 def by_target(report: Report) -> Figure:
     """Draw metrics in intervals of the target; grey bars are the intervals' numbers of samples.
 
-    Intervals of fewer than 30 samples are pale, and the axis does not follow them.
+    Intervals of fewer than 30 samples are pale, and do not affect the axis limits.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def _target_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
 def _parts_along(
     ax: Axes, report: Report, key: str, x: FloatArray, values: FloatArray, tiny: npt.NDArray[np.bool_]
 ) -> None:
-    """A line through the parts, pale through those of few samples, and the score of all."""
+    """A line through the parts, pale through those with few samples, and the overall score."""
     line(ax, x, values, color=PALE, linewidth=1.0, marker="o", markersize=3.5, markerfacecolor="white")
     line(ax, x, np.where(tiny, np.nan, values), linewidth=1.8, marker="o", markersize=3.5)
     _follow(ax, report, key, x, values, tiny)
@@ -310,7 +310,7 @@ def _parts_along(
 
 @report_figure("By number of members")
 def by_members(report: Report) -> Figure:
-    """Draw metrics against the number of members: mean over random subsets, and the band they lie in.
+    """Draw metrics against the number of members: the mean over random subsets, and the band they lie in.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def _members_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
 def stability(report: Report) -> Figure:
     """Draw metrics on random subsets of growing size: their mean, and a band of one standard deviation.
 
-    The dashed line is the score of all samples. A mean that bends towards it tells a metric that is biased on small
+    The dashed line is the score of all samples. A mean that bends towards it shows a metric that is biased on small
     sets; a wide band, a set that is too small. Panels of metrics for which the set is too small say so.
 
     Parameters

@@ -27,7 +27,7 @@ Columns = dict[str, FloatArray]
 
 
 class NothingToDrawError(Exception):
-    """A curve that is missing or has no finite row; its text becomes the figure's."""
+    """A curve is missing or has no finite row; the figure shows the error's text."""
 
 
 def columns(report: Report, name: str, needed: tuple[str, ...], *, score: str | None = None) -> Columns:
@@ -50,7 +50,7 @@ def columns(report: Report, name: str, needed: tuple[str, ...], *, score: str | 
 
 
 def curve_of(report: Report, name: str, *, score: str | None = None) -> Curve:
-    """A curve of the report; NothingToDrawError where it has none."""
+    """A curve of the report; NothingToDrawError if it has none."""
     if name not in report.curves:
         raise NothingToDrawError(_reason(report, score) or f"the report has no curve {name!r}")
     return report.curves[name]
@@ -61,7 +61,7 @@ def _reason(report: Report, score: str | None) -> str | None:
 
 
 def curve_axes(ax: Axes, curve: Curve) -> Axes:
-    """Style axes, with the texts and units that the curve's declaration gives them."""
+    """Style axes with the labels and units of the curve's declaration."""
     return style_axes(ax, curve.x_label, curve.y_label)
 
 
@@ -69,7 +69,7 @@ F = TypeVar("F", bound=Callable[..., Figure])
 
 
 def report_figure(name: str) -> Callable[[F], F]:
-    """Decorate a drawing of a report: texts become plain, and where there is nothing to draw the figure says why."""
+    """Decorate a drawing of a report: make texts plain, and if there is nothing to draw, say why."""
 
     def wrap(draw: F) -> F:
         @wraps(draw)
@@ -93,8 +93,8 @@ def start(ax: Axes | None) -> Axes:
 def finish(
     ax: Axes, given: Axes | None, report: Report, name: str, scores: Sequence[str], judged: Judged | None
 ) -> Figure:
-    """Put the header over a figure of its own, or name and first score over given axes; returns the figure."""
-    figure = ax.figure.figure  # of a subfigure, too
+    """Put the header above a new figure, or the name and first score above given axes; return the figure."""
+    figure = ax.figure.figure  # works for a subfigure, too
     if given is None:
         report_header(figure, report, name, scores, judged)
     else:
@@ -106,7 +106,7 @@ def finish(
 def undefined_figure(
     report: Report, name: str, reason: str, size: tuple[float, float] = style.SIZE, ax: Axes | None = None
 ) -> Figure:
-    """Make a figure, or axes, that say in place of a drawing why there is none."""
+    """Make a figure, or axes, that say why there is no drawing."""
     given = ax
     if ax is None:
         ax = new_figure(size).add_subplot()
@@ -120,7 +120,7 @@ def undefined_figure(
 
 
 def score_text(report: Report, key: str, label: str) -> str:
-    """Write a score with its interval, or as undefined; empty when the report was not asked for it."""
+    """Format a score with its interval, or as undefined; empty if the report does not include it."""
     if key in report.undefined:
         return f"{label} undefined"
     if key not in report.scores:
@@ -135,13 +135,13 @@ def score_text(report: Report, key: str, label: str) -> str:
 
 
 def floor_text(report: Report, key: str) -> str:
-    """Write what a calibrated forecast scores by chance; empty for a score without such a floor."""
+    """Format what a calibrated forecast scores by chance; empty for a score without such a floor."""
     floor = report.noise.get(key)
     return "" if floor is None or key not in report.scores else f"by chance up to {readable(floor.high)}"
 
 
 def coverage_text(report: Report) -> str:
-    """Write how much of the truth the 95 % intervals cover, with its interval."""
+    """Format how much of the truth the 95 % intervals cover, with its interval."""
     if "coverage_95" not in report.scores:
         return ""
     text = f"95 % intervals cover {percent(report.scores['coverage_95'])} %"
@@ -152,7 +152,7 @@ def coverage_text(report: Report) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with as many decimals as tell it from 0 and 100.
+    """A share in per cent, with enough decimals to distinguish it from 0 and 100.
 
     >>> percent(0.8123), percent(0.99995), percent(1.0)
     ('81.2', '99.995', '100')
@@ -164,7 +164,7 @@ def percent(share: float) -> str:
 
 
 def band(ax: Axes, report: Report, name: str, x: FloatArray) -> None:
-    """Draw the pointwise confidence band of a curve, where groups gave it one."""
+    """Draw the pointwise confidence band of a curve, if groups gave it one."""
     found = report.curves[name].columns
     if "low" in found and len(found["low"]) == len(x):
         level = (report.provenance.get("intervals") or {}).get("level", 0.95)
@@ -175,7 +175,7 @@ def band(ax: Axes, report: Report, name: str, x: FloatArray) -> None:
 
 
 def chance_band(ax: Axes, table: Columns, x: str) -> None:
-    """Draw where a calibrated model's points lie in 95 % of cases, where the report says so."""
+    """Draw where a calibrated model's points lie in 95 % of cases, if the report has that band."""
     if "chance_low" in table and "chance_high" in table:
         ax.fill_between(
             table[x], table["chance_low"], table["chance_high"], color=style.REFERENCE, alpha=0.13, linewidth=0,

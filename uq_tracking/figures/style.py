@@ -1,11 +1,11 @@
 """How every figure looks: sizes, colours, titles, numbers as text, and pixels.
 
-A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by
-side. ``matplotlib.rc_context`` would change those settings for the whole process while a figure is report_figure,
-which another thread could see (and two threads could leave changed), so artists get everything explicitly.
+A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by side.
+``matplotlib.rc_context`` would change those settings for the whole process while a figure is drawn, which another
+thread could see (and two threads could leave changed), so artists get everything explicitly.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under the common colour
-vision deficiencies; lines that share a picture also differ in their dashes.
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay distinct under the common colour vision
+deficiencies; lines in the same picture also differ in their dashes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from uq_tracking.figures.text import FAMILY, cut, printable, readable, text_widt
 FloatArray = npt.NDArray[np.float64]
 
 SIZE = (5.0, 5.0)
-"""Inches, of every single-panel figure: 800 x 800 pixels; a 300 pixel thumbnail has 10 pixel letters."""
+"""Size in inches of every single-panel figure: 800 x 800 pixels; a 300 pixel thumbnail has 10 pixel letters."""
 DPI = 160
 
 MODEL = "#0072B2"
@@ -43,15 +43,15 @@ UNDERCONFIDENT = "#56B4E9"
 OVERCONFIDENT_TEXT, UNDERCONFIDENT_TEXT = "#B04A00", "#1F6B97"  # the same hues, dark enough to read on white
 QUIET = "#555555"
 LABEL_ROOM = (290.0, 220.0)
-"""Points that the text of an axis may take, across and up; longer ones become smaller, and then cut."""
+"""Maximum size of an axis label in points, across and up; longer ones are first shrunk and then cut."""
 COUNTS = "#CFCFCF"
 NO_DATA = "#D9D9D9"
-NO_INPUT = "#C9DDF2"  # not a grey, because inputs are
+NO_INPUT = "#C9DDF2"  # not grey, because inputs are
 
 HANDLE, PAD, GAP = 2.0, 0.8, 1.4
-"""Of a legend below the panels, in sizes of its letters: a sample, the room right of it, and between columns."""
+"""Lengths in a legend below the panels, in font sizes: a sample, the room right of it, and between columns."""
 MARGIN = 8.0
-"""Points that a legend below leaves free beside it, together."""
+"""Total free points on both sides of a legend below."""
 
 ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
 
@@ -59,7 +59,7 @@ TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
 
 
 class ShownFigure(Figure):
-    """A figure that notebooks show without pyplot, its titles being the text in its place."""
+    """A figure that notebooks show without pyplot, with its titles as alternative text."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
         titles = [text.get_text() for text in self.texts]
@@ -70,7 +70,7 @@ class ShownFigure(Figure):
 def new_figure(
     size: tuple[float, float] = SIZE, layout: Literal["compressed", "constrained"] = "compressed"
 ) -> Figure:
-    """Make an empty white figure with an Agg canvas, unknown to pyplot."""
+    """Make an empty white figure with an Agg canvas, not registered with pyplot."""
     figure = ShownFigure(figsize=size, dpi=DPI, facecolor="white", edgecolor="white", layout=layout)
     FigureCanvasAgg(figure)
     return figure
@@ -115,7 +115,7 @@ def style_colour_bar(bar: Colorbar, label: str, *, size: float, ticks: float) ->
 
 
 class TickNumbers(Formatter):
-    """Plain numbers with as many digits as it takes to tell the ticks apart."""
+    """Plain numbers with enough digits to tell the ticks apart."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
         """Format one number, as for the cursor."""
@@ -132,14 +132,14 @@ class TickNumbers(Formatter):
 
 
 def line(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
-    """Plot one line with no property left to the user's settings."""
+    """Plot one line with every property set, independent of the user's settings."""
     given = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL, **ENDS, **style}
     (drawn,) = ax.plot(np.asarray(x), np.asarray(y), **given)
     return drawn
 
 
 def points(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
-    """Plot one line, with markers when it has so few points that it could not be seen."""
+    """Plot one line, with markers if it has too few points to be visible otherwise."""
     return line(ax, x, y, **{"marker": "o" if np.size(x) < 3 else "", **style})
 
 
@@ -149,7 +149,7 @@ def reference(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Lin
 
 
 def legend(ax: Axes, **where: Any) -> None:
-    """Add a legend of the labelled artists, on a translucent white ground, inside the axes."""
+    """Add a legend of the labelled artists, on a translucent white background, inside the axes."""
     if "handles" not in where:
         where["handles"], where["labels"] = _entries(ax)
     added = ax.legend(
@@ -160,7 +160,7 @@ def legend(ax: Axes, **where: Any) -> None:
 
 
 def legend_size(ax: Axes) -> tuple[float, float]:
-    """About how wide and high a legend is inside the axes, as shares of them."""
+    """Approximate width and height of a legend inside the axes, as shares of them."""
     texts = _entries(ax)[1]
     width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
     box = ax.get_position()
@@ -170,7 +170,7 @@ def legend_size(ax: Axes) -> tuple[float, float]:
 
 
 def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
-    """Samples and texts of a legend; artists of one text share an entry."""
+    """Samples and texts of a legend; artists with the same text share an entry."""
     entries: dict[str, tuple[Any, ...]] = {}
     for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
         entries[text] = (*entries.get(text, ()), handle)
@@ -178,7 +178,7 @@ def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
 
 
 def legend_below(figure: Figure, ax: Axes) -> None:
-    """Add one legend below all panels, of the labelled artists of one: no curve runs through it."""
+    """Add one legend below all panels, for the labelled artists of one, so that no curve runs through it."""
     handles, labels = _entries(ax)
     columns = _columns(labels, 72 * figure.get_figwidth() - MARGIN)
     figure.legend(
@@ -188,7 +188,7 @@ def legend_below(figure: Figure, ax: Axes) -> None:
 
 
 def _columns(texts: Sequence[str], room: float) -> int:
-    """The most columns that so many points hold; the first ones have the longer lists."""
+    """The most columns that fit in this many points; the first ones have the longer lists."""
     widths = np.asarray([text_width(text, SMALL) + (HANDLE + PAD + GAP) * SMALL for text in texts])
     fitting = (
         count
@@ -199,7 +199,7 @@ def _columns(texts: Sequence[str], room: float) -> int:
 
 
 def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
-    """Make every text of the figure, or of some axes, plain: no TeX or mathtext, only characters the font has."""
+    """Make every text of the figure, or of some axes, plain: no TeX or mathtext, only characters in the font."""
     for text in (within or figure).findobj(Text):
         text.set_usetex(False)
         text.set_parse_math(False)
@@ -243,14 +243,14 @@ def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Any figure; it is left as it was.
+        Any figure; it is left unchanged.
     dpi : float, optional
         Pixels per inch; the figure's own by default.
 
     Returns
     -------
     bytes
-        Without the date or the name of the software that made it.
+        PNG file, without a date or the name of the software.
     """
     if isinstance(figure, Picture) and dpi is None:
         return figure.png
@@ -263,7 +263,7 @@ def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Any figure; it is left as it was.
+        Any figure; it is left unchanged.
     dpi : float, optional
         Pixels per inch; the figure's own by default.
 
@@ -275,7 +275,7 @@ def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]
 
 
 def drawn(figure: Figure, dpi: float | None = None) -> npt.NDArray[np.uint8]:
-    """The pixels with their opacity, shape (height, width, 4)."""
+    """The RGBA pixels, shape (height, width, 4)."""
     if isinstance(figure, Picture) and dpi is None:
         return figure.pixels()
     before, shown_by = figure.get_dpi(), figure.canvas

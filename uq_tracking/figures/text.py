@@ -1,4 +1,4 @@
-"""Text in figures: numbers, units, and names that users chose."""
+"""Text in figures: numbers, units, and names chosen by users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _letters() -> frozenset[int]:
 
 
 def printable(text: str) -> str:
-    """Put a box in place of every character that the font lacks (drawing one would warn)."""
+    """Replace every character that the font lacks with a box (drawing it would warn)."""
     return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
 
 
@@ -48,20 +48,20 @@ def counted(value: float) -> str:
 
 
 def text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Width in points of a line of text, without the little that kerning takes off."""
+    """Width in points of a line of text, ignoring kerning."""
     return size * sum(_advance(letter, weight) for letter in printable(text))
 
 
 @lru_cache(maxsize=4096)
 def _advance(letter: str, weight: str) -> float:
-    """How far a letter moves the next one, in sizes of the font."""
+    """Advance width of a letter, in font sizes."""
     font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
     font.set_size(1000, 72)
     return float(font.load_char(ord(letter)).linearHoriAdvance) / 65536 / 1000
 
 
 def wrapped(text: str, size: float, width: float, weight: str = "normal") -> list[str]:
-    """Break a sentence into lines of at most so many points."""
+    """Break a sentence into lines of at most this many points."""
     lines: list[str] = []
     for word in text.split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -73,12 +73,12 @@ def wrapped(text: str, size: float, width: float, weight: str = "normal") -> lis
 
 
 def cut(text: str, size: float, width: float, weight: str = "normal") -> str:
-    """Cut a line of text to so many points, with an ellipsis in the place of what is left out."""
+    """Cut a line of text to this many points, with an ellipsis for what is left out."""
     return _fitting(shorten, text, size, width, weight)
 
 
 def cut_middle(text: str, size: float, width: float, weight: str = "normal") -> str:
-    """Cut a line of text likewise, but keep both its ends."""
+    """Cut a line of text likewise, but keep both ends."""
     return _fitting(shorten_middle, text, size, width, weight)
 
 

@@ -1,4 +1,4 @@
-"""Files that are larger than memory: predictions a block at a time."""
+"""Files larger than memory: predictions block by block."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 BLOCK_SAMPLES = 1 << 22
 _ARGUMENTS = {"target": "y_true", "mean": "y_pred", "std": "y_std"}
 _WHOLE = ("samples", "member_std", "quantiles", "level")
-"""Roles that are not cut along the target's first axis."""
+"""Roles that are not split along the target's first axis."""
 
 
 @dataclass(frozen=True)
 class FileBlocks:
-    """Predictions of files, a block at a time."""
+    """Predictions from files, block by block."""
 
     total: int | None
-    """Samples in all files; None when a file tells only once it is read."""
+    """Samples in all files; None if a file must be read to find out."""
     blocks: Iterator[Predictions | dict[str, Any]]
-    """What ``Accumulator.update`` and `evaluate_blocks` take."""
+    """Input for ``Accumulator.update`` and `evaluate_blocks`."""
 
 
 def read_blocks(
@@ -46,12 +46,12 @@ def read_blocks(
     Returns
     -------
     FileBlocks
-        Its blocks feed ``Accumulator.update`` or `evaluate_blocks`.
+        Its blocks are input for ``Accumulator.update`` or `evaluate_blocks`.
 
     Raises
     ------
     FileNotFoundError, FileFormatError, MissingPackageError, SettingsError, InputError
-        As for `read_predictions`, when the block is read.
+        As for `read_predictions`, when a block is read.
     """
     tables = [open_table(file) for file in matching(path)]
     sliced = [_sliced(table, columns) for table in tables]
@@ -63,7 +63,7 @@ def read_blocks(
 
 
 def _sliced(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
-    """Arrays by role that can be read in slices; None when the file has to be read whole."""
+    """Arrays by role that can be read in slices; None if the file must be read whole."""
     chosen = choose(table.path, table.names, columns, table.holds_numbers)
     if table.lazy is None or any(role in chosen for role in _WHOLE):
         return None
@@ -73,7 +73,7 @@ def _sliced(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, A
     found = {role: arrays[name] for role, name in names.items()}
     if len({array.shape[:1] for array in found.values()}) > 1:
         shapes = ", ".join(f"{role} {array.shape}" for role, array in found.items())
-        raise ShapeError(f"{table.path}: shapes differ and nothing is broadcast: {shapes}")
+        raise ShapeError(f"{table.path}: shapes differ, and nothing is broadcast: {shapes}")
     return found
 
 
@@ -96,7 +96,7 @@ def _blocks(
 
 
 def _arguments(part: dict[str, Any]) -> dict[str, Any]:
-    """What ``Accumulator.update`` takes; its own options then decide about bad values and blocks without truth."""
+    """Arguments for ``Accumulator.update``, whose options decide about bad values and blocks without truth."""
     if "mask" in part and part["mask"].dtype.kind in "iu":
         part["mask"] = part["mask"] != 0
     return {_ARGUMENTS.get(role, role): array for role, array in part.items()}

@@ -1,4 +1,4 @@
-"""A file of labels and class probabilities, or many alike, as `ClassPredictions`."""
+"""One or more files of labels and class probabilities as `ClassPredictions`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ GUESSES = {
     "groups": ("groups", "group", "image", "scene"),
     "by": ("by", "stratum"),
 }
-"""Names that are taken for a role that is not named."""
+"""Names tried for a role that the user does not name."""
 
 
 def holds_classes(path: str | Path, columns: Mapping[str, str] | None = None) -> bool:
-    """Whether a file, by its names or those the user gave, holds class probabilities or logits."""
+    """Whether a file holds class probabilities or logits, judging by its names or those the user gave."""
     if columns and {"probs", "logits", "labels"} & columns.keys():
         return True
     table = open_table(matching(path)[0])
@@ -43,25 +43,27 @@ def read_class_predictions(
     Parameters
     ----------
     path
-        A file, or a glob: files are read in the order of their names and joined along the first axis.
+        A file, or a glob: files are read in name order and joined along the first axis.
     columns
         Names in the file by role: ``labels``; ``probs`` or ``logits`` (one array with the classes along its last
-        axis, or a pattern such as ``"prob_*"`` of one column per class, in the order of their names); ``mask``,
-        ``weights``, ``groups``, ``by``. What is not named is guessed.
+        axis, or a pattern such as ``"prob_*"`` with one column per class, in name order); ``mask``,
+        ``weights``, ``groups``, ``by``. Roles that are not named are guessed.
     **options
         As for `ClassPredictions`.
 
     Raises
     ------
     SettingsError
-        A role is unknown, missing, or names no column; or both probabilities and logits are there.
+        A role is unknown, missing, or does not name a column; or there are both probabilities and logits.
     FileFormatError
-        The file is damaged, or of a kind that is not read.
+        The file is damaged or of an unsupported kind.
     """
     paths = matching(path)
     if len(paths) == 1 and _is_saved(open_table(paths[0])):
         if columns or options:
-            raise SettingsError(f"{paths[0]} was written by ClassPredictions.save and says everything itself")
+            raise SettingsError(
+                f"{paths[0]} was written by ClassPredictions.save, which needs no further options"
+            )
         return ClassPredictions.load(paths[0])
     parts = [_read(open_table(one), columns) for one in paths]
     values = {role: np.concatenate([part[role] for part in parts]) for role in parts[0]}
@@ -111,7 +113,7 @@ def _read(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any
 
 def _named(table: ColumnFile, role: str, name: str) -> Sequence[str]:
     if role not in ROLES:
-        raise SettingsError(f"columns: unknown role {role}; the roles of classes are {', '.join(ROLES)}")
+        raise SettingsError(f"columns: unknown role {role}; for classes, choose from {', '.join(ROLES)}")
     found = [name] if name in table.names else sorted(n for n in table.names if fnmatchcase(n, name))
     if not found:
         raise SettingsError(

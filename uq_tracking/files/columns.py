@@ -1,4 +1,4 @@
-"""Which column of a file is what: the roles, the names they usually go by, and the user's own choice."""
+"""Which column of a file is what: the roles, their usual names, and the user's choice."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ GUESSES: Mapping[str, tuple[str, ...]] = {
     "groups": ("groups", "group"),
     "by": ("by",),
 }
-"""Names tried, whatever their case, for a role the user does not mention. ``mask`` is not among them: in one file
-it marks what to leave out, in another what to keep; nor are ``weights``: a weight may be a quantity like another."""
+"""Names tried, ignoring case, for a role the user does not mention. ``mask`` is not among them, because it marks what
+to leave out in one file and what to keep in another; nor are ``weights``, because a weight may be an ordinary
+quantity."""
 
 ROLES = (*GUESSES, "quantiles", "member_std", "mask", "weights", "level")
 SPREADS: tuple[tuple[str, ...], ...] = (
@@ -35,26 +36,26 @@ SPREADS: tuple[tuple[str, ...], ...] = (
     ("samples",),
     ("quantiles",),
 )
-"""Ways to state the uncertainty, in the order in which they are looked for."""
+"""Ways to state the uncertainty, in the order they are looked for."""
 NUMERIC = frozenset(
     {"target", "mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)}
 )
-"""Roles of columns of numbers."""
+"""Roles whose columns hold numbers."""
 _WITHOUT_MEAN = (("low", "high"), ("samples",), ("quantiles",))
-"""Ways that state the mean too, unless it is there: as the midpoint, the mean of the members, or the median."""
+"""Ways that also give the mean if it is absent: as the midpoint, the mean of the members, or the median."""
 _QUANTILE = re.compile(
     r"(?P<of>.*[_-])?(?:q|quantile)[_-]?(?P<level>\d*\.?\d+)|(?P<share>0?\.\d+)", re.IGNORECASE
 )
 _BOUND = re.compile(r"(?P<of>.+)-(?:(?P<side>lo|hi)-(?P<inside>\d+(?:\.\d+)?)|median)")
 """Names of quantile columns: ``q10``, ``q0.1``, ``y_quantile_0.1``, ``0.1``; ``ARIMA-lo-90``, ``NHITS-median``."""
 _WEAK = {"y"}
-"""Often a coordinate; taken only when there is no better name."""
+"""Often a coordinate, so used only if there is no better name."""
 _PLACES = re.compile(
     r"(unnamed: \d+|index|id|.*_id|.*(date|time|stamp)|years?|months?|weeks?|days?|hours?|minutes?|seconds?|doy|"
     r"lat|latitude|lon|lng|longitude|x|row|column|station|site|fold|seed|step|epoch|split)?",
     re.IGNORECASE,
 )
-"""Names of columns that say which row it is: numbers, dates and places are no spread, and not proposed as one."""
+"""Names of columns that identify rows: numbers, dates and places are not a spread, and not proposed as one."""
 _ALIASES = {"group": "groups"}
 
 
@@ -66,25 +67,25 @@ def choose(
 ) -> dict[str, list[str]]:
     """The columns of a file by role; only ``samples``, ``member_std`` and ``quantiles`` may have several.
 
-    Quantiles are told by their levels, which the role ``levels`` holds: ``{"0.1": "lower", "0.9": "upper"}``, or by a
-    pattern of columns that are named by them, ``{"quantiles": "q*"}``.
+    Quantiles are given by level, ``{"0.1": "lower", "0.9": "upper"}``, or by a pattern of columns named after their
+    levels, ``{"quantiles": "q*"}``; the role ``levels`` of the result holds the levels.
 
     Parameters
     ----------
     path
-        How errors call the file.
+        How error messages refer to the file.
     names
         Its columns.
     columns
-        The user's choice; roles that are not mentioned are guessed by `GUESSES`.
+        The user's choice; roles not mentioned are guessed from `GUESSES`.
     holds_numbers
-        Whether a column is of numbers; only such are proposed where a role is missing.
+        Whether a column holds numbers; only such columns are proposed for a missing role.
 
     Raises
     ------
     SettingsError
-        An unknown role, a column the file does not have, a role that is missing or claimed by several columns, or
-        two ways to state the uncertainty.
+        A role is unknown, missing or claimed by several columns, the file lacks a column, or the uncertainty is
+        stated in two ways.
     """
     given, levels = _levels(columns or {})
     chosen = {role: _find(path, names, role, name) for role, name in _known(given).items()}
@@ -142,7 +143,7 @@ def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
     stated = [roles for roles in SPREADS if any(role in chosen for role in roles)]
     if len(stated) > 1:
         raise SettingsError(
-            f"columns name {' and '.join('/'.join(roles) for roles in stated)}; the uncertainty is stated once"
+            f"columns name {' and '.join('/'.join(roles) for roles in stated)}; state the uncertainty only once"
         )
     return stated[0] if stated else None
 
@@ -168,7 +169,7 @@ def _levels(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 
 
 def quantile_level(name: str) -> tuple[str, float] | None:
-    """Whose quantile a column is by its name, and at which level; None for another column.
+    """The forecast and level of a quantile column, by its name; None for other columns.
 
     Examples
     --------
@@ -186,13 +187,13 @@ def quantile_level(name: str) -> tuple[str, float] | None:
 
 
 def _by_level(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Columns of quantiles that are named by their levels, and these; nothing where there are none."""
+    """Columns of quantiles named after their levels, and the levels; empty if there are none."""
     found = {name: level for name in names if (level := quantile_level(name)) is not None}
     owners = list(dict.fromkeys(owner for owner, _ in found.values()))
     levels = [level for _, level in found.values()]
     if len(owners) > 1 or len(set(levels)) < len(levels):
         raise SettingsError(
-            f"{path}: {_listed(found)} could be quantiles, of {len(owners)} forecasts; say which, for example "
+            f"{path}: {_listed(found)} could be quantiles of {len(owners)} forecasts; say which, for example "
             f"--columns 0.1=...,0.9=..., or quantiles={owners[0]}*"
         )
     return {"quantiles": list(found), "levels": [f"{level:g}" for level in levels]} if len(found) > 1 else {}
@@ -212,7 +213,7 @@ def _guess_spread(path: Path, names: Sequence[str], has_level: bool) -> dict[str
 
 
 def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], free: Sequence[str]) -> str:
-    """What is missing, and how to say it, with columns of numbers that have no role yet as the example."""
+    """Say what is missing and how to name it, using numeric columns without a role as the example."""
     found = zip_longest(missing, free[: len(missing)], fillvalue="...")
     example = ",".join(f"{role}={name}" for role, name in found)
     return (
@@ -222,16 +223,18 @@ def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], f
 
 
 def _check_companions(chosen: Mapping[str, object]) -> None:
-    """Roles that only make sense together, or not together."""
+    """Check for roles that require or exclude each other."""
     spread = _spread(chosen)
     if spread == ("low", "high") and "level" not in chosen:
-        raise SettingsError("low and high need the probability between them: add level=0.9 to the columns")
+        raise SettingsError(
+            "low and high need the probability between them; add, for example, level=0.9 to the columns"
+        )
     if "level" in chosen and spread != ("low", "high"):
-        raise SettingsError("level belongs to low and high; name those columns too")
+        raise SettingsError("level belongs to low and high; also name those columns")
     if "member_std" in chosen and spread != ("samples",):
-        raise SettingsError("member_std belongs to samples; name that column too")
+        raise SettingsError("member_std belongs to samples; also name that column")
     if "mean" in chosen and spread == ("samples",):
-        raise SettingsError("samples say what the mean is; leave mean out of the columns")
+        raise SettingsError("samples determine the mean; omit mean from the columns")
 
 
 def _listed(names: Iterable[str], most: int = 40) -> str:

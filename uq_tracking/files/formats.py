@@ -1,4 +1,4 @@
-"""Files as named columns. Nothing is ever unpickled: a file of predictions may come from anywhere."""
+"""Files as named columns. Nothing is ever unpickled, because a file of predictions may come from anywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from uq_tracking.files.room import Unpacked, check_unpacked, room, size_of
 from uq_tracking.npz import check_room
 
 LONGEST_HEAD = 2**20
-"""Characters of the first line from which a table's separator is told."""
+"""Characters of the first line used to detect a table's separator."""
 EXTRA = 'pip install "uq-tracking[files]"'
 
 
@@ -31,21 +31,21 @@ class ColumnFile:
     names: list[str]
     load: Callable[[Sequence[str]], dict[str, Any]]
     lazy: Callable[[Sequence[str]], dict[str, Any]] | None = None
-    """Columns as arrays that read only what is sliced of them, where the format has such."""
+    """Columns as arrays that are read only as they are sliced, if the format supports that."""
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether a column is of numbers, and not of texts or dates."""
+        """Whether a column holds numbers rather than text or dates."""
         with reading(self.path):
             return np.asarray(self.load([name])[name]).dtype.kind in "fiu"
 
 
 def open_table(path: Path) -> ColumnFile:
-    """Look into a file without loading its data, where the format allows that.
+    """Inspect a file without loading its data, if the format allows that.
 
     Raises
     ------
     FileFormatError
-        The kind of file is not known, or the file is damaged.
+        The kind of file is unknown, or the file is damaged.
     MissingPackageError
         The package that reads this kind is not installed.
     """
@@ -55,18 +55,18 @@ def open_table(path: Path) -> ColumnFile:
                 return opener(path)
     kinds = ", ".join(suffix for suffixes in _OPENERS for suffix in suffixes)
     raise FileFormatError(
-        f"{path} is not of a kind that is read here ({kinds}); load it yourself and pass the arrays"
+        f"{path} is not a supported kind of file ({kinds}); load it yourself and pass the arrays"
     )
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what the readers raise for damaged files into one error that names the file."""
+    """Turn whatever the readers raise for damaged files into one error that names the file."""
     try:
         yield
     except (UQTrackingError, FileNotFoundError, PermissionError):
         raise
-    except Exception as error:  # each reader has kinds of its own
+    except Exception as error:  # each reader has its own kinds of errors
         raise FileFormatError(f"{path} cannot be read: {error}") from error
 
 
@@ -105,14 +105,14 @@ def _open_npy(path: Path) -> ColumnFile:
 
 
 def _matrix(path: Path, array: Any) -> ColumnFile:
-    """A structured array by its fields; a plain one by its columns, which are target, mean and std if three."""
+    """A structured array by its fields; a plain one by its columns: target, mean and std if there are three."""
     if array.dtype.names:
         return ColumnFile(
             path, list(array.dtype.names), lambda wanted: {name: array[name] for name in wanted}
         )
     if array.ndim != 2:
         raise FileFormatError(
-            f"{path} holds an array of shape {array.shape}; one with a column each for target, mean and std is needed"
+            f"{path} holds an array of shape {array.shape}; it needs one column each for target, mean and std"
         )
     width = array.shape[1]
     names = ["target", "mean", "std"] if width == 3 else [str(k) for k in range(width)]
@@ -140,7 +140,7 @@ def _open_csv(path: Path) -> ColumnFile:
 
 
 def _loses_digits(pandas: Any) -> bool:
-    """Whether this pandas may lose the last digit of a number unless told otherwise; from 3.1 on it does not."""
+    """Whether this pandas may lose the last digit of a number by default; from 3.1 on it does not."""
     major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
     return (major, minor) < (3, 1)
 
@@ -163,7 +163,7 @@ def _open_parquet(path: Path) -> ColumnFile:
 
 
 def _parquet_bytes(dataset: Any, wanted: Sequence[str]) -> int:
-    """Bytes of some columns in memory, as the file's index says: eight a value, or those of the longer texts."""
+    """Size of some columns in memory, by the file's index: eight bytes per value, or more for longer text."""
     total = 0
     for fragment in dataset.get_fragments():
         about = fragment.metadata
@@ -175,7 +175,7 @@ def _parquet_bytes(dataset: Any, wanted: Sequence[str]) -> int:
 
 
 def _arrow_column(column: Any) -> Any:
-    """A column as numpy; a column of equally long lists as a matrix."""
+    """A column as a numpy array; a column of equally long lists as a matrix."""
     values = column.to_numpy()
     is_list = values.dtype == object and len(values) > 0 and isinstance(values[0], np.ndarray)
     return np.stack(values) if is_list else values
@@ -187,7 +187,7 @@ def _open_json(path: Path) -> ColumnFile:
         content = json.load(file)
     if not isinstance(content, dict) or not {"columns", "data"} <= content.keys():
         raise FileFormatError(
-            f'{path} is no table; one as {{"columns": [...], "data": [[...], ...]}} is read'
+            f'{path} is not a table; write it as {{"columns": [...], "data": [[...], ...]}}'
         )
     names = [str(name) for name in content["columns"]]
     rows = content["data"]
@@ -205,7 +205,7 @@ def _json_column(path: Path, name: str, cells: list[Any]) -> Any:
     column = np.asarray(cells, dtype=None if all(cell is not None for cell in cells) else np.float64)
     if column.dtype == object:
         raise FileFormatError(
-            f"{path}: column {name!r} is neither of numbers nor of equally long lists of them"
+            f"{path}: column {name!r} holds neither numbers nor equally long lists of numbers"
         )
     return column
 
@@ -231,13 +231,13 @@ def _open_zarr(path: Path) -> ColumnFile:
 
 
 def _check_zarr(path: Path, arrays: Sequence[Any]) -> None:
-    """Refuse arrays, or single chunks, that are declared far larger than all that the store holds."""
+    """Reject arrays, or single chunks, whose declared size far exceeds everything in the store."""
     sizes = [max(math.prod(array.shape), math.prod(array.chunks)) * array.dtype.itemsize for array in arrays]
     check_unpacked(path, sum(sizes), size_of(path))
 
 
 def _by_xarray(array: Any) -> bool:
-    """Whether an array carries dimension names, and so may hide scale, offset and fill value (CF conventions)."""
+    """Whether an array has dimension names, and so may hide scale, offset and fill value (CF conventions)."""
     named = getattr(getattr(array, "metadata", None), "dimension_names", None)
     return "_ARRAY_DIMENSIONS" in array.attrs or bool(named)
 
@@ -249,7 +249,7 @@ def _load_by_xarray(path: Path, wanted: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_pickle_codec(path: Path) -> None:
-    """The format allows pickle as a codec of its chunks, which would run a stranger's code."""
+    """Reject pickle as a chunk codec, which the format allows but which would run a stranger's code."""
     for folder in (path, *(entry for entry in path.iterdir() if entry.is_dir())):
         for name in (".zarray", ".zmetadata", "zarr.json"):
             file = folder / name
@@ -258,7 +258,7 @@ def _refuse_pickle_codec(path: Path) -> None:
                 and "pickle" in json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
             ):
                 raise FileFormatError(
-                    f"{file} asks for the pickle codec, which can run any code; it is not opened"
+                    f"{file} uses the pickle codec, which can run arbitrary code; it is not opened"
                 )
 
 

@@ -1,4 +1,4 @@
-"""One file, or many alike, as `Predictions`."""
+"""One or more files as `Predictions`."""
 
 from __future__ import annotations
 
@@ -33,37 +33,37 @@ def read_predictions(
     Parameters
     ----------
     path
-        A file, or a glob such as ``"scenes/*.npz"``: files are read in the order of their names and joined.
-        1-D columns and stacks are joined along the first axis, 2-D maps of one size become a stack, maps of several
-        sizes are flattened. Or a list of files, which are read in this order.
+        A file, or a glob such as ``"scenes/*.npz"``: files are read in name order and joined. 1-D columns and stacks
+        are joined along the first axis, 2-D maps of equal size become a stack, maps of different sizes are flattened.
+        Or a list of files, read in the given order.
     columns
         Names in the file by role: ``target``; ``mean``; one of ``std``, ``variance``, ``log_variance``, ``low`` and
-        ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis,
-        or a pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level
-        (``{"0.1": "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True leaves a sample
-        out), ``weights``, ``groups`` and ``by``. Usual names are found without it; the mask is not, because files
-        differ in what True means, nor are weights. The columns of a plain npy matrix are numbered from "0"; three
-        are target, mean and std.
+        ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis, or a
+        pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level (``{"0.1":
+        "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True excludes a sample), ``weights``,
+        ``groups`` and ``by``. Common names are found without it, except for masks, because files differ in what True
+        means, and weights. The columns of a plain npy matrix are numbered from "0"; three columns are target, mean
+        and std.
     **options
-        As for `Predictions`; arrays given here replace those of the file.
+        As for `Predictions`; arrays given here override those in the file.
 
     Returns
     -------
     Predictions
-        For a single file of `Predictions.save`, all that was saved.
+        For a single file from `Predictions.save`, everything that was saved.
 
     Raises
     ------
     FileNotFoundError
-        Nothing matches.
+        No file matches.
     FileFormatError
-        A file is damaged, of an unknown kind, or unlike the others.
+        A file is damaged, of an unknown kind, or inconsistent with the others.
     MissingPackageError
         The package that reads it is not installed.
     SettingsError
-        Columns cannot be found or told apart.
+        Columns cannot be found or are ambiguous.
     InputError
-        What the columns hold cannot be scored.
+        The columns cannot be scored.
     """
     paths = matching(path)
     tables = [open_table(file) for file in paths]
@@ -95,10 +95,10 @@ def _is_own(table: ColumnFile) -> bool:
 
 
 def _load_own(path: Path, options: Options) -> Predictions:
-    """A file of `Predictions.save`, whose choice of samples stands."""
+    """A file from `Predictions.save`, which already determines which samples count."""
     data = Predictions.load(path)
     if options.get("mask") is not None:
-        raise SettingsError(f"{path} says itself which samples count; mask= cannot be added to it")
+        raise SettingsError(f"{path} already states which samples count; omit mask=")
     given: Any = {
         name: value for name, value in options.items() if name != "on_invalid" and value is not None
     }
@@ -106,7 +106,7 @@ def _load_own(path: Path, options: Options) -> Predictions:
 
 
 def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]:
-    """What a file holds, by role; ``level`` and the ``axis`` of the members are numbers."""
+    """The content of a file by role; ``level`` and the ``axis`` of the members are numbers."""
     chosen = choose(table.path, table.names, columns, table.holds_numbers)
     level, levels = chosen.pop("level", None), chosen.pop("levels", None)
     own = _is_own(table) and "mask" not in chosen
@@ -130,7 +130,7 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
 
 
 def _check_numbers(path: Path, role: str, arrays: Mapping[str, Any]) -> None:
-    """InputTypeError that names the column, for one of dates or texts."""
+    """Raise InputTypeError, naming the column, if it holds dates or text."""
     for name, array in arrays.items():
         told = _other_than_numbers(np.asarray(array))
         if told:
@@ -138,7 +138,7 @@ def _check_numbers(path: Path, role: str, arrays: Mapping[str, Any]) -> None:
 
 
 def _other_than_numbers(array: npt.NDArray[Any]) -> str:
-    """What an array holds instead; empty for numbers, and for what only its values tell."""
+    """What an array holds instead of numbers; empty for numbers, and if only the values would tell."""
     if array.dtype.kind in "fiubc":
         return ""
     first = next((value for value in array.flat if value is not None and value == value), None)
@@ -146,13 +146,13 @@ def _other_than_numbers(array: npt.NDArray[Any]) -> str:
         try:
             datetime.fromisoformat(first)
         except ValueError:
-            return f"texts such as {str(first)!r}"
+            return f"text such as {str(first)!r}"
         return "dates"
     return "dates" if isinstance(first, date | np.datetime64) else ""
 
 
 def _one(role: str, arrays: Sequence[Any]) -> Any:
-    """The array of a role; several columns are the members of an ensemble."""
+    """The array for a role; several columns are the members of an ensemble."""
     array = arrays[0] if len(arrays) == 1 else np.stack([np.asarray(array) for array in arrays])
     return np.asarray(array) != 0 if role == "mask" and np.asarray(array).dtype.kind in "iu" else array
 
@@ -161,11 +161,11 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise SettingsError(f"level={text!r} is not a number; write for example level=0.9") from None
+        raise SettingsError(f"level={text!r} is not a number; write, for example, level=0.9") from None
 
 
 def build(values: dict[str, Any], options: Options) -> Predictions:
-    """Add what the file says about mask and labels to the options, unless they say it themselves."""
+    """Add the file's mask and labels to the options, unless the options already have them."""
     own: Any = {name: values[name] for name in ("mask", "weights", "groups", "by") if name in values}
     own.update((name, value) for name, value in options.items() if value is not None)
     return _construct(values, own)
@@ -193,11 +193,11 @@ def _construct(values: dict[str, Any], options: Options) -> Predictions:
 
 
 def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
-    """The axis of the members, first or last, as the target's shape tells."""
+    """The members axis, first or last, inferred from the target's shape."""
     first, last = samples.shape[1:] == shape, samples.shape[:-1] == shape
     if first and last:
         raise SettingsError(
-            f"samples has shape {samples.shape}, so its members could lie along the first or the last axis; "
+            f"samples has shape {samples.shape}, so its members could be along the first or the last axis; "
             "load it yourself and use Predictions.from_samples(..., axis=)"
         )
     return -1 if last else 0
@@ -207,11 +207,13 @@ def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, A
     """The values of several files as those of one."""
     for path, values in zip(paths, found, strict=True):
         if values.get("levels") != found[0].get("levels"):
-            raise FileFormatError(f"{path} has quantiles at other levels than {paths[0]}; read them apart")
+            raise FileFormatError(
+                f"{path} has quantiles at other levels than {paths[0]}; read them separately"
+            )
         if set(values) != set(found[0]):
             raise FileFormatError(
                 f"{path} has {', '.join(sorted(values))}, but {paths[0]} has {', '.join(sorted(found[0]))}; "
-                "read them apart, or name the columns"
+                "read them separately, or name the columns"
             )
     shapes = [np.shape(values["target"]) for values in found]
     parts = [_spread_out(*item) for item in zip(paths, found, shapes, strict=True)]
@@ -223,7 +225,7 @@ def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Members first, and one label per sample, so that every array can be joined alike."""
+    """Members first, and one label per sample, so that all arrays can be joined the same way."""
     out = {role: np.asarray(value) for role, value in values.items() if role not in _NUMBERS}
     for role in _OF_MEMBERS:
         if role in out:
@@ -234,7 +236,7 @@ def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> d
     for role, array in out.items():
         if array.shape[int(role in _OF_MEMBERS) :] != shape:
             raise ShapeError(
-                f"{path}: {role} has shape {array.shape}, target has {shape}; they must be equal"
+                f"{path}: {role} has shape {array.shape}, but target has {shape}; they must be equal"
             )
     return out
 
@@ -244,7 +246,9 @@ def _join_arrays(
 ) -> Any:
     """Join along the first axis after ``lead`` axes of members."""
     if len({array.shape[:lead] for array in arrays}) > 1:
-        raise FileFormatError(f"{paths[0]} and the others hold ensembles of different size; read them apart")
+        raise FileFormatError(
+            f"{paths[0]} and the others hold ensembles of different sizes; read them separately"
+        )
     maps = any(len(shape) == 2 for shape in shapes)
     if maps and len(set(shapes)) == 1:
         return np.stack(arrays, axis=lead)

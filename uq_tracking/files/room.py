@@ -1,4 +1,4 @@
-"""How much memory a stranger's file may take: what it says of itself is compared with its size before it is read."""
+"""How much memory a stranger's file may take: its stated size is compared with its actual size before reading."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from uq_tracking.errors import FileFormatError, SettingsError
 from uq_tracking.npz import CURE, RATIO, VARIABLE
 
 ROOM = 2**30
-"""Bytes that any file may unpack to, however small it is; the environment may name more or fewer."""
+"""Any file may unpack to this many bytes, however small it is; the environment may set another limit."""
 
 
 def room() -> int:
-    """Bytes that any file may unpack to.
+    """Number of bytes to which any file may unpack.
 
     Raises
     ------
     SettingsError
-        The environment names no whole number of bytes.
+        The environment does not hold a whole number of bytes.
     """
     given = os.environ.get(VARIABLE) or str(ROOM)
     if not given.isdecimal():
-        raise SettingsError(f"{VARIABLE} is {given!r}; it is a whole number of bytes, such as {ROOM}")
+        raise SettingsError(f"{VARIABLE} is {given!r}; set it to a whole number of bytes, such as {ROOM}")
     return int(given)
 
 
 def check_unpacked(path: Path, size: int, packed: int) -> None:
-    """FileFormatError where so many bytes would be unpacked from so few that no measured numbers are like that."""
+    """Raise FileFormatError if a file would unpack to far more bytes than measured numbers ever do."""
     if size > max(room(), RATIO * packed):
         raise FileFormatError(
-            f"{path}: {packed:,} bytes would unpack to {size:,}, as no measured numbers do; {CURE}"
+            f"{path}: {packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
         )
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of all files in a folder."""
+    """Size in bytes of a file, or of all files in a folder."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files)
 
 
 class Unpacked(io.RawIOBase):
-    """What a gzipped file unpacks to, up to a limit."""
+    """The content of a gzipped file, up to a limit."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._read = path, 0
@@ -61,7 +61,7 @@ class Unpacked(io.RawIOBase):
         self._read += number
         if self._read > self._limit:
             raise FileFormatError(
-                f"{self._path} unpacks to more than {self._limit:,} bytes, as no measured numbers do; {CURE}"
+                f"{self._path} unpacks to more than {self._limit:,} bytes, which measured numbers never do; {CURE}"
             )
         return number
 

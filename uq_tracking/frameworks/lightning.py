@@ -1,6 +1,6 @@
 """A Lightning callback that scores the uncertainty of every validation and test epoch, and logs it.
 
-Works with ``lightning.pytorch`` and with ``pytorch_lightning``, which are looked for when a callback is made.
+Works with ``lightning.pytorch`` and ``pytorch_lightning``, which are looked up when a callback is made.
 """
 
 from __future__ import annotations
@@ -42,46 +42,46 @@ OnInvalid = Literal["skip", "drop", "raise"]
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 _STEPS = {"validate": "validation_step", "test": "test_step"}
 KEYS = {"regression": ("target", "mean", "std"), "classification": ("labels", "probs")}
-"""Entries of what a step returns, by task."""
+"""Entries of a step's output, by task."""
 
 
 class UncertaintyCallback:
     """Collects the predictions of validation and test steps, and logs their scores.
 
-    During ``fit``, the scores of every validation epoch are logged at ``step``, and after training the last epoch
-    with curves, figures, maps and files. ``trainer.validate`` and ``trainer.test`` log everything at once. Batches
-    are counted where they live and in constant memory; of several processes rank zero logs the union. The sanity
-    check before training is used to check that steps return what is expected, and is not logged.
+    During ``fit``, the scores of every validation epoch are logged at ``step``, and after training the last epoch is
+    logged with curves, figures, maps and files. ``trainer.validate`` and ``trainer.test`` log everything at once.
+    Batches are counted on their own device and in constant memory; with several processes, rank zero logs the samples
+    of all. The sanity check before training is used to check what steps return, and is not logged.
 
     The scores are also Lightning metrics under their logged names, so that ``EarlyStopping(monitor="uq/val/nll")``
-    and ``ModelCheckpoint`` can watch them; NaN where they are undefined.
+    and ``ModelCheckpoint`` can monitor them; they are NaN if undefined.
 
-    **Where to**: every logger of the trainer that is a tracker known here (`MLFlowLogger`, `WandbLogger`,
-    `TensorBoardLogger`). Any other logger gets the scores by ``log_metrics``, and the final report goes into the
-    folder ``uq`` of its ``log_dir``. Without a logger it goes where `log` goes. Trackers that fail cost a warning,
-    never the training.
+    **Where it logs**: to every logger of the trainer that is a known tracker (`MLFlowLogger`, `WandbLogger`,
+    `TensorBoardLogger`). Any other logger receives the scores through ``log_metrics``, and the final report goes into
+    the folder ``uq`` of its ``log_dir``. Without a logger, it logs where `log` would. A failing tracker causes a
+    warning, but never stops training.
 
     Parameters
     ----------
     read : callable, optional
-        Takes what the step returned and the batch, and returns ``(target, mean, std)``, or ``(labels, probs)``;
-        predictions; or a dict of the arguments of the accumulator's ``update``: ``y_true``, ``y_pred``, ``y_std``,
+        Receives the step's output and the batch, and returns ``(target, mean, std)`` or ``(labels, probs)``;
+        predictions; or a dict of arguments for the accumulator's ``update``: ``y_true``, ``y_pred``, ``y_std``,
         ``mask``, ``groups`` ...
     keys : sequence of str, optional
-        Without ``read``: the entries of the dict that the step returns; by default ``target``, ``mean``, ``std``, or
+        Without ``read``: the entries of the dict returned by the step; by default ``target``, ``mean``, ``std``, or
         ``labels``, ``probs``.
     task : {"regression", "classification"}
         What the model predicts: means and standard deviations, or class probabilities.
     splits : mapping
-        Which of the stages ``"validate"`` and ``"test"`` are scored, and their split in names. With several data
-        loaders ``_0``, ``_1`` ... is added.
+        Which of the stages ``"validate"`` and ``"test"`` to score, and the split to use in names. With several data
+        loaders, ``_0``, ``_1`` ... is appended.
     scores : "headline" or "all"
-        Which scores loggers show, as for `log`; all of them can be watched.
+        Which scores loggers show, as for `log`; all of them can be monitored.
     step : {"epoch", "global_step"}
-        What a validation epoch's scores are logged at.
+        The step at which to log a validation epoch's scores.
     on_invalid : {"skip", "drop", "raise"}
-        When predictions are not finite or a std is negative: leave the epoch out, with a warning; score the rest; or
-        stop with an error.
+        If predictions are non-finite or a std is negative: skip the epoch, with a warning; score the rest; or stop
+        with an error.
     method, run, figures, tags, strict
         As for `log`; ``run`` replaces the trainer's loggers.
     statistics : {"sketch", "exact"}
@@ -104,12 +104,12 @@ class UncertaintyCallback:
     Notes
     -----
     A distributed sampler repeats samples until all ranks have equally many, and repeated samples count twice. Make
-    the number of samples a multiple of the ranks, or ``Trainer(use_distributed_sampler=False)`` with a sampler that
-    repeats none.
+    the number of samples a multiple of the number of ranks, or use ``Trainer(use_distributed_sampler=False)`` with a
+    sampler that does not repeat samples.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """Make it a callback of the Lightning packages in use: neither takes the other's for one."""
+        """Make it a callback of the Lightning packages in use: neither accepts the other's."""
         kind: Any = cls
         made: Self = object.__new__(_with_bases(kind, _callback_classes()))
         return made
@@ -155,10 +155,10 @@ class UncertaintyCallback:
         self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
         self._counting: list[BatchAccumulator] = []
         self._last: dict[str, BatchAccumulator] = {}
-        """The last epoch of every split of a fit."""
+        """The last epoch of each split during a fit."""
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._begin("validate", trainer.num_val_batches)
 
     def on_validation_batch_end(
@@ -174,11 +174,11 @@ class UncertaintyCallback:
         self._count("validate", outputs, batch, dataloader_idx)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Score, and log the scores; everything if there is no training."""
+        """Score and log the scores; outside training, log everything."""
         self._end("validate", trainer, pl_module)
 
     def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._begin("test", trainer.num_test_batches)
 
     def on_test_batch_end(
@@ -203,14 +203,14 @@ class UncertaintyCallback:
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Log everything about the last validation epoch when training is interrupted."""
-        self._finish(trainer, strict=False)  # nothing shall hide the exception
+        self._finish(trainer, strict=False)  # nothing may hide the exception
 
     def _begin(self, stage: Stage, batches: Any) -> None:
         count = len(batches) if isinstance(batches, Sequence) else 1
         self._counting = [self._accumulator() for _ in range(count)] if stage in self.splits else []
 
     def _accumulator(self) -> BatchAccumulator:
-        """Bad values are left out and counted, so that all ranks learn of those of one."""
+        """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
         made: BatchAccumulator = self._kind(**self.options, on_invalid="drop")
         return made
 
@@ -234,9 +234,9 @@ class UncertaintyCallback:
                 self._publish(report, accumulator, split, trainer)
 
     def _scored(self, accumulator: BatchAccumulator, split: str, trainer: Any) -> Report | None:
-        """The report, or None and a warning when there is nothing to score; the same on all ranks."""
+        """The report, or None and a warning if there is nothing to score; the same on all ranks."""
         try:
-            report = accumulator.compute(intervals=False)  # these come with the final log
+            report = accumulator.compute(intervals=False)  # computed for the final log
             bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
             if bad:
                 raise InvalidValueError(
@@ -251,7 +251,7 @@ class UncertaintyCallback:
         return report
 
     def _monitor(self, report: Report | None, split: str, trainer: Any, pl_module: Any) -> None:
-        """Tell Lightning every score, NaN where undefined: it would go on showing the last epoch's."""
+        """Report every score to Lightning, NaN if undefined; otherwise it would keep showing the last epoch's."""
         scores = dict.fromkeys(self._keys_of_scores, math.nan) | dict(report.scores if report else {})
         named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
         pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
@@ -293,7 +293,7 @@ class UncertaintyCallback:
             self._log_all(accumulator, split, trainer, **{**self.logging, **changes})
 
     def _destinations(self, trainer: Any) -> tuple[list[Any], list[Any]]:
-        """Runs and loggers that `log` takes, and the other loggers."""
+        """Runs and loggers that `log` accepts, and the other loggers."""
         if self.run is not None:
             return (list(self.run) if isinstance(self.run, list | tuple) else [self.run]), []
         known = [logger for logger in trainer.loggers if _is_known(logger)]
@@ -306,9 +306,9 @@ class UncertaintyCallback:
 
 def _check(keys: Sequence[str], number: int, splits: Mapping[Any, str], step: str, on_invalid: str) -> None:
     if isinstance(keys, str) or len(keys) != number:
-        raise SettingsError(f"keys is {keys!r}; name {number} entries, the truth first")
+        raise SettingsError(f"keys is {keys!r}; name {number} entries, truth first")
     if set(splits) - {"validate", "test"}:
-        raise SettingsError(f"splits is {splits!r}; its keys are the stages 'validate' and 'test'")
+        raise SettingsError(f"splits is {splits!r}; use the stages 'validate' and 'test' as keys")
     for split in splits.values():
         check_split(split)
     if step not in ("epoch", "global_step"):
@@ -343,7 +343,7 @@ def _arguments(found: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _logs(trainer: Any) -> bool:
-    """Only rank zero logs, and nobody in a trial of a few batches."""
+    """Whether to log: only on rank zero, and not in a trial of a few batches."""
     return bool(trainer.is_global_zero and not trainer.fast_dev_run)
 
 
@@ -356,7 +356,7 @@ def _is_known(logger: Any) -> bool:
 
 
 def _callback_classes() -> tuple[type, ...]:
-    """``Callback`` of the Lightning packages that are loaded, else of the first that is installed."""
+    """``Callback`` of the loaded Lightning packages, else of the first one installed."""
     loaded = [sys.modules[name] for name in _PACKAGES if hasattr(sys.modules.get(name), "Callback")]
     return tuple(module.Callback for module in loaded or [_first_installed()])
 

@@ -1,4 +1,4 @@
-"""Ask scikit-learn estimators for a mean and a std, or for class probabilities, and score or log these."""
+"""Get a mean and a std, or class probabilities, from scikit-learn estimators, and score or log them."""
 
 # ruff: noqa: N803, N806  (X is scikit-learn's own name)
 
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.floating[Any]]
 _CURE = (
     "use an estimator whose predict takes return_std=True (GaussianProcessRegressor, BayesianRidge, ARDRegression), "
     "an ensemble (RandomForestRegressor, ExtraTreesRegressor, BaggingRegressor, VotingRegressor) or a pair of "
-    "quantile regressors; or pass means and standard deviations of your own to uq.evaluate or uq.log"
+    "quantile regressors; or pass your own means and standard deviations to uq.evaluate or uq.log"
 )
 
 
@@ -49,7 +49,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     ``predict(X, return_std=True)``         its own (Gaussian processes, Bayesian linear models)
     random forest, extra trees, bagging,    spread of the members: :math:`\sigma^2 = \sum_i w_i (m_i -
     voting                                  \bar m)^2`, plus the mean of the members' own variances where
-                                            every member tells its own
+                                            every member states its own
     pair ``(low, high)`` of quantile        that of the Gaussian through both quantiles
     regressors
     ``MultiOutputRegressor``                one column per output
@@ -57,12 +57,12 @@ def predict(estimator: Any, X: Any) -> Prediction:
     ``TransformedTargetRegressor``          transformed back, if the transformation is affine
     ======================================  ===========================================================
 
-    The spread of trees or of bagged members shows what the model does not know; it leaves out the noise of the
-    target, and is too small a predictive standard deviation wherever there is noise. Recalibrate it, or compare
-    ``ause_rmse`` and ``ence``.
+    The spread of trees or bagged members shows what the model does not know; it omits the noise of the target, so it
+    is too small as a predictive standard deviation wherever there is noise. Recalibrate it, or compare ``ause_rmse``
+    and ``ence``.
 
-    Quantiles that cross here and there, as separately fitted ones do, are put in order, which brings them closer to
-    the true ones: Chernozhukov, Fernandez-Val and Galichon, Econometrica 78 (2010).
+    Quantiles that occasionally cross, as separately fitted ones do, are sorted, which brings them closer to the true
+    ones: Chernozhukov, Fernandez-Val and Galichon, Econometrica 78 (2010).
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def predict(estimator: Any, X: Any) -> Prediction:
     Raises
     ------
     SettingsError
-        The estimator knows no uncertainty.
+        The estimator provides no uncertainty.
     InvalidValueError
-        The quantiles of a pair cross at most places.
+        The quantiles of a pair cross for most samples.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     unknown = truth[classes[labels] != truth]
     if len(unknown):
         raise InvalidValueError(
-            f"y holds {len(unknown)} labels of a class that the estimator was not fitted to (first: {unknown[0]!r})"
+            f"y holds {len(unknown)} labels of classes the estimator was not fitted to (first: {unknown[0]!r})"
         )
     return labels, np.asarray(estimator.predict_proba(X))
 
@@ -144,16 +144,16 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Parameters
     ----------
     estimator, X
-        As for `predict`; or a classifier with ``predict_proba``.
+        As for `predict`, or a classifier with ``predict_proba``.
     y : array, shape (n,) or (n, outputs)
-        Truth. Several outputs are pooled unless ``outputs=`` names them. Of a classifier, its classes.
+        Truth. Several outputs are pooled unless ``outputs=`` names them. For a classifier, its classes.
     **options
         As for `evaluate`, or for a classifier as for `evaluate_classification`.
 
     Returns
     -------
     Report
-        With ``outputs``, `Reports`: one by output.
+        With ``outputs``, `Reports`: one per output.
     """
     if _classifies(estimator):
         classes: Report | Reports = evaluate_classification(*class_predictions(estimator, X, y), **options)
@@ -178,7 +178,7 @@ def log_estimator(
     method: str | None = None,
     **options: Any,
 ) -> Report | Reports:
-    """Score an estimator's uncertainty and log it to the run that is open.
+    """Score an estimator's uncertainty and log it to the active run.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def log_estimator(
     Returns
     -------
     Report
-        With ``outputs``, `Reports`: one by output.
+        With ``outputs``, `Reports`: one per output.
     """
     name = method or type(_final(estimator)).__name__
     if _classifies(estimator):
@@ -208,7 +208,7 @@ def _classifies(estimator: Any) -> bool:
 
 
 def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The estimator that predicts inside searches and pipelines, and what it gets to see."""
+    """The predicting estimator inside searches and pipelines, and its input."""
     if hasattr(estimator, "best_estimator_"):
         return _unwrapped(estimator.best_estimator_, X)
     if hasattr(estimator, "named_steps"):
@@ -217,7 +217,7 @@ def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _final(estimator: Any) -> Any:
-    """The estimator that predicts inside searches and pipelines; of a pair the first."""
+    """The predicting estimator inside searches and pipelines; for a pair, the first."""
     if isinstance(estimator, tuple | list):
         return _final(estimator[0])
     if hasattr(estimator, "best_estimator_"):
@@ -231,7 +231,7 @@ def _returns_std(estimator: Any) -> bool:
 
 
 def _kind(estimator: Any) -> Literal["target", "outputs", "members"] | None:
-    """What a fitted estimator is made of, if that tells an uncertainty."""
+    """What a fitted estimator consists of, if that provides an uncertainty."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
     from sklearn.multioutput import MultiOutputRegressor
@@ -259,7 +259,7 @@ def _knows_std(estimator: Any) -> bool:
 
 
 def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
-    """Predictions of the members, one at a time, so that a big ensemble needs no memory."""
+    """Predictions of the members, one at a time, to save memory."""
     members = ensemble.estimators_
     weights = _weights(ensemble)
     if not hasattr(ensemble, "named_estimators_"):
@@ -273,7 +273,7 @@ def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
 
 
 def _weights(ensemble: Any) -> list[float]:
-    """Weights of the members; only voting has unequal ones, given for all estimators, dropped ones included."""
+    """Weights of the members; only voting has unequal ones, given for all estimators including dropped ones."""
     given = getattr(ensemble, "weights", None)
     if given is None:
         return [1.0] * len(ensemble.estimators_)
@@ -313,8 +313,8 @@ def _of_transformed_target(estimator: Any, X: Any) -> Prediction:
         up - centre, centre - down, rtol=1e-6, atol=1e-9 * float(np.abs(centre).max(initial=0.0))
     ):
         raise SettingsError(
-            f"the target's transformation {estimator.transformer_} is not affine, so a standard deviation does not "
-            "survive it; fit to the untransformed target, or evaluate in the transformed unit with "
+            f"the target's transformation {estimator.transformer_} is not affine, so it does not preserve standard "
+            "deviations; fit to the untransformed target, or evaluate in the transformed unit with "
             "predict(estimator.regressor_, X)"
         )
     return Prediction(centre, np.abs(up - down) / 2)
@@ -339,7 +339,7 @@ def _of_quantiles(pair: Any, X: Any) -> Prediction:
     if 2 * crossed > low.size:
         raise InvalidValueError(
             f"the quantiles cross at {crossed} of {low.size} places (first at index {int((high < low).argmax())}): "
-            "these are not the quantiles of one target; fit both to the same data"
+            "they are not quantiles of the same target; fit both to the same data"
         )
     low, high = np.minimum(low, high), np.maximum(low, high)
     z_low, z_high = (NormalDist().inv_cdf(quantile) for quantile in quantiles)
@@ -354,7 +354,7 @@ def _quantile(estimator: Any) -> float:
     found = options.get("quantile", options.get("alpha") if "loss" in options else None)
     if options.get("loss", "quantile") != "quantile" or found is None:
         raise SettingsError(
-            f"{type(final).__name__} predicts no quantile; make the pair of GradientBoostingRegressor or "
+            f"{type(final).__name__} does not predict a quantile; use a pair of GradientBoostingRegressor or "
             "HistGradientBoostingRegressor with loss='quantile', or of QuantileRegressor"
         )
     return float(found)

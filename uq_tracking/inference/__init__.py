@@ -1,8 +1,8 @@
-"""How sure a report can be: noise floors, intervals, comparisons, and the verdict in words.
+"""How certain a report can be: noise floors, intervals, comparisons, and the verdict in words.
 
 Everything here is a function of plain arrays (sums of each group in each bin, counts at each level), which `read`
-takes from statistics. Data flows one way: `gaps` and `limits` are arithmetic, `read` makes their input,
-`noise`, `ranking` and `verdict` put the two together.
+extracts from statistics. Data flows one way: `gaps` and `limits` are arithmetic, `read` prepares their input, and
+`noise`, `ranking` and `verdict` combine the two.
 """
 
 from uq_tracking.inference.judgement import Judgement, judge

@@ -1,4 +1,4 @@
-"""Bands around curves: the points of a curve without each set of groups."""
+"""Bands around curves, from the points of a curve without each set of groups."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from uq_tracking.statistics.statistics import resampled
 def banded(
     curves: dict[str, Curve], tables: GroupTables, settings: Settings, level: float = 0.95
 ) -> dict[str, Curve]:
-    """The curves, those that are declared with a ceiling with ``low`` and ``high`` of pointwise intervals.
+    """Add ``low`` and ``high`` of pointwise intervals to the curves that are declared with a ceiling.
 
-    Samples of one image are not independent, so a band over images replaces the band of independent samples that
-    calibration and coverage have otherwise. With fewer than eight groups nothing is changed.
+    Samples from one image are not independent, so a band over images replaces the band for independent samples that
+    calibration and coverage otherwise have. With fewer than eight groups nothing changes.
     """
     specs = plugins.curves(tables.layout.task)
     wanted = [
@@ -50,7 +50,7 @@ def _add_points(points: list[FloatArray], spec: CurveSpec, statistics: object, s
     try:
         points.append(spec.function(statistics, settings)[spec.y])
     except Undefined:
-        return  # without these groups the curve has no points, which says nothing of their spread
+        return  # without these groups the curve has no points, which says nothing about their spread
 
 
 def _with_band(
@@ -61,11 +61,11 @@ def _with_band(
     if len(points) < FEWEST_GROUPS:
         return curve
     moves = [Influence.left_out(column, freedom) for column in np.asarray(points).T]
-    # Of one point degrees of freedom are known badly, of those around it together well; and so little of the skewness
-    # that correcting for it makes bands wider and jagged, and covers no better.
+    # The degrees of freedom of a single point are poorly known, those of its neighbourhood well; the skewness is
+    # known so poorly that correcting for it makes bands wider and jagged without improving coverage.
     known = median_filter([each.freedom for each in moves], len(main) // 10 * 2 + 1, mode="nearest")
     reach = -special.stdtrit(known, (1 - level) / 2) * [each.standard_error for each in moves]
-    if not np.isfinite(reach).all():  # squares overflow: nothing is known of any band
+    if not np.isfinite(reach).all():  # squares overflow: nothing is known about any band
         columns = {name: column for name, column in curve.columns.items() if name not in ("low", "high")}
         return replace(curve, columns=columns)
     low = np.clip(main - reach, 0, main)

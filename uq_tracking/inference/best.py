@@ -1,9 +1,9 @@
-"""Which of several methods cannot be told apart from the best, all pairs being looked at together.
+"""Which of several methods are indistinguishable from the best, considering all pairs jointly.
 
 The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the
-groups, the standard errors being those of each resample. So of methods that are equal, all are tied with the best in
-95 % of all cases, however many there are. Tests of each pair by itself would call one of seven equal methods worse in
-half of them.
+groups, with the standard errors of each resample. So if methods are equal, all are tied with the best in 95 % of
+cases, however many there are. Testing each pair separately would call one of seven equal methods worse in half of the
+cases.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ RESAMPLES = 2000
 def tied_with_best(
     losses: FloatArray, without: FloatArray, level: float = 0.95, seed: int = 0
 ) -> npt.NDArray[np.bool_]:
-    """Whether each method is not distinguishable from the best.
+    """Whether each method is indistinguishable from the best.
 
     Parameters
     ----------
     losses : array, shape (methods,)
         Lower is better.
     without : array, shape (sets, methods)
-        The same without each set of groups, the sets being those of all methods.
+        The same without each set of groups; all methods share the sets.
     level : float
     seed : int
-        Of the resamples.
+        Seed of the resamples.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def tied_with_best(
 
 
 def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
-    """The point that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
+    """The value that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
 
     ``pairs`` are the contributions of the sets to every difference, shape (sets, pairs); they sum to zero.
     """

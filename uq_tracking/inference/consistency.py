@@ -1,8 +1,8 @@
-"""Bands around the diagonal: where points of a calibrated forecast lie for no other reason than that data are finite.
+"""Bands around the diagonal: where a calibrated forecast's points lie merely because data are finite.
 
-Pointwise, at 95 %, from the statistics alone: of independent samples by the laws behind the noise floors (binomial
-shares, gamma mean squares), of groups by their own covariance (Broecker and Smith 2007). Points of isotonic fits have
-no law in closed form; theirs are fitted to simulated outcomes (Dimitriadis, Gneiting and Jordan 2021).
+Pointwise, at 95 %, from the statistics alone: for independent samples by the laws behind the noise floors (binomial
+shares, gamma mean squares), for groups by their own covariance (Broecker and Smith 2007). Points of isotonic fits
+have no law in closed form; their bands come from fits to simulated outcomes (Dimitriadis, Gneiting and Jordan 2021).
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 LOW, HIGH = "chance_low", "chance_high"
 """Columns of the band."""
 DRAWS = 200
-"""Simulated isotonic fits."""
+"""Number of simulated isotonic fits."""
 CELLS = 300
-"""Equal-count cells that outcomes of isotonic fits are simulated in, at most."""
+"""Maximum number of equal-count cells in which outcomes for isotonic fits are simulated."""
 BINS = 30
-"""Bins of cells whose means are drawn by the groups' covariance, at most."""
+"""Maximum number of bins of cells whose means are drawn with the groups' covariance."""
 TIE = 1e-9
-"""Relative difference of forecasts that are the same."""
+"""Forecasts within this relative difference count as equal."""
 PER_CELL = 3
-"""Samples of a cell, at least."""
+"""Minimum number of samples per cell."""
 
 
 def with_chance(
     curves: Mapping[str, Curve], statistics: Any, task: str, settings: Settings
 ) -> dict[str, Curve]:
-    """The curves, those that are declared with ``gaps`` with ``chance_low`` and ``chance_high``.
+    """Add ``chance_low`` and ``chance_high`` to the curves that are declared with ``gaps``.
 
     Parameters
     ----------
     curves : mapping of Curve
     statistics : statistics of the task
-        With the groups' where there are any; of fewer than eight groups nothing is known, and no band is made.
+        Including the groups', if any; fewer than eight groups say nothing, and no band is made.
     task : str
     settings : Settings
     """
@@ -126,20 +126,20 @@ def _independent(
 
 
 def _of_points(values: FloatArray, x: FloatArray) -> FloatArray:
-    """The values of bins; ``Undefined`` where the curve lacks the point of one, whose value overflows."""
+    """The values of bins; ``Undefined`` if the curve lacks a bin's point because its value overflows."""
     if values.shape != x.shape:
         raise Undefined("the value of a bin overflows")
     return values
 
 
 def _binomial(tail: float, n: FloatArray, p: FloatArray) -> FloatArray:
-    """Quantile of the share of n samples of which each counts with probability p."""
+    """Quantile of the share of n samples, each of which counts with probability p."""
     return _binomial_of(tail, n.astype(np.float64).tobytes(), p.astype(np.float64).tobytes())
 
 
 @lru_cache(maxsize=64)
 def _binomial_of(tail: float, samples: bytes, probabilities: bytes) -> FloatArray:
-    """The same, once for all runs of one size: it takes longer than the curves that these are the bands of."""
+    """The same, cached for all runs of equal size: it takes longer than the curves themselves."""
     n, p = np.frombuffer(samples), np.frombuffer(probabilities)
     share = np.clip(p, 1e-12, 1 - 1e-12)
     count = np.ceil(np.nan_to_num(special.bdtrik(tail, n, share)) - 1e-9)
@@ -159,7 +159,7 @@ def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> 
 
 
 def _reach(moves: FloatArray, statistics: Any) -> FloatArray:
-    """Half the width of Student's interval from the moves of the groups."""
+    """Half-width of Student's interval from the moves of the groups."""
     groups = read.group_count(statistics) or 0
     freedom = max(1.0, min(groups - 1.0, read.group_freedom(statistics)))
     return np.asarray(special.stdtrit(freedom, TAILS[1]) * np.sqrt(np.square(moves).sum(axis=0)))
@@ -196,7 +196,7 @@ def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> 
 def _tied(
     count: FloatArray, forecast: FloatArray, outcomes: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Cells of one forecast joined, as the fit joins samples of one forecast."""
+    """Join cells with equal forecasts, as the fit joins samples with equal forecasts."""
     starts = np.flatnonzero(np.diff(forecast, prepend=-np.inf) > TIE * forecast)
     joined = np.add.reduceat(count, starts)
     return joined, forecast[starts], np.add.reduceat(outcomes * count, starts, axis=1) / joined
@@ -239,6 +239,6 @@ def _of_bins(drawn: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def _moves(statistics: Any, kind: Kind, settings: Settings, bins: int) -> FloatArray:
-    """Draws of the bins' gaps by the groups' covariance."""
+    """Draws of the bins' gaps with the groups' covariance."""
     moves = left_out_moves(group_moves(statistics, kind, replace(settings, n_bins=bins))[0])
     return multivariate_t(moves, read.group_freedom(statistics))[:DRAWS]

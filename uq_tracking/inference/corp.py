@@ -1,16 +1,17 @@
-r"""Reliability without bins, and what a proper score is made of: miscalibration, discrimination, uncertainty.
+r"""Reliability without bins, and the parts of a proper score: miscalibration, discrimination, uncertainty.
 
-The forecasts are recalibrated by the rising step function that fits the outcomes best (pool adjacent violators). Then
+The forecasts are recalibrated by the increasing step function that best fits the outcomes (pool adjacent violators).
+Then
 
 .. math:: S = \underbrace{S - S_{rc}}_{MCB} - \underbrace{(S_{mg} - S_{rc})}_{DSC} + \underbrace{S_{mg}}_{UNC}
 
 with the score of the recalibrated forecasts and that of the best constant; miscalibration and discrimination are
-never below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins have to be chosen.
+never below 0 (Dimitriadis, Gneiting and Jordan 2021, PNAS 118). No bins need to be chosen.
 
 * A regression: the forecast is the variance, the outcome the squared error, the score
-  :math:`(\log s^2 + e^2 / s^2) / 2`, which is the Gaussian log score less a constant.
-* A classification: the forecast is the top probability, the outcome whether that class is right, the score their
-  squared difference, the Brier score of the top label.
+  :math:`(\log s^2 + e^2 / s^2) / 2`, which is the Gaussian log score minus a constant.
+* A classification: the forecast is the top probability, the outcome whether that class is correct, the score their
+squared difference, the Brier score of the top label.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from uq_tracking.statistics.grouped import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """What a score is made of, and the curve of its isotonic recalibration.
+    """The parts of a score, and the curve of its isotonic recalibration.
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class Decomposition:
     uncertainty : float
         Score of the best constant.
     predicted, observed : arrays
-        Forecasts, ascending, and what they are recalibrated to: standard deviation and root mean squared error, or
+        Forecasts, ascending, and their recalibrated values: standard deviation and root mean squared error, or
         confidence and accuracy.
     """
 
@@ -59,7 +60,7 @@ def decompose(report: Any) -> Decomposition:
     Raises
     ------
     Undefined
-        The report holds no statistics, or a standard deviation, or the error of a level, is 0.
+        The report holds no statistics, or a standard deviation or the error of a level is 0.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def _of_variance(statistics: Any) -> Decomposition:
     fit = isotonic_variance(statistics)
     if fit.fitted[0] <= 0:
         raise Undefined(
-            "the samples of smallest standard deviation have no error, so their best variance is 0"
+            "the samples of smallest standard deviation have zero error, so their best variance is 0"
         )
 
     def score(forecast: FloatArray) -> float:

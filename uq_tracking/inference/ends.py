@@ -1,7 +1,7 @@
 """Scores beyond the ends of their scale: better than an oracle, or no better than a constant.
 
-n-MeRCI runs from the oracle (0) to a constant uncertainty (1). The oracle's mean is that of all errors, but the score
-is of the uncertainties that cover a share alpha of them: where the errors beyond carry much of the mean, a model that
+n-MeRCI runs from the oracle (0) to a constant uncertainty (1). The oracle's mean covers all errors, but the score
+only the uncertainties that cover a share alpha of them: if the errors beyond carry much of the mean, a model that
 ignores them comes out below the oracle. That is no merit, so such a score is not ranked.
 """
 
@@ -14,7 +14,7 @@ SCALED = ("merci", "n_merci")
 
 
 def below_oracle(scores: Mapping[str, float], key: str) -> bool:
-    """Whether a score lies below that of its oracle, so that it does not rank methods.
+    """Whether a score is below its oracle's, so that it does not rank methods.
 
     >>> below_oracle({"n_merci": -1.4}, "n_merci"), below_oracle({"n_merci": 0.4}, "n_merci")
     (True, False)
@@ -33,7 +33,7 @@ def end_notes(scores: Mapping[str, float]) -> list[str]:
         return []
     if value < 0:
         return [
-            f"n_merci: {value:.3g} lies below its oracle, which scores 0: errors beyond alpha carry much of the mean "
+            f"n_merci: {value:.3g} is below its oracle, which scores 0: errors beyond alpha carry much of the mean "
             "error, and merci leaves them out. Neither ranks methods here"
         ]
     if value >= 1:

@@ -1,4 +1,4 @@
-"""Calibration scores as functions of gaps: what is observed less what was stated, in every bin or at every level.
+"""Calibration scores as functions of gaps: observed minus stated values, in every bin or at every level.
 
 All functions take gaps of shape (..., bins or levels), so that thousands of simulated ones cost one call.
 """
@@ -17,7 +17,7 @@ from uq_tracking.statistics.grouped import FloatArray
 
 Kind = Literal["coverage", "proportions", "quantiles", "variance", "confidence", "confidence_equal"]
 Score = Callable[[FloatArray, FloatArray], FloatArray]
-"""``score(gaps, weights)``; the weights of bins add up to one and are not asked for at levels."""
+"""``score(gaps, weights)``; the weights of bins sum to one, and are not used for levels."""
 
 
 def area(gaps: FloatArray, weights: FloatArray) -> FloatArray:
@@ -26,12 +26,12 @@ def area(gaps: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def area_below(gaps: FloatArray, weights: FloatArray) -> FloatArray:
-    """The same where intervals cover too little."""
+    """The same, where intervals cover too little."""
     return np.asarray(np.trapezoid(np.maximum(-gaps, 0), LEVELS, axis=-1))
 
 
 def area_above(gaps: FloatArray, weights: FloatArray) -> FloatArray:
-    """The same where intervals cover too much."""
+    """The same, where intervals cover too much."""
     return np.asarray(np.trapezoid(np.maximum(gaps, 0), LEVELS, axis=-1))
 
 
@@ -51,7 +51,7 @@ def root_mean_square(gaps: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def polygon_area(gaps: FloatArray, weights: FloatArray) -> FloatArray:
-    """Area between the polygon of gaps over ``linspace(0, 1, 100)`` and zero; crossings are cut where they lie."""
+    """Area between the polygon of gaps over ``linspace(0, 1, 100)`` and zero, split exactly at crossings."""
     one, other = np.abs(gaps[..., :-1]), np.abs(gaps[..., 1:])
     crossing, total = gaps[..., :-1] * gaps[..., 1:] < 0, one + other
     height = np.where(crossing, (one**2 + other**2) / np.where(total > 0, 2 * total, 1), total / 2)
@@ -64,12 +64,12 @@ def largest(gaps: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def weighted_absolute(gaps: FloatArray, weights: FloatArray) -> FloatArray:
-    """Absolute gaps, each with the weight of its bin."""
+    """Absolute gaps, weighted by bin."""
     return np.asarray(np.abs(gaps) @ weights)
 
 
 def mean_root(gaps: FloatArray, weights: FloatArray) -> FloatArray:
-    """Mean of ``|sqrt(1 + gap) - 1|``: gaps of mean squared error over mean variance become ones of RMSE over RMV."""
+    """Mean of ``|sqrt(1 + gap) - 1|``: turns gaps of MSE over mean variance into gaps of RMSE over RMV."""
     return np.asarray(np.abs(np.sqrt(np.maximum(1 + gaps, 0)) - 1).mean(axis=-1))
 
 
@@ -80,7 +80,7 @@ class GapScore:
     Attributes
     ----------
     kind : str
-        What the gaps are of.
+        The quantity the gaps refer to.
     score : callable
     norm : {"absolute", "square", "root", "largest"}
         A mean of absolute gaps, a mean square, its root, or the largest gap.
@@ -95,15 +95,15 @@ class GapScore:
 
     @property
     def degree(self) -> int:
-        """Power of a factor on all gaps that the score is multiplied by."""
+        """Degree of homogeneity: the power with which a common factor on all gaps enters the score."""
         return 2 if self.norm == "square" else 1
 
     def counted(self, gaps: FloatArray) -> FloatArray:
-        """The gaps that count, 0 in place of the others."""
+        """The gaps that count, with 0 for the others."""
         return gaps if self.side == 0 else np.asarray(self.side * np.maximum(self.side * gaps, 0))
 
     def weights(self, of_bins: FloatArray, size: int) -> FloatArray:
-        """What each gap counts in the mean; ``of_bins`` where bins have weights of their own."""
+        """Weight of each gap in the mean; ``of_bins`` if bins have their own weights."""
         if self.score is weighted_absolute:
             return of_bins
         if self.kind == "coverage":
@@ -135,7 +135,7 @@ SCORES: dict[str, dict[str, GapScore]] = {
         "ace": GapScore("confidence_equal", mean_absolute),
     },
 }
-"""Scores that finite data push upwards, by task and key."""
+"""Scores inflated by finite data, by task and key."""
 
 GRIDS: dict[Kind, FloatArray] = {"coverage": LEVELS, "quantiles": LEVELS, "proportions": PROPORTIONS}
 """Levels of the gaps of coverage and of quantiles."""

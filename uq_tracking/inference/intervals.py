@@ -1,4 +1,4 @@
-r"""Confidence intervals of the population values of scores: what infinitely many groups like these would give.
+r"""Confidence intervals of the population values of scores: what infinitely many such groups would give.
 
 ==========================  ==========================================================================
 what the score is           how its interval is made
@@ -11,8 +11,8 @@ largest gap (PIT-KS, MCE)   the score, plus and minus the 95 % point of the larg
 any other                   the jackknife over sets of groups (``leave_out``)
 ==========================  ==========================================================================
 
-All limits use the corrections of ``limits``. An interval of an error of calibration begins at 0 where calibration
-cannot be rejected. Upper limits of areas between coverage and level hold for gaps that move together, as these do.
+All limits use the corrections of ``limits``. An interval for a calibration error begins at 0 if calibration cannot be
+rejected. Upper limits of areas between coverage and level hold for gaps that move together, as these do.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from uq_tracking.report import Report
 
 SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
-"""Scores that are the share of samples of which something holds."""
+"""Scores that are a share of the samples."""
 FULL_BIN = 50
-"""Samples of a bin from which on its gap of confidence and accuracy is known well enough for the largest of all."""
+"""With this many samples, a bin's gap of confidence and accuracy is known well enough for the largest gap."""
 HOPELESS = 0.75
-"""Dominance (see ``limits``) from which on there is no interval."""
+"""From this dominance on (see ``limits``) there is no interval."""
 CARRIED = {
     False: {"uce": 25},
     True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12, "spearman": 12},
 }
-"""Scores that groups with large standard deviations carry, and as many equal groups as these must be worth; without
-and with weights, which hide how few they are where they grow with the variance."""
+"""Scores carried by groups with large standard deviations, and how many equal groups those must be worth; without and
+with weights, which hide how few there are if they grow with the variance."""
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
@@ -82,7 +82,7 @@ def interval_table(
     *,
     scores: Mapping[str, float] | None = None,
 ) -> Intervals:
-    """Confidence intervals of scores, and the reasons where there is none.
+    """Confidence intervals of scores, or the reasons why there are none.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def interval_table(
     level : float
         Confidence level.
     scores : mapping of float, optional
-        Exact scores, which the intervals are laid around; by default those of the groups' coarse statistics.
+        Exact scores to place the intervals around; by default those of the groups' coarse statistics.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def interval_table(
             undefined[key] = str(reason)
             continue
         except OverflowError:
-            undefined[key] = "its limits are beyond the largest number"
+            undefined[key] = "its limits overflow 64-bit numbers"
             continue
         values[key] = found
     return Intervals(values, undefined, notes)
@@ -145,7 +145,7 @@ def intervals(
 def _plain_limits(
     metric: Metric, left: LeftOut, exact: float | None, level: float, notes: dict[str, str]
 ) -> Range:
-    """The jackknife's limits inside the metric's range; Undefined where they would not hold."""
+    """The jackknife's limits within the metric's range; Undefined if they would not hold."""
     influence = left.influence(metric.key)
     if exact is None:
         raise Undefined(f"{metric.key} is undefined")
@@ -161,9 +161,9 @@ def _plain_limits(
 
 
 def effective_share_limits(share: float, influence: Influence, n_groups: int, level: float) -> Range:
-    """Clopper and Pearson's limits of a share of as many independent samples as would be as certain.
+    """Clopper and Pearson's limits of a share, for the equivalent number of independent samples.
 
-    That number is ``p (1 - p) / variance`` times ``(t_inf / t_df)^2``; where the groups show no spread, the number of
+    That number is ``p (1 - p) / variance`` times ``(t_inf / t_df)^2``; if the groups show no spread, the number of
     groups.
     """
     variance = influence.standard_error * influence.standard_error
@@ -178,7 +178,7 @@ def effective_share_limits(share: float, influence: Influence, n_groups: int, le
 
 @dataclass(eq=False)
 class _Together:
-    """Gaps of calibration without each group, made once for each kind."""
+    """Calibration gaps without each group, computed once for each kind."""
 
     statistics: Any
     settings: Settings
@@ -191,21 +191,21 @@ class _Together:
 
     @cached_property
     def carrying(self) -> float:
-        """How many groups of equal variance those that are there are worth: ``(sum v)^2 / sum v^2``."""
+        """How many groups of equal variance these groups are worth: ``(sum v)^2 / sum v^2``."""
         return size_freedom(read.group_squares(self.statistics)[1]) + 1
 
     def require_carried(self, key: str) -> None:
-        """Undefined where a score is carried by too few groups."""
+        """Raise Undefined if a score is carried by too few groups."""
         fewest = CARRIED[self.statistics.groups.weighted].get(key, 0)
         if fewest and self.carrying < fewest:
             raise Undefined(
-                f"groups with large standard deviations carry it, which are worth {self.carrying:.1f} equal groups; "
-                f"it takes {fewest}"
+                f"it is carried by groups with large standard deviations, worth {self.carrying:.1f} equal groups; "
+                f"it needs {fewest}"
             )
 
     @cached_property
     def freedom(self) -> float:
-        """Degrees of freedom that the sizes of the groups allow."""
+        """Degrees of freedom that the group sizes allow."""
         return read.group_freedom(self.statistics)
 
     def gap_limits(self, score: GapScore, level: float, exact: float | None) -> Range:
@@ -213,7 +213,7 @@ class _Together:
         kind = score.kind
         if (
             kind == "variance" and score.score is weighted_absolute
-        ):  # in the target's unit, which groups move too
+        ):  # in the target's unit, which also varies over groups
             return gap_limits(
                 replace(score, kind="confidence"),
                 *_squared_gaps(self.statistics, self.settings),
@@ -229,7 +229,7 @@ class _Together:
 
 
 def _require_full_bins(statistics: Any, settings: Settings) -> None:
-    """Undefined where a bin holds samples, but too few to know its gap."""
+    """Raise Undefined if a bin holds samples, but too few to know its gap."""
     count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
     tables = statistics.groups
     held = count.sum(axis=0) * (np.sum(tables.sums["n"]) / read.group_total(statistics))
@@ -237,13 +237,13 @@ def _require_full_bins(statistics: Any, settings: Settings) -> None:
     thin = held[(held > 0) & ((held < FULL_BIN) | ((count > least).sum(axis=0) < FEWEST_GROUPS))]
     if len(thin):
         raise Undefined(
-            f"{len(thin)} bins hold few samples (one of them {thin.min():.0f}), where the largest gap may lie; "
+            f"{len(thin)} bins hold too few samples (as few as {thin.min():.0f}) but may have the largest gap; "
             "lower n_bins"
         )
 
 
 def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
-    """Mean squared error less mean variance of each bin without each group, and the bins' shares of the samples."""
+    """Mean squared error minus mean variance of each bin without each group, and the bins' shares of the samples."""
     count, variance, square = read.variance_sums(statistics, settings.n_bins)
     return without_each(square - variance) / without_each(count), count.sum(axis=0) / read.group_total(
         statistics
@@ -264,21 +264,21 @@ def gap_limits(
     ----------
     score : GapScore
     without : array, shape (groups, bins or levels)
-        The gaps without each group; of bins of variances, the logarithm of mean squared error over mean variance.
+        The gaps without each group; for bins of variances, the log of mean squared error over mean variance.
     weights : array, shape (bins,)
-        Of bins that have their own.
+        Weights of bins that have their own.
     freedom : float
-        Degrees of freedom that the sizes of the groups allow.
+        Degrees of freedom that the group sizes allow.
     level : float
     exact : float, optional
-        The score itself, around which the limits of a largest gap lie; by default that of the gaps.
+        The score itself, around which to place the limits of a largest gap; by default that of the gaps.
     """
     if score.kind == "variance":
         without = np.expm1(without / 2)
     if score.norm == "largest":
         return _largest_limits(without, freedom, level, exact)
     each = score.weights(weights, without.shape[1])
-    unit = max(float(np.abs(without).max()), read.ZERO_GAP)  # whose fourth power may be beyond float64
+    unit = max(float(np.abs(without).max()), read.ZERO_GAP)  # its fourth power may overflow float64
     without, total = without / unit, float(each.sum())
     share = each / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
@@ -304,7 +304,7 @@ def gap_limits(
 
 
 def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float | None) -> Range:
-    """The largest gap is at most as far off as the largest gap of noise."""
+    """Limits of the largest gap, which is off by at most the largest gap of noise."""
     noise = np.abs(multivariate_t(left_out_moves(without), freedom)).max(axis=1)
     observed = float(np.abs(without.mean(axis=0)).max()) if exact is None else exact
     reach = float(np.quantile(noise, level))
@@ -314,9 +314,9 @@ def _largest_limits(without: FloatArray, freedom: float, level: float, exact: fl
 def with_intervals(
     report: Report, tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
 ) -> Report:
-    """The report with intervals of its scores, bands of a regression's curves, the groups' statistics, and how.
+    """The report with intervals of its scores, bands of a regression's curves, and the groups' statistics.
 
-    Where there are no intervals, ``provenance["intervals"]`` says why, and which are rough.
+    ``provenance["intervals"]`` says how they were made, why some are missing, and which are rough.
     """
     from uq_tracking.inference.bands import banded
     from uq_tracking.inference.consistency import with_chance

@@ -1,4 +1,4 @@
-"""Noise floors and verdict of a report, made from its statistics when first asked for."""
+"""Noise floors and verdict of a report, computed from its statistics on first access."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Judgement:
 
 
 def judge(statistics: Any, task: str, settings: Settings, scores: Mapping[str, float]) -> Judgement:
-    """Noise floors of the scores and the verdict, from statistics of any kind; None of them has no verdict."""
+    """Noise floors of the scores, and the verdict, from statistics of any kind; without statistics, no verdict."""
     if statistics is None:
         return Judgement({}, no_verdict("the report was read without its statistics"))
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):

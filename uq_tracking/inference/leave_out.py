@@ -1,8 +1,9 @@
 """Scores of the data without some of its groups: the jackknife over at most twenty sets of groups.
 
-Whatever a score is, its spread over groups follows from what it is without each of them. Groups are put into at most
-twenty sets at random (always the same ones), so that 300 groups cost as many evaluations as 20; with twenty sets the
-spread is known to a sixth, which Student's t allows for. Two runs scored on the same groups have the same sets.
+For any score, the spread over groups follows from its values without each of them. Groups are randomly put into at
+most twenty sets (always the same ones), so that 300 groups cost as many evaluations as 20; with twenty sets the
+spread is known to about one sixth, which Student's t accounts for. Two runs scored on the same groups have the same
+sets.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.statistics import resampled
 
 SETS = 20
-"""Sets of groups that are left out in turn, at most."""
+"""Maximum number of sets of groups to leave out in turn."""
 FEWEST_GROUPS = 8
-"""Below this the spread over groups is too badly known for an interval."""
+"""With fewer groups, their spread is too poorly known for an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +35,13 @@ class LeftOut:
     Attributes
     ----------
     whole : dict of float
-        Scores of all groups together, by the same coarse statistics.
+        Scores of all groups together, from the same coarse statistics.
     without : dict of array, shape (sets,)
-        Scores without each set; NaN where a metric is undefined.
+        Scores without each set; NaN if a metric is undefined.
     n_groups : int
         Number of groups.
     freedom : float
-        Degrees of freedom that the sizes of the groups allow.
+        Degrees of freedom that the group sizes allow.
     """
 
     whole: Mapping[str, float]
@@ -49,7 +50,7 @@ class LeftOut:
     freedom: float = math.inf
 
     def estimates(self, key: str, exact: float | None = None) -> FloatArray:
-        """Scores without each set, moved to where the exact score lies; Undefined where one is missing."""
+        """Scores without each set, shifted to match the exact score; Undefined if one is missing."""
         values = self.without[key]
         if key not in self.whole or not np.isfinite(values).all():
             raise Undefined(f"{key} is undefined without some of the groups")
@@ -61,20 +62,20 @@ class LeftOut:
 
 
 def sets_of(groups: int) -> IntArray:
-    """The set of each group, at random but always the same."""
+    """The set of each group: random, but always the same."""
     made = np.empty(groups, dtype=np.int64)
     made[np.random.default_rng(groups).permutation(groups)] = np.arange(groups) % min(groups, SETS)
     return made
 
 
 def set_weights(groups: int) -> FloatArray:
-    """Weight of every group where each set is left out, shape (sets, groups)."""
+    """Weight of every group when each set is left out, shape (sets, groups)."""
     place = sets_of(groups)
     return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
 
 
 def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:
-    """Scores of the groups' statistics without each set of groups, and of all."""
+    """Scores of the groups' statistics without each set of groups, and with all."""
     weights = np.concatenate([np.ones((1, len(tables))), set_weights(len(tables))])
     with np.errstate(all="ignore"):
         rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
@@ -84,16 +85,16 @@ def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]
 
 
 def check_level(level: float) -> None:
-    """SettingsError for a confidence level that makes no interval."""
+    """Raise SettingsError for an invalid confidence level."""
     if not 0 < level < 1:
-        raise SettingsError(f"level is {level}; it is a confidence level between 0 and 1, such as 0.95")
+        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
 
 
 def too_few(tables: GroupTables, what: str = "an interval") -> str | None:
-    """Why so few groups tell nothing of their spread, or None."""
+    """Why so few groups say nothing about their spread, or None."""
     if len(tables) >= FEWEST_GROUPS:
         return None
     label = tables.labels[0]
     named = f" ({label})" if isinstance(label, str) else ""
     counted = f"1 group{named} is" if len(tables) == 1 else f"{len(tables)} groups are"
-    return f"{counted} too few for {what}; it takes {FEWEST_GROUPS}"
+    return f"{counted} too few for {what}, which needs {FEWEST_GROUPS}"

@@ -1,17 +1,17 @@
-r"""Confidence limits of an estimate from the contributions of independent units (samples, or groups of them).
+r"""Confidence limits of an estimate from the contributions of independent units (samples or groups).
 
 The contributions :math:`u_i` are jackknife influences: they sum to zero, and :math:`\sum u_i^2` is
 close to the variance.
-Two corrections make the limits of skewed or heavy-tailed contributions hold:
+Two corrections make the limits hold for skewed or heavy-tailed contributions:
 
 * the cubic transformation of Hall (1992, Journal of the Royal Statistical Society B 54, 221), which removes the
-  effect of skewness on the studentised estimate without losing monotony;
-* Student's t with as many degrees of freedom as the spread of the contributions lets their variance be known by
-  (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1, and at most what the sizes of the units
-  allow: :math:`(\sum m^2)^2 / \sum m^4 - 1` for units of m samples, whose contributions spread like m. Where one
-  unit carries everything, that is about two.
+effect of skewness on the studentised estimate while keeping it monotone;
+* Student's t with the degrees of freedom by which the spread of the contributions determines their variance
+  (Satterthwaite): :math:`2 n / (k - 1)` for kurtosis k, at most n - 1, and at most what the sizes of the units allow:
+  :math:`(\sum m^2)^2 / \sum m^4 - 1` for units of m samples, whose contributions spread like m. If one unit carries
+  everything, that is about two.
 
-Skewness and kurtosis are the estimates that are unbiased for normal contributions (Joanes and Gill 1998).
+Skewness and kurtosis are the estimators that are unbiased for normal contributions (Joanes and Gill 1998).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from uq_tracking.statistics.weights import whole
 Range = tuple[float, float]
 
 DOMINATED = 0.45
-"""Skewness over sqrt(n) from which on a few units carry most of the spread; about .2 where nothing is unusual."""
+"""Above this skewness over sqrt(n), a few units carry most of the spread; about 0.2 is usual."""
 SMALLEST = 3
-"""Up to this many units skewness and kurtosis have no unbiased estimate."""
+"""Up to this many units, skewness and kurtosis have no unbiased estimate."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Influence:
     Attributes
     ----------
     units : float
-        Number of units; effective where they have weights.
+        Number of units, or the effective number if they have weights.
     square, cube, fourth : float
         Sums of the powers of the contributions.
     most_freedom : float
-        Degrees of freedom that the sizes of the units allow.
+        Degrees of freedom that the unit sizes allow.
     """
 
     units: float
@@ -57,7 +57,7 @@ class Influence:
     def of(
         cls, contributions: FloatArray, counts: FloatArray | None = None, most_freedom: float = math.inf
     ) -> Influence:
-        """Power sums of contributions, ``counts`` units having each; their mean is taken out."""
+        """Power sums of contributions, each shared by ``counts`` units; their mean is subtracted."""
         many = np.ones(len(contributions)) if counts is None else counts
         units = float(many.sum())
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -69,7 +69,7 @@ class Influence:
 
     @classmethod
     def left_out(cls, estimates: FloatArray, most_freedom: float = math.inf) -> Influence:
-        """Contributions of units from the estimates without each of them (the jackknife)."""
+        """Contributions of units from the leave-one-out estimates (the jackknife)."""
         units = len(estimates)
         return cls.of(-(estimates - estimates.mean()) * (units - 1) / units, None, most_freedom)
 
@@ -86,12 +86,12 @@ class Influence:
 
     @property
     def dominance(self) -> float:
-        """Skewness of the contributions over the root of their number: 1 where a single unit carries everything."""
+        """Skewness of the contributions over the root of their number: 1 if a single unit carries everything."""
         return abs(self.cube) / self.square / math.sqrt(self.square) if self.square else 0.0
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom by which the standard error is known."""
+        """Degrees of freedom of the standard error."""
         n = self.units
         if not self.square:
             return float(n - 1)
@@ -108,10 +108,10 @@ class Influence:
         return float(unbiased * self.cube / self.square / math.sqrt(self.square) * math.sqrt(n))
 
     def limits(self, estimate: float, level: float, *, cautious: bool = False) -> Range:
-        """Confidence limits of the estimate; NaN where there are fewer than two units.
+        """Confidence limits of the estimate; NaN for fewer than two units.
 
-        ``cautious`` limits hold the uncorrected ones too, as a test should: the skewness of few units is an estimate
-        itself, and of contributions that are symmetric tests at 5 % rejected 5.5 %.
+        ``cautious`` limits also contain the uncorrected ones, as a test should: the skewness of few units is itself
+        an estimate, and with symmetric contributions, tests at 5 % rejected 5.5 %.
 
         >>> round(Influence.of(np.asarray([-1.0, 1.0, -1.0, 1.0]) / 4).limits(0.0, 0.95)[1], 4)
         1.8374
@@ -127,7 +127,7 @@ class Influence:
 
 
 def size_freedom(weights: FloatArray) -> float:
-    """Degrees of freedom by which a variance is known that units contribute to in these proportions.
+    """Degrees of freedom of a variance to which units contribute in these proportions.
 
     >>> size_freedom(np.ones(12)), round(size_freedom(np.asarray([1.0, 1.0, 1.0, 9.0])), 2)
     (11.0, 0.71)
@@ -145,7 +145,7 @@ def _untransformed(x: float, skew: float) -> float:
 
 
 def poisson_limits(events: int, level: float) -> Range:
-    """Exact limits of the mean of a Poisson number (Garwood 1936).
+    """Exact limits of the mean of a Poisson count (Garwood 1936).
 
     >>> [round(end, 3) for end in poisson_limits(0, 0.95)]
     [0.0, 3.689]

@@ -1,17 +1,16 @@
-"""Noise floors: what a perfectly calibrated forecast scores for no other reason than that data are finite.
+"""Noise floors: what a perfectly calibrated forecast scores merely because data are finite.
 
-A score that is 0 at perfect calibration and never below lies above 0 in every finite sample. Its floor is its
+A score that is 0 at perfect calibration and never below is above 0 in every finite sample. Its floor is its
 distribution when the truth is drawn from the forecasts themselves, with these standard deviations or confidences,
 this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 2019; Widmann et al. 2019):
 
 * **Independent samples.** Shares at levels are those of uniform variables (a Brownian bridge; drawn exactly for small
-  N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the family's fourth
-  moment, or with that of the errors where the forecasts are of another form; samples of one standard deviation that
-  lie in several bins are shared by these. Bins of a classification are binomial. Samples with weights count as their
-  effective number.
-* **Groups.** Samples of one image resemble each other, so nothing is known of the spread but what the groups show:
-  the gaps move like a multivariate t with the groups' jackknife covariance and as many degrees of freedom as
-  their sizes allow, G - 1 for equal ones. Below twenty groups that covariance is poorly known.
+  N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the fourth moment of the
+  family, or, for forecasts of other forms, of the errors; samples with equal standard deviations that fall into
+  several bins share one. Bins of a classification are binomial. Weighted samples count as their effective number.
+* **Groups.** Samples from one image resemble each other, so all that is known about the spread is what the groups
+  show: the gaps follow a multivariate t with the groups' jackknife covariance and as many degrees of freedom as their
+  sizes allow, G - 1 for equal ones. With fewer than twenty groups that covariance is poorly known.
 """
 
 from __future__ import annotations
@@ -36,41 +35,41 @@ from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.weights import equal_edges
 
 DRAWS = 2000
-"""Simulated scores of a calibrated forecast; the share of them beyond a 5 % point is known to half a per cent."""
+"""Number of simulated scores of a calibrated forecast; it gives the share beyond a 5 % point to half a per cent."""
 DRAWS_OF_GROUPS = 1000
-"""The same where groups are resampled."""
+"""The same, if groups are resampled."""
 FEWEST_GROUPS = 8
-"""Below this number of groups nothing is said of their spread."""
+"""With fewer groups, nothing is said about their spread."""
 TRUSTED_GROUPS = 20
-"""From this number of groups on p-values are those of simulations; below they are a rough guide."""
+"""From this number of groups on, p-values match simulations; below, they are a rough guide."""
 SMALL = 300
-"""Up to this many samples shares at levels are drawn exactly."""
+"""Up to this many samples, shares at levels are drawn exactly."""
 RANKS = 64
-"""Places in a bin at which its standard deviations are looked up."""
+"""Number of positions in a bin at which its standard deviations are looked up."""
 ORDERED_DIGITS = 9
-"""Of contributions, as parts of the largest, by which groups are ordered before draws are made."""
+"""Digits of contributions, relative to the largest, by which groups are ordered before drawing."""
 KURTOSIS = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
-"""Fourth moments of families."""
-LEAST_EXCESS = 1e-9
-"""Of a kurtosis over 1, which is that of errors of one size."""
+"""Fourth moments of the standardised families."""
+LEAST_KURTOSIS = 1 + 1e-9
+"""Kurtosis that is assumed at least; errors of equal size have 1, and squares that do not vary."""
 SEED = 20120
-"""Of the draws: the same report has the same floor wherever it is made."""
+"""Seed of the draws: the same report has the same floor wherever it is made."""
 
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What a calibrated forecast would score on as much data.
+    """What a calibrated forecast would score on the same amount of data.
 
     Attributes
     ----------
     mean : float
         Its mean score.
     high : float
-        The score that it exceeds in 5 % of all cases.
+        The score that it exceeds in 5 % of cases.
     p : float
-        Share of calibrated forecasts that score as much as was observed, or more.
+        Share of calibrated forecasts that score at least as high as observed.
     note : str
-        What limits the trust in these numbers; empty if nothing does.
+        What limits confidence in these numbers; empty if nothing does.
     """
 
     mean: float
@@ -86,13 +85,13 @@ class NoiseFloor:
 def noise_floors(
     statistics: Any, task: str, settings: Settings, scores: Mapping[str, float]
 ) -> dict[str, NoiseFloor]:
-    """The floor of every score that has one, by key; scores without enough groups, or bins, have none."""
+    """The floor of every score that has one, by key; scores without enough groups or bins have none."""
     groups = read.group_count(statistics)
     chosen = {key: score for key, score in SCORES.get(task, {}).items() if key in scores}
     if not chosen or (groups is not None and groups < FEWEST_GROUPS):
         return {}
     make = _independent if groups is None else _grouped
-    note = "" if groups is None or groups >= TRUSTED_GROUPS else f"p of {groups} groups is a rough guide"
+    note = "" if groups is None or groups >= TRUSTED_GROUPS else f"p from {groups} groups is a rough guide"
     floors: dict[str, NoiseFloor] = {}
     drawn: dict[Kind, Drawn | Uniform] = {}
     for key, score in chosen.items():
@@ -121,7 +120,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Uniform:
-    """The law of shares of ``n`` independent uniform variables at levels, made once for all reports."""
+    """The law of the shares of ``n`` independent uniform variables at levels, computed once for all reports."""
 
     n: int
 
@@ -135,7 +134,7 @@ class Uniform:
 
 
 def floor_of(drawn: FloatArray, observed: float, note: str = "") -> NoiseFloor:
-    """The floor of a score from its simulated values, ascending; the observed one counts among them."""
+    """The floor of a score from its simulated values, ascending; the observed value counts among them."""
     if not math.isfinite(drawn[-1]):
         raise Undefined("simulated scores overflow 64-bit numbers")
     beyond = len(drawn) - int(np.searchsorted(drawn, observed * (1 - 1e-12)))
@@ -182,7 +181,7 @@ def _scores_of_uniforms(n: int, score: GapScore) -> FloatArray:
 
 
 def bridge(kind: Kind) -> FloatArray:
-    """Brownian bridges at the levels of a kind of gaps, shape (draws, levels)."""
+    """Brownian bridges at the levels of a kind of gap, shape (draws, levels)."""
     levels = GRIDS[kind]
     steps = np.diff(np.concatenate([[0.0], levels, [1.0]]))
     walk = np.cumsum(np.random.default_rng(SEED).normal(size=(DRAWS, len(steps))) * np.sqrt(steps), axis=1)
@@ -190,7 +189,7 @@ def bridge(kind: Kind) -> FloatArray:
 
 
 def uniform_gaps(n: int, kind: Kind) -> FloatArray:
-    """Share of ``n`` uniform variables up to each level, less the level, shape (draws, levels)."""
+    """Share of ``n`` uniform variables up to each level, minus the level, shape (draws, levels)."""
     levels = GRIDS[kind]
     cell = np.searchsorted(levels, np.random.default_rng(SEED).random((DRAWS // 2, n)))
     cell += (len(levels) + 1) * np.arange(len(cell))[:, None]
@@ -200,16 +199,16 @@ def uniform_gaps(n: int, kind: Kind) -> FloatArray:
 
 @dataclass(frozen=True)
 class Cells:
-    """Mean squared errors of bins as sums of independent ones: of the bins' own samples, and of ties across edges.
+    """Mean squared errors of bins, composed of independent cells: a bin's own samples, and ties across its edges.
 
     Attributes
     ----------
     freedom : array, shape (cells,)
         Degrees of freedom of each cell's mean squared error.
     shares : array, shape (bins, cells)
-        Part of each bin's variance that lies in each cell.
+        Share of each bin's variance that lies in each cell.
     weights : array, shape (bins,)
-        Of the bins in UCE.
+        Weights of the bins in UCE.
     """
 
     freedom: FloatArray
@@ -222,11 +221,11 @@ class Cells:
 
 
 def variance_cells(statistics: Any, settings: Settings) -> Cells:
-    """Degrees of freedom of mean squared errors, if the forecasts hold.
+    """Degrees of freedom of the mean squared errors of a calibrated forecast.
 
     ``(sum w s^2)^2 / sum w^2 s^4`` for Gaussian errors, without weights from the standard deviations at 64 ranks of
-    each cell; other kurtoses multiply the variance of e^2 by (kurtosis - 1) / 2. Of a sketch the weights are taken to
-    have nothing to do with the standard deviations.
+    each cell; other kurtoses multiply the variance of e^2 by (kurtosis - 1) / 2. For a sketch, weights are assumed
+    unrelated to the standard deviations.
     """
     bins, order = equal_count_bins(statistics, settings.n_bins), statistics.orders["std"]
     if np.any(bins.mean_variance <= 0):
@@ -253,7 +252,7 @@ def variance_cells(statistics: Any, settings: Settings) -> Cells:
 
 
 def _without_cut_ties(order: Groups, edges: FloatArray) -> FloatArray:
-    """Positions that cut no tie: the edges, and in place of one inside a tie the tie's ends."""
+    """The edges, with each edge inside a tie replaced by the ends of the tie."""
     inner = edges[1:-1]
     value = order.value(inner)
     low, high = order.position(value, "left"), order.position(value)
@@ -262,9 +261,9 @@ def _without_cut_ties(order: Groups, edges: FloatArray) -> FloatArray:
 
 
 def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> FloatArray:
-    """Sum of ``(w s^2)^2`` of each bin; a sample that lies across an edge counts in proportion."""
+    """Sum of ``(w s^2)^2`` of each bin; a sample that straddles an edge counts in proportion."""
     std = rows["std"].astype(np.float64)
-    order = np.lexsort((weight, std))  # whatever the order of the samples
+    order = np.lexsort((weight, std))  # independent of the order of the samples
     ends = np.concatenate([[0.0], np.cumsum(weight[order])])
     squares = np.concatenate([[0.0], np.cumsum(np.square(weight * np.square(std))[order])])
     return np.asarray(np.diff(np.interp(edges, ends, squares)))
@@ -275,38 +274,38 @@ NO_STD = {
     "quantiles": "the std of quantiles is read off a line",
     "interval": "the std of an interval is read off a line",
 }
-"""Forms whose std is not that of the forecast, so that calibrated ones too have other mean squares in their bins."""
+"""Forms whose std is not the forecast's, so that even calibrated forecasts have other mean squared errors in bins."""
 
 
 def require_stated_std(statistics: Any) -> None:
-    """Raise Undefined where the std is not known well enough to say what mean squared errors it admits."""
+    """Raise Undefined if the std is an estimate, which does not tell how large squared errors should be."""
     reason = NO_STD.get(statistics.facts.get("distribution") or "")
     if reason:
         raise Undefined(reason)
 
 
 def kurtosis(statistics: Any, settings: Settings) -> float:
-    """Fourth moment of standardised errors over their squared second one, if the forecasts hold.
+    """Fourth moment of standardised errors over their squared second moment, for a calibrated forecast.
 
-    It is that of the family where it is known and says how mean squares of a few hundred errors vary. That of
-    Student's t does not (at five degrees of freedom it makes the floor of 1000 samples a fifth too high), and
-    mixtures, distribution objects and densities do not tell theirs: there it is that of the errors themselves.
+    The family's, if it is known and describes how means of a few hundred squares vary. Student's does not (with five
+    degrees of freedom it makes the floor of 1000 samples a fifth too high), and mixtures, distribution objects and
+    densities do not state theirs; for these it is estimated from the errors.
     """
-    family = read.family(settings)
-    if not is_distribution(statistics) and family.name in KURTOSIS:
+    family, other = read.family(settings), is_distribution(statistics)
+    if not other and family.name in KURTOSIS:
         return KURTOSIS[family.name]
     dof = getattr(family, "dof", None)
-    if not is_distribution(statistics) and dof is None:
+    if not other and dof is None:
         u = (np.arange(4096) + 0.5) / 4096
         return float(np.mean(np.power(family.quantile(u), 4)))
     if dof is not None and dof <= 4:
-        raise Undefined("squared errors of this family have no variance, so no floor can be given")
+        raise Undefined("squared errors of this family have no variance, so there is no floor")
     z = statistics.moments["z"]
     size = math.sqrt(z.variance() + z.mean * z.mean)
     if not 0 < size < math.inf:
         raise Undefined("standardised errors are all 0, or not finite")
-    fourth = float(read.power_sums(statistics, "z", lambda z: np.power(z / size, 4)[None])[0]) / statistics.n
-    return float(max(fourth, 1 + LEAST_EXCESS))
+    fourth = read.power_sums(statistics, "z", lambda z: np.power(z / size, 4)[None])[0] / statistics.n
+    return max(float(fourth), LEAST_KURTOSIS)
 
 
 def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:
@@ -318,16 +317,16 @@ def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:
 
 
 def left_out_moves(without: FloatArray) -> FloatArray:
-    """Contributions of groups from what the gaps are without each: their outer products add up to the covariance."""
+    """Contributions of groups from the gaps without each: their outer products sum to the covariance."""
     groups = len(without)
     return np.asarray((without.mean(axis=0) - without) * math.sqrt((groups - 1) / groups))
 
 
 def multivariate_t(contributions: FloatArray, freedom: float) -> FloatArray:
-    """Draws with the covariance of the contributions' outer products, heavy-tailed as that is an estimate.
+    """Draws with the covariance of the contributions' outer products, heavy-tailed because that is an estimate.
 
-    ``freedom`` is that which the sizes of the groups allow, at most their number less one. The draws do not depend on
-    the order of the groups, nor on rounding.
+    ``freedom`` is what the group sizes allow, at most their number minus one. The draws depend neither on the order
+    of the groups nor on rounding.
     """
     size = max(float(np.abs(contributions).max(initial=0.0)), read.ZERO_GAP)
     order = np.lexsort(np.round(contributions / size, ORDERED_DIGITS).T)
@@ -336,7 +335,7 @@ def multivariate_t(contributions: FloatArray, freedom: float) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _t_weights(groups: int, freedom: float) -> FloatArray:
-    """Weights of groups in every draw: normal, over the root of a chi-square on its degrees of freedom."""
+    """Weights of groups in every draw: normal, over the root of a chi-square divided by its degrees of freedom."""
     rng = np.random.default_rng(SEED)
     made = rng.normal(size=(DRAWS_OF_GROUPS, groups))
     known = max(1.0, min(groups - 1.0, freedom))
@@ -348,7 +347,7 @@ def _t_weights(groups: int, freedom: float) -> FloatArray:
 def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatArray, FloatArray]:
     """The gaps without each group, shape (groups, bins or levels), and the bins' weights.
 
-    Bins of variances hold the logarithm of mean squared error over mean variance.
+    Bins of variances hold the log of mean squared error over mean variance.
     """
     if kind in GRIDS:
         counted = read.below_quantiles if kind == "quantiles" else read.covered
@@ -368,17 +367,17 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
 
 
 def shares_without(counts: FloatArray, statistics: Any) -> FloatArray:
-    """Shares of the samples of all groups but each one."""
+    """Shares of the samples of all groups except each one."""
     return np.asarray(without(counts) / without(read.group_sizes(statistics))[:, None])
 
 
 def without(sums: FloatArray) -> FloatArray:
-    """Sum over all groups but each one."""
+    """Sum over all groups except each one."""
     return np.asarray(sums.sum(axis=0) - sums)
 
 
 def _log_ratio_without(square: FloatArray, variance: FloatArray) -> FloatArray:
     left, stated = without(square), without(variance)
     if np.any(left <= 0) or np.any(stated <= 0):
-        raise Undefined("a bin has errors, or standard deviations, above 0 in a single group only")
+        raise Undefined("only one group of a bin has errors, or standard deviations, above 0")
     return np.asarray(np.log(left / stated))

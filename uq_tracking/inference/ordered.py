@@ -15,8 +15,8 @@ from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Undefined
 
 TERMS_RATE = 0.2
-"""Of ``n^(2/3)``, how many cosines there are: half as many as cost least at autocorrelations of .7, so that the level
-holds at .8 too."""
+"""Number of cosines as a fraction of ``n^(2/3)``: half the number that is optimal at autocorrelations of .7, so that
+the level also holds at .8."""
 FEWEST_TERMS = 4
 FEWEST_LOSSES = 8
 
@@ -28,15 +28,15 @@ class DieboldMariano:
     Attributes
     ----------
     difference : float
-        Mean of the first losses less that of the second; below 0 the first is better.
+        Mean of the first losses minus that of the second; below 0 the first is better.
     interval : (float, float)
         Its confidence interval.
     statistic : float
         Student's t.
     p : float
-        Two-sided.
+        Two-sided p-value.
     terms : int
-        Cosines in the variance, which are the degrees of freedom of t.
+        Number of cosines in the variance, which is the degrees of freedom of t.
     effect : float
         The difference over the standard deviation of the differences.
     """
@@ -54,33 +54,33 @@ def diebold_mariano(
 ) -> DieboldMariano:
     r"""Test whether two forecasts of the same series have the same expected loss.
 
-    The variance of the mean of the differences :math:`d_t` is that of their slow movements (equal-weighted cosines;
-    Lazarus, Lewis, Stock and Watson 2018, Journal of Business and Economic Statistics 36, 541):
+    The variance of the mean of the differences :math:`d_t` is estimated from their slow movements (equal-weighted
+    cosines; Lazarus, Lewis, Stock and Watson 2018, Journal of Business and Economic Statistics 36, 541):
 
     .. math:: \frac{1}{nB} \sum_{j \le B} \Lambda_j^2, \quad
               \Lambda_j = \sqrt{\tfrac2n} \sum_{t=1}^n d_t \cos\frac{\pi j (t - 1/2)}{n}
 
-    The mean over its root is Student's t on B degrees of freedom, whatever the dependence of neighbours is (forecasts
-    several steps ahead, whose errors overlap, too) as long as it does not reach over n / B of them. Newey and West's
-    variance with normal or t quantiles rejects too often.
+    The mean over its root is Student's t with B degrees of freedom, whatever the dependence between neighbours
+    (including forecasts several steps ahead, whose errors overlap), as long as it does not extend over n / B of them.
+    Newey and West's variance with normal or t quantiles rejects too often.
 
     Parameters
     ----------
     one, other : arrays of one shape (n,)
         Losses in the order of time, such as the CRPS or the squared error of each sample.
     terms : int, optional
-        Cosines B; by default :math:`n^{2/3} / 5`, at least four.
+        Number of cosines B; by default :math:`n^{2/3} / 5`, at least four.
     level : float
-        Of the interval.
+        Confidence level of the interval.
 
     Raises
     ------
     ShapeError
         The losses are not two series of equal length.
     SettingsError
-        ``terms`` is less than 1 or not less than n, or ``level`` is no level.
+        ``terms`` is less than 1 or not less than n, or ``level`` is invalid.
     Undefined
-        There are fewer than eight, or the differences do not vary.
+        There are fewer than eight losses, or the differences do not vary.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def diebold_mariano(
     n = len(gap)
     used = max(FEWEST_TERMS, round(TERMS_RATE * n ** (2 / 3))) if terms is None else terms
     if not 1 <= used < n:
-        raise SettingsError(f"terms is {used}; it takes at least 1, and fewer than the {n} losses")
+        raise SettingsError(f"terms is {used}; pass at least 1, and fewer than the {n} losses")
     mean, spread = float(gap.mean()), float(gap.std())
     slow = dct(gap - mean, norm="ortho")[1 : used + 1]
     error = math.sqrt(float(np.square(slow).mean()) / n)
@@ -110,8 +110,8 @@ def _differences(one: npt.ArrayLike, other: npt.ArrayLike) -> npt.NDArray[np.flo
     first, second = (np.asarray(part, dtype=np.float64) for part in (one, other))
     if first.ndim != 1 or first.shape != second.shape:
         raise ShapeError(
-            f"losses have shapes {first.shape} and {second.shape}; pass two series of one length"
+            f"losses have shapes {first.shape} and {second.shape}; pass two series of equal length"
         )
     if len(first) < FEWEST_LOSSES:
-        raise Undefined(f"{len(first)} losses are too few for a test; it takes {FEWEST_LOSSES}")
+        raise Undefined(f"{len(first)} losses are too few for a test, which needs {FEWEST_LOSSES}")
     return first - second

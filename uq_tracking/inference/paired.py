@@ -33,14 +33,14 @@ class PairedDifference:
     interval : (float, float)
         Confidence interval of ``value``.
     loss_interval : (float, float)
-        The same, turned so that below 0 the first method is better.
+        The same, transformed so that below 0 the first method is better.
     distinguishable : bool
-        Whether the interval leaves out 0; if not, this test set does not distinguish the two.
+        Whether the interval excludes 0; if not, this test set does not distinguish the two.
     effect : float or None
-        ``value`` over the standard deviation of the groups' differences (Cohen's d of pairs); None where they do not
+        ``value`` over the standard deviation of the groups' differences (Cohen's d of pairs); None if they do not
         vary.
     relative : float or None
-        ``value`` as a part of the other method's score; None where that has no natural zero (see `relative_change`).
+        ``value`` relative to the other method's score; None if that has no natural zero (see `relative_change`).
     """
 
     value: float
@@ -63,7 +63,7 @@ def paired_differences(
     Parameters
     ----------
     one, other : statistics or Report
-        Of the same task, with the statistics of the same groups: evaluated, or logged, with ``groups=``.
+        For the same task, with statistics of the same groups: evaluated, or logged, with ``groups=``.
     settings : Settings, optional
         By default those of ``one`` if it is a report.
     metrics : iterable of Metric, optional
@@ -74,12 +74,12 @@ def paired_differences(
     Returns
     -------
     dict of PairedDifference
-        By key; metrics that are undefined for one of the two, or without some of the groups, are not there.
+        By key; metrics undefined for either method, or without some of the groups, are missing.
 
     Raises
     ------
     IncompatibleStatisticsError
-        No groups are stored, there are too few, or they differ; or the tasks do.
+        No groups are stored, there are too few, or they differ; or the tasks differ.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, Group
 def _paired(
     metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
 ) -> PairedDifference:
-    """The difference of losses; turned back into scores for a metric that is better when higher."""
+    """The difference of losses, transformed back to scores for a metric that is better when higher."""
     losses = metric.loss(mine), metric.loss(theirs)
     value = losses[0] - losses[1]
     first, second = (
@@ -187,9 +187,9 @@ def paired_limits(
 
 
 def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
-    """The difference of two losses, turned back into one of scores, as a part of the second.
+    """The difference of two losses, transformed back to scores, relative to the second.
 
-    None where the second is 0 or the metric has no natural zero: log scores, and what may be negative.
+    None if the second is 0 or the metric has no natural zero: log scores, and scores that may be negative.
 
     >>> from uq_tracking.metrics.registry import find
     >>> relative_change(*find(["crps"]), 1.5, 1.0), relative_change(*find(["nll"]), 1.5, 1.0)

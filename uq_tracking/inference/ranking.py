@@ -1,13 +1,13 @@
-r"""Whether stated uncertainties tell large errors from small ones: a test of the area under the random gain.
+r"""Whether stated uncertainties distinguish large errors from small ones: a test of the area under the random gain.
 
-The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples that remain
-when the share f of the most uncertain is taken away; a random order, and a constant, score 0. Each sample (or group)
+The area is :math:`A = \int 1 - \sqrt{M_f / M_1}\,df`, where :math:`M_f` is the mean error of the samples remaining
+after the share f of the most uncertain is removed; a random order, and a constant, score 0. Each sample (or group)
 contributes
 
 .. math:: u_i = -\int \tfrac12 \sqrt{M_f / M_1} \left[\frac{\sum_{j \in i, f} (b_j - M_f)}{K_f M_f}
           - \frac{\sum_{j \in i} (b_j - M_1)}{N M_1}\right] df
 
-for errors b (squared errors, or Brier scores) and :math:`K_f` samples that remain, the thresholds held fixed.
+for errors b (squared errors, or Brier scores) and :math:`K_f` remaining samples, with the thresholds held fixed.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from uq_tracking.statistics.regression import joint_counts
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
 """What samples are ordered by, and their error, by task."""
 FEWEST_CARRYING = 5
-"""As many groups of equal errors as the groups must be worth: where few hold all errors, leaving them out cancels."""
+"""The groups must be worth this many groups of equal error: if few hold all errors, leaving them out cancels."""
 
 
 def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: float) -> Influence:
-    """Contributions of samples, or of groups where there are any, to the area under the random gain.
+    """Contributions of samples, or of groups if there are any, to the area under the random gain.
 
     Parameters
     ----------
     statistics : statistics of the task
     model : array, shape (100,)
-        The model's sparsification curve, of roots in a regression.
+        The model's sparsification curve; in a regression, of roots.
     mean_error : float
         Mean squared error, or mean Brier score, of all samples.
 
     Raises
     ------
     Undefined
-        Few groups hold most of the errors.
+        Too few groups hold most of the errors.
     """
     by, payload = ORDER[task]
     power = 2 if task == "regression" else 1
@@ -56,7 +56,7 @@ def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: fl
         worth = size_freedom(error[:, 0]) + 1
         if worth < FEWEST_CARRYING:
             raise Undefined(
-                f"few groups hold most of the errors, worth {worth:.1f} equal ones, and it takes {FEWEST_CARRYING}"
+                f"few groups hold most of the errors, worth {worth:.1f} equal ones; it needs {FEWEST_CARRYING}"
             )
         contributions = _contributions(count, error, mean, kept, step)
         return Influence.of(contributions, None, read.group_freedom(statistics))
@@ -74,7 +74,7 @@ def _trapezoid_weights() -> FloatArray:
 def _contributions(
     count: FloatArray, error: FloatArray, mean: FloatArray, kept: FloatArray, step: FloatArray
 ) -> FloatArray:
-    """Contributions of units from their samples and errors that remain, each of shape (units, fractions)."""
+    """Contributions of units from their remaining samples and errors, each of shape (units, fractions)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         part = np.where(mean > 0, (error - count * mean) / (kept * mean), 0.0)
     return np.asarray((part[:, :1] - part) @ step)
@@ -88,7 +88,7 @@ def _of_places(
     kept: FloatArray,
     step: FloatArray,
 ) -> FloatArray:
-    """Contributions of single samples that lie anywhere between two places of the order."""
+    """Contributions of single samples that lie anywhere between two positions of the order."""
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(mean > 0, step / (kept * mean), 0.0)
     start, end = _remaining(low, high, kept, weight), _remaining(low, high, kept, weight * mean)
@@ -96,10 +96,10 @@ def _of_places(
 
 
 def _remaining(low: FloatArray, high: FloatArray, kept: FloatArray, weight: FloatArray) -> FloatArray:
-    """Sum over the fractions of weight times the share of the samples between two places that remain."""
+    """Sum over the fractions of weight times the remaining share of the samples between two positions."""
     knots, first = np.unique(np.concatenate([[0.0], kept]), return_inverse=True)
     drop = np.zeros(len(knots))
-    np.add.at(drop, first[1:], weight)  # a weight counts for places below its number of samples
+    np.add.at(drop, first[1:], weight)  # a weight counts for positions below its number of samples
     height = weight.sum() - np.cumsum(drop)[:-1] + drop[0]
     area = np.concatenate([[0.0], np.cumsum(np.diff(knots) * height)])
     return np.asarray((np.interp(high, knots, area) - np.interp(low, knots, area)) / (high - low))
@@ -123,10 +123,10 @@ def _of_cells(
 def _of_bounded(
     statistics: Any, mean: FloatArray, kept: FloatArray, step: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Contributions of a classification's samples; where several share an entropy, with the largest possible spread.
+    """Contributions of a classification's samples; for samples with equal entropy, with the largest possible spread.
 
-    Brier scores lie between 0 and 2: of samples with the same entropy and mean b, spread is largest where the share
-    b / 2 of them scores 2 and the others 0.
+    Brier scores lie between 0 and 2: for samples with the same entropy and mean b, spread is largest if a share b / 2
+    of them scores 2 and the others 0.
     """
     parts: list[FloatArray] = []
     for block in statistics.orders["entropy"].blocks(("brier",)):

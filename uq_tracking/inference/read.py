@@ -1,6 +1,6 @@
 """Plain arrays from statistics: sums of every group in every bin or level, and contributions of samples.
 
-What the rest of the package needs to know of how statistics are kept stands here and nowhere else.
+This is the only module of the package that knows how statistics are kept.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ ZERO_GAP = 1e-300
 
 
 def group_count(statistics: Any) -> int | None:
-    """Number of groups (or pools of them) whose sums are known; None where samples stand for themselves."""
+    """Number of groups (or pools of them) whose sums are known; None if samples stand for themselves."""
     return None if statistics.groups is None else len(statistics.groups)
 
 
 @dataclass(frozen=True)
 class OfGroups:
-    """Groups alone, as far as these functions read statistics."""
+    """Groups alone, in the form in which these functions read statistics."""
 
     groups: GroupTables
 
 
 def of_groups(tables: GroupTables) -> OfGroups:
-    """Statistics that know nothing but the groups'."""
+    """Statistics that know only those of the groups."""
     return OfGroups(tables)
 
 
 def group_total(statistics: Any) -> float:
-    """What the samples of all groups count: their number, or the sum of their weights as they were given."""
+    """Total count of the samples of all groups: their number, or the sum of their weights as given."""
     return float(np.sum(statistics.groups.sizes_by_weight))
 
 
 def group_positions(statistics: Any, places: Callable[[float], npt.NDArray[Any]]) -> FloatArray:
-    """Places among what all samples count, by weight as it was given; ``places`` knows units of the lightest."""
+    """Positions within the total count, by weight as given; ``places`` works in units of the lightest."""
     unit = statistics.groups.unit
     return np.asarray(places(whole_number(group_total(statistics) / unit)) * unit, dtype=np.float64)
 
 
 def effective(statistics: Any) -> tuple[float, float]:
-    """Effective number of samples, and its share of what they all count; n and 1 where they have no weights."""
+    """Effective sample size, and its share of the total count; n and 1 without weights."""
     n: float = statistics.n_effective
     return n, n / statistics.n
 
 
 def weighted_rows(statistics: Any) -> tuple[Rows, FloatArray] | None:
-    """Columns of samples with weights, and these in units of the lightest; None where not known, or all alike."""
+    """Columns of weighted samples, and the weights in units of the lightest; None if unknown or all equal."""
     if statistics.kind != "exact" or not statistics.parts.weighted:
         return None
     rows = statistics.rows()
@@ -80,12 +80,12 @@ def group_sizes(statistics: Any) -> FloatArray:
 
 
 def group_freedom(statistics: Any) -> float:
-    """Degrees of freedom that the sizes of the groups allow."""
+    """Degrees of freedom that the group sizes allow."""
     return size_freedom(np.square(group_sizes(statistics)))
 
 
 def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
-    """Sums of the values that share a place."""
+    """Sums of the values that share a position."""
     return np.asarray(np.bincount(place, values, minlength=size), dtype=np.float64)
 
 
@@ -95,9 +95,9 @@ def column_sums(table: GroupCells, name: str) -> FloatArray:
 
 
 def sums_below(table: GroupCells, name: str, groups: int, positions: FloatArray) -> FloatArray:
-    """Sum of each group over the samples of all groups before each position, shape (groups, positions).
+    """Sum of each group's samples before each position, shape (groups, positions).
 
-    Positions count samples of all groups, in order; inside a bucket they have no order.
+    Positions count the samples of all groups, in order; within a bucket samples have no order.
     """
     totals = column_sums(table, "count")
     ends = np.cumsum(totals)
@@ -155,7 +155,7 @@ def below_quantiles(statistics: Any, family: Standard, levels: FloatArray) -> Fl
 
 
 def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
-    """Samples of each group whose PIT is expected at or below each level, as ``distribution.expected_below``."""
+    """Expected number of each group's samples with PIT at or below each level, as ``distribution.expected_below``."""
     groups, score = statistics.groups, special.ndtri(levels)
 
     def sums(order: str, *names: str) -> list[FloatArray]:
@@ -169,7 +169,7 @@ def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
 
 
 def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Squared errors and variances of samples, and how many have them: of a sketch those of the cells of a grid."""
+    """Squared errors and variances of samples, and how many have them; for a sketch, those of a grid's cells."""
     if statistics.kind == "exact":
         rows, count = weighted_rows(statistics) or (statistics.rows(), None)
         return np.square(rows["error"].astype(np.float64)), np.square(rows["std"].astype(np.float64)), count
@@ -195,7 +195,7 @@ def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
 def confidence_sums(
     statistics: Any, n_bins: int, *, equal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples, sums of confidence and samples classified right, of each group in each bin of ECE (or of ACE)."""
+    """Samples, sums of confidence and correct samples of each group in each bin of ECE (or of ACE)."""
     groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
     if equal:
         edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
@@ -213,7 +213,7 @@ def confidence_bins(statistics: Any, n_bins: int, *, equal: bool) -> Any:
 
 
 def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Sums over samples of a function (of shape (powers, samples)) of the z of each sample."""
+    """Sums over samples of a function of each sample's z, of shape (powers, samples)."""
 
     def one(block: Block) -> FloatArray:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -231,7 +231,7 @@ def group_moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArra
 
 
 def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What samples count, sums of doubt, and what those classified right count, of each group."""
+    """For each group: the total count, the sum of doubt, and the count of correct samples."""
     unit = statistics.parts.unit
     table, size = statistics.groups.orders["one_minus_confidence"], len(statistics.groups)
     count, doubt, correct = (

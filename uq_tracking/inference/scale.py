@@ -1,4 +1,4 @@
-"""The factor that stated uncertainties should be multiplied by, the bias, and how well both are known."""
+"""The factor by which stated uncertainties should be multiplied, the bias, and how well both are known."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.grouped import Block, FloatArray
 
 FEW_ERRORS = 30
-"""Up to this many misclassified samples their number is taken for a Poisson number."""
+"""Up to this many misclassified samples, their number is treated as Poisson."""
 LARGEST_LOG = 600.0
-"""Limits on the logarithm beyond this are 0, or infinite, in float64."""
+"""Limits on the log beyond this are 0, or infinite, in float64."""
 
 
 @dataclass(frozen=True)
 class Estimated:
-    """An estimate with its limits, and how far a few units dominate it (see ``limits.Influence``)."""
+    """An estimate with its limits, and how much a few units dominate it (see ``limits.Influence``)."""
 
     value: float
     low: float
@@ -35,10 +35,10 @@ class Estimated:
 def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
     """Root of the mean squared standardised error.
 
-    Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts are z.
-    Of distributions of another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
-    variances. Quantiles and intervals have no variance: their std is read off a line, and tells nothing of a scale.
-    Under families without a fourth moment z itself has no interval.
+    Errors are standardised by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
+    z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
+    variances. Quantiles and intervals have no variance: their std is read off a line, and says nothing about scale.
+    Under families without a fourth moment, z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         count = statistics.counts["n_zero_std"]
@@ -49,7 +49,7 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
         return _ratio_of_sums(statistics, level)
     if read.group_count(statistics) is not None:
         if not family.has_variance:
-            raise Undefined("the family has no variance, and of groups nothing else is known")
+            raise Undefined("the family has no variance, and nothing else is known about groups")
         mean, influence = _grouped_square(statistics)
     else:
         mean, influence = _independent_square(statistics, family)
@@ -70,9 +70,9 @@ class Few:
 
 
 def few_samples(statistics: Any, family: Standard) -> Few | None:
-    """The sample with the largest standardised error, or a thousandth of all, where it carries most of the squares.
+    """The sample with the largest standardised error, or a thousandth of all, if it carries most of the squares.
 
-    Of calibrated Gaussian forecasts the thousandth carries a hundredth.
+    For calibrated Gaussian forecasts, the thousandth carries a hundredth.
     """
     if family.name != "gaussian" or is_distribution(statistics):
         return None
@@ -93,7 +93,7 @@ def few_samples(statistics: Any, family: Standard) -> Few | None:
 def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     """Root of the sum of squared errors over the sum of variances.
 
-    Stds that are noisy themselves, such as those of a few draws, inflate z but not this ratio.
+    Noisy stds, such as those of a few draws, inflate z but not this ratio.
     """
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
@@ -118,7 +118,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
-    """Root of a mean square; limits are laid on the logarithm, where a mean of few squares is less skewed."""
+    """Root of a mean square, with limits on the log scale, where a mean of few squares is less skewed."""
     low, high = influence.scaled(1 / mean).limits(0.0, level)
     return Estimated(
         math.sqrt(mean),
@@ -163,7 +163,7 @@ def _grouped_square(statistics: Any) -> tuple[float, Influence]:
 
 
 def mean_bias(statistics: Any, level: float) -> Estimated:
-    """Mean of prediction less truth."""
+    """Mean of prediction minus truth."""
     moments = statistics.moments["error"]
     if read.group_count(statistics) is not None:
         count, mean, _ = read.group_moments(statistics, "error")
@@ -183,15 +183,15 @@ def mean_bias(statistics: Any, level: float) -> Estimated:
 
 
 def error_scale(statistics: Any, level: float) -> Estimated:
-    """Errors of the predicted class over the errors that its probabilities admit."""
+    """Errors of the predicted class over the errors that its probabilities imply."""
     doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
     wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
     if doubt <= 0:
-        raise Undefined("every stated probability is 1, so no error is admitted")
+        raise Undefined("every stated probability is 1, which implies no errors")
     ratio, share = wrong / doubt, read.effective(statistics)[1]
     if read.group_count(statistics) is not None:
         if wrong <= 0:
-            raise Undefined("no sample is misclassified, so groups show no spread")
+            raise Undefined("no samples are misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
         influence = Influence.left_out(left, read.group_freedom(statistics))
@@ -205,7 +205,7 @@ def error_scale(statistics: Any, level: float) -> Estimated:
 
 
 def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
-    """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, whose doubts are those of their group."""
+    """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, with their group's doubts."""
 
     def powers(block: Block) -> FloatArray:
         own, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
@@ -220,7 +220,7 @@ def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
 
 
 def confidence_gap(statistics: Any, level: float) -> Estimated:
-    """Mean confidence less accuracy."""
+    """Mean confidence minus accuracy."""
     (n, share), by = read.effective(statistics), statistics.orders["one_minus_confidence"]
     gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
     gap = 1 - gap

@@ -1,6 +1,6 @@
 r"""Whether errors have tails so heavy that the mean of their squares cannot be known from these data.
 
-Where the squares have no variance, a mean of squares is dominated by errors so rare that most samples lack them: no
+If the squares have no variance, a mean of squares is dominated by errors so rare that most samples lack them, and no
 interval holds. Hill's (1975) estimate from the largest share f of the standardised errors is
 
 .. math:: \hat\alpha^{-1} = \frac1k \sum_{i \le k} \log \frac{|z|_{(n+1-i)}}{|z|_{(n-k)}}, \quad k = f n.
@@ -26,15 +26,15 @@ SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian", "ause_rmse", "aurg_r
 SHARE = 0.04
 """Share of the samples that count as the tail."""
 FEWEST = 16
-"""Samples of a tail that show how heavy it is."""
+"""Minimum number of samples in a tail to show how heavy it is."""
 PLACES = 400
-"""Places of the tail that are looked up, at most."""
+"""Maximum number of positions looked up in the tail."""
 HEAVY = 3.5
-"""Tail index below which squares are taken to have no variance."""
+"""Below this tail index, squares are assumed to have no variance."""
 
 
 def tail_index(z: Groups) -> tuple[float, int] | None:
-    """Hill's estimate for absolute values, and from how many; None where they are too few, or have no width.
+    """Hill's estimate for absolute values, and from how many; None if there are too few, or they have no width.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def tail_index(z: Groups) -> tuple[float, int] | None:
 def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     """Whether the squares of standardised errors have so heavy a tail that their mean has no known variance.
 
-    ``cautious`` asks whether that cannot be excluded: the index less its standard error. ``statistics`` may be
-    those of groups alone. Of draws nothing is said: few of them make a noisy std, and so a heavy-tailed z.
+    ``cautious`` asks whether that cannot be excluded: the index minus its standard error. ``statistics`` may be those
+    of groups alone. Draws are not judged: few of them make a noisy std, and so a heavy-tailed z.
     """
     groups = statistics.groups
     if groups is not None:

@@ -1,17 +1,17 @@
-"""The verdict: what a report says of its model, every word of it the outcome of a test.
+"""The verdict: what a report says about its model, every word the outcome of a test.
 
 ===================  ==================================================================================
 calibration          scale and shape are tested at 2.5 % each, so together at most 5 % of calibrated
                      models are called anything else
-scale                overconfident where its 97.5 % interval lies above 1, underconfident below; overconfident
-                     in few samples where a thousandth of them carries most of the squared errors
-shape                a regression: Kolmogorov-Smirnov on F(y), of groups by their own covariance; a
+scale                overconfident if its 97.5 % interval lies above 1, underconfident if below; overconfident
+                     in few samples if a thousandth of them carries most of the squared errors
+shape                regression: Kolmogorov-Smirnov on F(y), with groups by their own covariance;
                      classification: the noise floor of ``ece``
 ranking              95 % interval of the area under the random gain: "useful" above 0
 bias                 95 % interval of the mean error
 ===================  ==================================================================================
 
-Scale is the root of the mean squared standardised error, or the errors made over those that the probabilities admit.
+Scale is the root of the mean squared standardised error, or the errors made over those the probabilities imply.
 Where a few samples or groups carry most of its spread, too small a scale is no evidence: large errors are missing
 from most samples of such data. Then only overconfidence can be concluded from the scale.
 """
@@ -63,16 +63,16 @@ Calibration = Literal[
 Ranking = Literal["useful", "no better than constant", "worse than constant", "not enough data"]
 
 ENOUGH_DRAWS = 50
-"""Draws from which on the noise of their std inflates the spread of z by less than 3 %."""
+"""With at least this many draws, the noise of their std inflates the spread of z by less than 3 %."""
 TEST_LEVEL = 0.975
-"""Of the tests of scale and of shape, which are two."""
+"""Level of each of the two tests, of scale and of shape."""
 LEVEL = 0.95
 FEWEST_SAMPLES = 20
-"""Below this number of independent samples no test is made."""
+"""With fewer independent samples than this, nothing is tested."""
 ALIKE = 0.02
-"""Coefficient of variation below which standard deviations are called alike."""
+"""Standard deviations with a coefficient of variation below this count as all alike."""
 FEWEST_RANKED = 100
-"""The same for the test of the ranking: of 60 samples whose std says nothing it calls 12 % useful or harmful."""
+"""The same for the test of ranking: with 60 samples it calls 12 % of uninformative stds useful or harmful."""
 
 
 @dataclass(frozen=True)
@@ -98,22 +98,22 @@ class Verdict:
     calibration : {"overconfident", "overconfident in few samples", "underconfident", \
 "consistent with calibrated", "miscalibrated in shape", "not enough data"}
     scale : Estimate or None
-        Factor that standard deviations (a classification: probabilities of error) should be multiplied by, with a
+        Factor by which standard deviations (for a classification: error probabilities) should be multiplied, with a
         97.5 % interval; above 1 is overconfident.
     shape_p : float or None
         p-value of the test of shape.
     ranking : {"useful", "no better than constant", "worse than constant", "not enough data"}
     recovered : float or None
-        Share of the oracle's gain over a random order that sorting by uncertainty brings: 1 for the oracle, 0 for a
+        Share of the oracle's gain over a random order that sorting by uncertainty achieves: 1 for the oracle, 0 for a
         constant.
     bias : Estimate or None
-        Mean of prediction less truth; of a classification, mean confidence less accuracy.
+        Mean of prediction minus truth; for a classification, mean confidence minus accuracy.
     enough_data : bool
         Whether calibration could be tested.
     text : str
         Two or three plain sentences.
     caveats : tuple of str
-        What limits the trust in them, a sentence each.
+        What limits confidence in these statements, a sentence each.
     """
 
     calibration: Calibration
@@ -146,14 +146,14 @@ class Verdict:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Verdict:
-        """Inverse of ``to_dict``; unknown names (of a newer version) are left out."""
+        """Inverse of ``to_dict``; unknown names (from a newer version) are ignored."""
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         parts = {name: known[name] and record(Estimate, known[name]) for name in ("scale", "bias")}
         return record(cls, {**known, **parts, "caveats": tuple(known.get("caveats", ()))})
 
 
 def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[str, NoiseFloor]) -> Verdict:
-    """The verdict on statistics; a task it cannot judge has "not enough data"."""
+    """The verdict on statistics; for a task it cannot judge, "not enough data"."""
     tests = _Tests(statistics, task, settings, noise)
     reason = tests.too_little()
     if reason:
@@ -188,7 +188,7 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
 
 
 def no_verdict(reason: str) -> Verdict:
-    """The verdict where no test is possible, and why."""
+    """The verdict if no test is possible, with the reason."""
     text = f"Not enough data to judge: {reason}."
     return Verdict("not enough data", None, None, "not enough data", None, None, False, text)
 
@@ -215,7 +215,7 @@ class _Tests:
     noise: Mapping[str, NoiseFloor]
 
     def too_little(self) -> str | None:
-        """Why nothing can be tested, or None."""
+        """The reason why nothing can be tested, or None."""
         groups = self.statistics.groups
         if self.task not in ("regression", "classification"):
             return f"there is no test for the task {self.task}"
@@ -223,13 +223,13 @@ class _Tests:
             return few
         n = int(self.statistics.n_effective)
         if groups is None and n < FEWEST_SAMPLES:
-            return f"{n} {'sample is' if n == 1 else 'samples are'} too few, a test takes {FEWEST_SAMPLES}"
+            return f"{n} {'sample is' if n == 1 else 'samples are'} too few; a test needs {FEWEST_SAMPLES}"
         if self.task == "regression" and not self.statistics.orders["abs_error"].sum("abs_error"):
             return "every error is 0"
         return None
 
     def caveats(self) -> list[str]:
-        """What the number of units alone says, and the form of the forecasts."""
+        """Caveats that follow from the number of units and the form of the forecasts alone."""
         return [*self._of_units(), *self._of_form()]
 
     def _of_form(self) -> list[str]:
@@ -249,26 +249,26 @@ class _Tests:
         if groups is None:
             count = "" if self.statistics.n_effective == self.statistics.counts["n"] else self._of_weights()
             return [
-                "Samples are taken as independent; where they are not (pixels, time steps), give groups."
+                "Samples are assumed to be independent; if they are not (pixels, time steps), pass groups=."
                 + count
             ]
         if groups < TRUSTED_GROUPS:
-            return [f"With {groups} groups all this is a rough guide; {TRUSTED_GROUPS} make it reliable."]
+            return [f"With {groups} groups, this is only a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
 
     def of_spread(self) -> list[str]:
-        """That uncertainties which sort errors hardly differ in size, or do not follow the sizes of errors."""
+        """Caveats about uncertainties that sort errors but hardly vary, or do not follow the sizes of errors."""
         if self.task != "regression":
             return []
         caveats, dispersion, width = [], self._score(cv), self._score(n_merci)
         if dispersion is not None and dispersion < ALIKE:
             caveats.append(
-                f"Standard deviations vary by {format_number(100 * dispersion, 2)} % only: they sort errors, but "
-                "state nearly one size for all."
+                f"Standard deviations vary by only {format_number(100 * dispersion, 2)} %: they sort errors, but "
+                "state nearly the same size for all."
             )
         if width is not None and width >= 1:
             caveats.append(
-                "It sorts errors, but intervals that follow its sizes are no shorter than those of a constant "
+                "The uncertainty sorts errors, but intervals scaled by it are no shorter than those of a constant "
                 f"(n_merci {format_number(width)})."
             )
         return caveats
@@ -281,10 +281,10 @@ class _Tests:
 
     def _of_weights(self) -> str:
         n, effective = self.statistics.counts["n"], self.statistics.n_effective
-        return f" With their weights the {n} samples are as much evidence as {effective:.0f}."
+        return f" With these weights, the {n} samples are worth {effective:.0f} equally weighted ones."
 
     def scale(self, caveats: list[str]) -> tuple[Estimate | None, bool, str]:
-        """The scale, whether few units dominate it, and why there is none."""
+        """The scale, whether a few units dominate it, and why there is none."""
         try:
             if self.task == "regression":
                 found = scale.std_scale(self.statistics, read.family(self.settings), TEST_LEVEL)
@@ -304,7 +304,7 @@ class _Tests:
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
 
     def few(self) -> Few | None:
-        """The few samples that make the scale what it is, where they do."""
+        """The few samples that determine the scale, if there are such."""
         if self.task != "regression":
             return None
         return few_samples(self.statistics, read.family(self.settings))
@@ -349,7 +349,7 @@ class _Tests:
         if abs(gain) < 1e-9:
             return "no better than constant", recovered
         if read.group_count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
-            caveats.append(f"The ranking is not tested: it takes {FEWEST_RANKED} independent samples.")
+            caveats.append(f"The ranking is not tested: that needs {FEWEST_RANKED} independent samples.")
             return "not enough data", recovered
         try:
             influence = gain_influence(self.statistics, self.task, model, mean)
@@ -357,7 +357,7 @@ class _Tests:
             caveats.append(f"The ranking is not tested: {reason}.")
             return "not enough data", recovered
         low, high = influence.limits(gain, LEVEL, cautious=True)
-        if not low <= high:  # a single sample carries every error
+        if not low <= high:  # a single sample carries all the error
             return "not enough data", recovered
         return (
             "useful" if low > 0 else "worse than constant" if high < 0 else "no better than constant"
@@ -374,7 +374,7 @@ class _Tests:
         return curve.model, curve.oracle, mean
 
     def bias(self) -> Estimate | None:
-        """Mean error, or mean confidence less accuracy."""
+        """Mean error, or mean confidence minus accuracy."""
         find = scale.mean_bias if self.task == "regression" else scale.confidence_gap
         try:
             found = find(self.statistics, LEVEL)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 SLIGHT = 1.05
 """Factors below this are called slight."""
 LITTLE = 0.2
-"""Share of the oracle's gain below which a ranking that is useful is called little."""
+"""A useful ranking that achieves less than this share of the oracle's gain is said to know little."""
 _SHORT = {"miscalibrated in shape": "wrong shape", "consistent with calibrated": "looks calibrated"}
 
 
 def is_little(recovered: float | None) -> bool:
-    """Whether a ranking that is useful recovers little of an oracle's gain."""
+    """Whether a useful ranking recovers little of an oracle's gain."""
     return recovered is not None and recovered < LITTLE
 
 
@@ -36,7 +36,7 @@ def sentences(
     bias: Estimate | None,
     settings: Settings,
 ) -> str:
-    """Two or three plain sentences: calibration or why it is not judged, ranking, and bias where there is one."""
+    """Two or three plain sentences: calibration or why it is not judged, ranking, and bias if there is any."""
     first = _of_probabilities if task == "classification" else _of_deviations
     told = _of_few(few) if few is not None else first(calibration, scale, shape_p, settings)
     parts = [told or f"Calibration is not judged: {untested}.", _ranking(ranking, recovered)]
@@ -48,7 +48,7 @@ def sentences(
 def short(calibration: str, factor: float | None, ranking: str, recovered: float | None) -> str:
     """Calibration and ranking in a few words, the number first: ``1.49x overconfident, ranking 62 %``.
 
-    The share is that of the oracle's gain; a column of a table of runs shows the first words only.
+    The share is that of the oracle's gain; in a table of runs, the column shows only the first words.
     """
     if calibration == "overconfident" and factor is not None:
         calibration = f"{_times(factor)}x overconfident"
@@ -107,11 +107,11 @@ def _of_probabilities(
         value, low, high = format_factors(scale.value, scale.low, scale.high)
         if calibration == "overconfident":
             return (
-                f"{_degree('Overconfident', scale.value)}: {value} times as many errors as its probabilities admit "
+                f"{_degree('Overconfident', scale.value)}: {value} times as many errors as its probabilities imply "
                 f"({low} to {high})."
             )
         degree = _degree("Underconfident", 1 / max(scale.value, 1e-9))
-        return f"{degree}: only {value} times the errors that its probabilities admit ({low} to {high})."
+        return f"{degree}: only {value} times the errors that its probabilities imply ({low} to {high})."
     if calibration == "miscalibrated in shape":
         return (
             f"Miscalibrated in shape: probabilities are too high at some levels and too low at others "
@@ -127,7 +127,7 @@ def _within(scale: Estimate | None) -> str:
     if scale is None:
         return ""
     value, low, high = format_factors(scale.value, scale.low, scale.high)
-    return f": no scale error is found (best factor {value}, {low} to {high})"
+    return f": no scale error found (best factor {value}, {low} to {high})"
 
 
 def _though_scale(scale: Estimate | None) -> str:

@@ -1,4 +1,4 @@
-"""Arrays in: the one place where predictions from any library are converted and checked."""
+"""The one place where arrays from any library are converted to predictions and checked."""
 
 from uq_tracking.inputs.constructors import Options
 from uq_tracking.inputs.outputs import split_outputs

@@ -1,4 +1,4 @@
-"""Labelled axes must agree: rows that mean different places are never scored against each other."""
+"""Labelled axes must agree: rows for different places are never scored against each other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pandas_axes(table: Any) -> Axes:
 
 
 def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
-    """Compare the labelled axes of every array with those of the first labelled one.
+    """Compare the labelled axes of every array with those of the first labelled array.
 
     Raises
     ------
@@ -51,12 +51,12 @@ def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> 
     if theirs.name != ours.name:
         raise AlignmentError(
             f"axis {place} is {theirs.name!r} in {first} and {ours.name!r} in {name}; "
-            f"bring them in one order ({name}.transpose(*{first}.dims)), or pass .to_numpy() of both"
+            f"put them in the same order ({name}.transpose(*{first}.dims)), or pass .to_numpy() of both"
         )
     if theirs.labels is None or ours.labels is None or theirs.labels.equals(ours.labels):
         return
     if ours.name == "columns" and set(theirs.labels) != set(ours.labels):
-        return  # "depth" and "depth_mean" are usual; the same names in another order are a mistake
+        return  # "depth" and "depth_mean" are common; the same names in another order are a mistake
     cure = _cure(first, name, ours)
     raise AlignmentError(f"{first} and {name} have different labels along {ours.name!r}; {cure}")
 
@@ -66,4 +66,4 @@ def _cure(first: str, name: str, axis: Axis) -> str:
         method = f"{name}.reindex({axis.name}={first}.{axis.name})"
     else:
         method = f"xarray.align({first}, {name}, join='inner')"
-    return f"align them ({method}), or pass .to_numpy() if they are in the same order already"
+    return f"align them ({method}), or pass .to_numpy() if they are already in the same order"

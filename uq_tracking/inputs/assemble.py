@@ -1,4 +1,4 @@
-"""From converted arrays to the checked values of `Predictions`: one road for every constructor."""
+"""From converted arrays to the checked values of `Predictions`: one route for every constructor."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def assemble(
     by: Any = None,
     unit: str | None = None,
 ) -> dict[str, Any]:
-    """Check target, mean and std and return the attributes of `Predictions`.
+    """Check target, mean and std, and return the attributes of `Predictions`.
 
     Parameters
     ----------
     sources
-        The arrays the user gave, the target first: their masks and labelled axes count.
+        The arrays the user passed, target first: their masks and labelled axes apply.
     mean, std
-        What they amount to, in the target's shape.
+        What they were converted to, in the target's shape.
     wording
-        How errors call them.
+        How error messages refer to them.
     mask, weights, on_invalid, std_floor, groups, by, unit
         As for `Predictions`.
     """
@@ -79,7 +79,7 @@ def assemble(
 
 
 def members_first(source: Source, axis: int) -> Source:
-    """Move the axis of the members to the front.
+    """Move the members axis to the front.
 
     Raises
     ------
@@ -87,9 +87,7 @@ def members_first(source: Source, axis: int) -> Source:
         There is no such axis.
     """
     if not -source.values.ndim <= axis < source.values.ndim:
-        raise ShapeError(
-            f"{source.name} has shape {source.values.shape}, so there is no axis {axis} of members"
-        )
+        raise ShapeError(f"{source.name} has shape {source.values.shape}, so there is no members axis {axis}")
     axes = list(source.axes)
     if axes:
         axes.insert(0, axes.pop(axis))
@@ -98,13 +96,13 @@ def members_first(source: Source, axis: int) -> Source:
 
 
 def without_members(source: Source) -> Source:
-    """Masks and axes as one sample sees them: left out where any member is."""
+    """Masks and axes per sample: left out if any member is."""
     left_out = None if source.left_out is None else np.asarray(source.left_out.any(axis=0))
     return source._replace(left_out=left_out, axes=source.axes[1:])
 
 
 def read_only(array: AnyArray | None) -> AnyArray | None:
-    """Make a view that cannot be written to; the user's own array stays writable."""
+    """Return a read-only view; the user's own array stays writable."""
     if array is None:
         return None
     view = array.view()
@@ -150,15 +148,15 @@ def _labels(value: Any, name: str, truth: Source, valid: BoolArray | None) -> An
 
 
 def _unsigned(std: FloatArray, found: Scan) -> FloatArray:
-    """The stds with every minus zero, which would turn the sign of what it divides, as zero."""
+    """The stds with -0.0, which would flip the sign of quotients, replaced by 0.0."""
     return std + std.dtype.type(0) if found.n_zero_std and np.signbit(std).any() else std
 
 
 def _raised(std: FloatArray, floor: float) -> FloatArray:
-    """Raise ``std`` to the floor, copying only if something lies below it."""
+    """Raise ``std`` to the floor, copying only if some values are below it."""
     info = np.finfo(std.dtype)
     if not float(info.tiny) <= floor <= float(info.max):
-        raise SettingsError(f"std_floor={floor!r} is out of the range of {std.dtype}; pass y_std as float64")
+        raise SettingsError(f"std_floor={floor!r} is outside the range of {std.dtype}; pass y_std as float64")
     limit = std.dtype.type(floor)
     with np.errstate(invalid="ignore"):  # NaN where the target is missing
         return np.maximum(std, limit) if np.any(std < limit) else std

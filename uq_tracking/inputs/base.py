@@ -29,12 +29,12 @@ class Case:
     Attributes
     ----------
     arrays : dict of arrays, shape (height, width, ...)
-        In the order that map panels take them: ``target`` (NaN where nothing counts), ``mean``, ``std``; or
-        ``labels`` (-1 where nothing counts) and ``probs``.
+        In the order that map panels expect: ``target`` (NaN for samples that do not count), ``mean``, ``std``; or
+        ``labels`` (-1 for samples that do not count) and ``probs``.
     image : array or None
-        Its input image.
+        The input image.
     parts : dict of arrays, shape (height, width)
-        ``epistemic`` and ``aleatoric`` std, where they are known.
+        ``epistemic`` and ``aleatoric`` std, if known.
     """
 
     arrays: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Case:
     parts: Mapping[str, Any] = field(default_factory=dict)
 
     def copy(self) -> Case:
-        """The same case in memory of its own."""
+        """A copy of the case in its own memory."""
         arrays, parts = (
             {name: np.array(array) for name, array in each.items()} for each in (self.arrays, self.parts)
         )
@@ -50,11 +50,11 @@ class Case:
 
 
 class PredictionsBase(ABC):
-    """Truth and predictions of samples, checked once, and the labels that came with them."""
+    """Truth and predictions of samples, checked once, with the labels that came with them."""
 
     task: ClassVar[str]
     arguments: ClassVar[tuple[str, ...]]
-    """Names of the arrays that a caller passes, the truth first."""
+    """Names of the arrays a caller passes, truth first."""
     valid: BoolArray | None
     weights: FloatArray | None
     counts: dict[str, int]
@@ -69,32 +69,32 @@ class PredictionsBase(ABC):
     @property
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What has to agree before statistics of two sets are merged."""
+        """What must agree for statistics of two sets to be merged."""
 
     @property
     @abstractmethod
     def about(self) -> dict[str, Any]:
-        """What the input was like, for the settings of a report."""
+        """Facts about the input, for the settings of a report."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes of the arrays that ``save`` writes."""
+        """Size in bytes of the arrays that ``save`` writes."""
 
     @abstractmethod
     def rows(self) -> Rows:
-        """Columns of all samples that count, in C order, as the statistics of the task take them."""
+        """Columns of all samples that count, in C order, as the task's statistics expect them."""
 
     @abstractmethod
     def row_blocks(self, share: int = 0, of: int = 1, codes: AnyArray | None = None) -> Iterator[Rows]:
-        """``rows`` block by block, of one of several nearly equal shares.
+        """``rows`` block by block, for one of several nearly equal shares.
 
-        With ``codes``, of the shape of the predictions, each block has those of its samples as column ``codes``.
+        With ``codes``, in the shape of the predictions, each block gets its samples' codes as the column ``codes``.
         """
 
     @abstractmethod
     def fingerprint(self) -> Fingerprint:
-        """Digest that does not depend on order, batches or dtype."""
+        """Digest that is independent of order, batches and dtype."""
 
     @abstractmethod
     def digest(self) -> str:
@@ -106,20 +106,20 @@ class PredictionsBase(ABC):
 
     @abstractmethod
     def part(self, keep: BoolArray) -> Self:
-        """The same predictions with only some of the samples that count; ``keep`` has the shape of the truth."""
+        """The same predictions with only the samples in ``keep``, an array of the truth's shape."""
 
     @abstractmethod
     def case(self, place: tuple[Any, ...], image: Any = None) -> Case:
-        """The 2-D case at an index of all axes but the last two."""
+        """The 2-D case at an index into all axes but the last two."""
 
     @abstractmethod
     def save(self, path: str | Path) -> Path:
-        """Write an npz file that ``load`` reads back with equal values, dtypes and shapes; no pickles in it."""
+        """Write an npz file, without pickles, that ``load`` reads back with equal values, dtypes and shapes."""
 
     @classmethod
     @abstractmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that ``save`` wrote; FileNotFoundError, FileFormatError."""
+        """Read a file written by ``save``; raises FileNotFoundError or FileFormatError."""
 
     @property
     def n(self) -> int:
@@ -127,13 +127,13 @@ class PredictionsBase(ABC):
         return self.counts["n"]
 
     def _left_out(self) -> str:
-        """Counts of samples that do not count, for a repr."""
+        """Counts of samples left out, for a repr."""
         return "".join(f", {name}={count}" for name, count in self.counts.items() if count and name != "n")
 
     def select(self, array: AnyArray) -> AnyArray:
-        """Pick the samples that count from an array of the shape of the truth: 1-D, in C order."""
+        """Pick the samples that count from an array of the truth's shape: 1-D, in C order."""
         if array.shape != self.shape:
-            raise ShapeError(f"the array has shape {array.shape}, the predictions have {self.shape}")
+            raise ShapeError(f"the array has shape {array.shape}, but the predictions have {self.shape}")
         return array.reshape(-1) if self.valid is None else array[self.valid]
 
     def flat_labels(self, name: Literal["groups", "by"]) -> AnyArray:
@@ -149,8 +149,8 @@ class PredictionsBase(ABC):
     def label_codes(self, name: Literal["groups", "by"]) -> tuple[AnyArray, AnyArray]:
         """Distinct labels, sorted, and the position of each sample's label among them, in the shape of the truth.
 
-        Leaner than `flat_labels` where the labels are text. Labels of left-out samples are among the distinct ones
-        too.
+        Uses less memory than `flat_labels` if the labels are text. The distinct labels include those of left-out
+        samples.
         """
         labels = self._labels(name)
         distinct, codes = np.unique(labels, return_inverse=True)

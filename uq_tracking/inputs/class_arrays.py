@@ -1,4 +1,4 @@
-"""Labels and class probabilities as they are given: read, arranged with the classes last, refused with a cure."""
+"""Read labels and class probabilities, arrange them with classes last, and reject bad ones with a cure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from uq_tracking.inputs.validation import check_shapes
 
 
 def read_class_labels(value: Any) -> Source:
-    """Labels as whole numbers; InputTypeError and EmptyInputError say what they are in place of that."""
+    """Labels as whole numbers; InputTypeError or EmptyInputError says what they are instead."""
     source = read(value, "labels")
     kind = source.values.dtype.kind
     if kind == "b":
@@ -29,11 +29,11 @@ def read_class_labels(value: Any) -> Source:
         cure = "labels come first, then probs; for one-hot rows pass labels.argmax(axis=-1)"
     elif kind == "f":
         cure = (
-            "convert them with .astype(int), after giving samples without a class a number for ignore_label"
+            "convert them with .astype(int), giving samples without a class a number to pass as ignore_label"
         )
     else:
         cure = (
-            "number them in the order of the classes of probs; where that is alphabetical: "
+            "number them in the order of the classes in probs; if that is alphabetical: "
             "classes, labels = numpy.unique(labels, return_inverse=True)"
         )
     raise InputTypeError(f"labels have dtype {source.values.dtype}, not integers; {cure}")
@@ -51,9 +51,9 @@ def read_strata(value: Any, name: str, truth: Source, valid: BoolArray | None) -
 def arranged(
     truth: Source, given: Source, class_axis: int, members_axis: int | None, logits: bool
 ) -> tuple[ClassScores, Source]:
-    """Scores with the members first and the classes last, and their mask and axes as one sample sees them."""
+    """Scores with members first and classes last, and their mask and axes per sample."""
     shape = truth.values.shape
-    check_shapes(("labels", shape), ("labels", shape))  # refuses single numbers
+    check_shapes(("labels", shape), ("labels", shape))  # rejects single numbers
     extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
     if extra not in (0, 1):
         raise ShapeError(_shape_message(truth, given, members_axis))
@@ -70,12 +70,12 @@ def arranged(
         raise ShapeError(_shape_message(truth, given, members_axis))
     if classes is not None and given.values.shape[classes] < 2:
         raise ShapeError(
-            f"probs {given.values.shape} hold a single class; drop that axis for a binary classifier: probs[..., 0]"
+            f"probs {given.values.shape} hold a single class; for a binary classifier, drop that axis: probs[..., 0]"
         )
     full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
     values = given.values.transpose(full)
     values = values if members is not None else values[None]
-    values.flags.writeable = False  # of this view; the user's own array stays writable
+    values.flags.writeable = False  # only this view; the user's own array stays writable
     scores = ClassScores(values, logits, binary=not extra)
     left_out = None if given.left_out is None else np.asarray(given.left_out.any(axis=tuple(moved)))
     axes = tuple(given.axes[axis] for axis in order) if given.axes else ()
@@ -86,14 +86,14 @@ def _axis(axis: int | None, given: Source, what: str) -> int | None:
     if axis is None:
         return None
     if not -given.values.ndim <= axis < given.values.ndim:
-        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} of {what}")
+        raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} for {what}")
     return axis % given.values.ndim
 
 
 def _shape_message(truth: Source, given: Source, members_axis: int | None) -> str:
     shape, other = truth.values.shape, given.values.shape
     message = (
-        f"labels have shape {shape} and probs {other}; probs have the labels' shape and an axis of classes, or the "
+        f"labels have shape {shape} and probs {other}; probs need the labels' shape and an axis of classes, or the "
         "labels' shape for a binary classifier"
     )
     for axis in range(len(other)):
@@ -107,7 +107,7 @@ def _shape_message(truth: Source, given: Source, members_axis: int | None) -> st
 
 
 def refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> None:
-    """Labels and probabilities of one shape are a binary classifier's, unless the labels are one-hot rows."""
+    """Labels and probabilities of equal shape belong to a binary classifier, unless the labels are one-hot rows."""
     if not scores.binary or labels.ndim < 2 or not -labels.ndim <= class_axis < labels.ndim:
         return
     rows = np.moveaxis(labels, class_axis, -1).reshape(-1, labels.shape[class_axis])[:1000]
@@ -121,21 +121,21 @@ def refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> No
 
 
 def left_out_of(*sources: Source) -> BoolArray | None:
-    """Where any of the arrays is masked, or the mask says so."""
+    """Where any of the arrays, or the mask, leaves a sample out."""
     hidden = [source.left_out for source in sources if source.left_out is not None]
     hidden += [source.values for source in sources if source.name == "mask"]
     return np.logical_or.reduce(hidden) if hidden else None
 
 
 def tolerance_of(probs: Any, values: AnyArray) -> float:
-    """The tolerance of the dtype that the probabilities were given in."""
+    """The tolerance for the dtype in which the probabilities were given."""
     first = probs[0] if isinstance(probs, list | tuple) and len(probs) else probs
     given = str(getattr(first, "dtype", values.dtype)).rpartition(".")[2]
     return TOLERANCES.get(given, TOLERANCES[str(values.dtype)])
 
 
 def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | None:
-    """Names of the classes as a tuple; SettingsError where their number differs."""
+    """Names of the classes as a tuple; SettingsError if their number is wrong."""
     if names is None:
         return None
     if len(names) != n_classes:

@@ -1,4 +1,4 @@
-"""Class predictions as an npz file, and a digest that tells whether two runs were scored on the same data."""
+"""Class predictions as an npz file, and a digest that shows whether two runs were scored on the same data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def write(path: Path, data: ClassPredictions) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The attributes of what ``write`` wrote.
+    """Read the attributes that ``write`` wrote.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read(path: Path) -> dict[str, Any]:
         about = json.loads(str(arrays[ABOUT]))
         if int(about["version"]) > VERSION:
             raise FileFormatError(
-                f"{path} has format version {about['version']}, this package reads up to {VERSION}; upgrade it"
+                f"{path} has format version {about['version']}, but this package reads up to {VERSION}; upgrade it"
             )
         values = _values(arrays, about)
         _check(values)
@@ -105,7 +105,7 @@ def _values(arrays: Mapping[str, AnyArray], about: Mapping[str, Any]) -> dict[st
 
 
 def _check(values: Mapping[str, Any]) -> None:
-    """Refuse parts that do not fit together."""
+    """Reject parts that do not fit together."""
     labels, scores, valid = (values[name] for name in ("labels", "scores", "valid"))
     if labels.dtype.kind not in "iu" or scores.values.dtype not in (np.float32, np.float64):
         raise ValueError("labels must be integers, and scores float32 or float64")

@@ -19,7 +19,7 @@ from uq_tracking.inputs.probabilities import ClassScores, Floats, Place
 from uq_tracking.inputs.validation import Finding
 
 TOLERANCES = {"float64": 1e-5, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
-"""How far from 1 the probabilities of a sample may sum, by the dtype they were given in."""
+"""How far from 1 a sample's probabilities may sum, by the dtype they were given in."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class ClassScan:
     n_ignored: int = 0
     n_invalid: int = 0
     outside: Finding = field(default_factory=Finding)
-    """Labels that are no class."""
+    """Labels that are not a class."""
     not_finite: Finding = field(default_factory=Finding)
     negative: Finding = field(default_factory=Finding)
     off: Finding = field(default_factory=Finding)
@@ -58,7 +58,7 @@ def scan_classes(
     ignore_label: int | None = None,
     tolerance: float = 1e-5,
 ) -> ClassScan:
-    """Read every sample once and count what is left out or bad."""
+    """Read every sample once and count those left out or bad."""
     result = ClassScan(labels.shape)
     valid = np.ones(labels.size, dtype=bool)
     offset = 0
@@ -83,7 +83,7 @@ def scan_classes(
 def _bad_scores(
     result: ClassScan, here: BoolArray, scores: ClassScores, place: Place, tolerance: float, offset: int
 ) -> BoolArray:
-    """Count the defects of one piece's scores; returns which samples have one, at most once each."""
+    """Count the defects in one piece's scores; return which samples have one, counting each sample once."""
     defects = [_defects(member, scores, tolerance) for member in scores.members(place)]
     bad = np.zeros(here.size, dtype=bool)
     for finding, kind in ((result.not_finite, 0), (result.negative, 1), (result.off, 2)):
@@ -94,13 +94,13 @@ def _bad_scores(
 
 
 def _defects(member: Floats, scores: ClassScores, tolerance: float) -> tuple[Any, Any, Any]:
-    """Where scores are not finite, negative, and do not sum to 1; False where nowhere."""
+    """Where scores are non-finite, where negative, and where they do not sum to 1; False if nowhere."""
     if scores.logits:
         return ~np.isfinite(member) if scores.binary else _bad_logits(member), False, False
     with np.errstate(invalid="ignore"):
         total = member if scores.binary else np.einsum("ij->i", member)
         off = member > 1 + tolerance if scores.binary else np.abs(total - 1) > tolerance
-        least = member.min(initial=0)  # not a number if any is
+        least = member.min(initial=0)  # NaN if any value is
     if least >= 0 and np.isfinite(total).all():
         return False, False, off
     finite = np.isfinite(member)
@@ -109,7 +109,7 @@ def _defects(member: Floats, scores: ClassScores, tolerance: float) -> tuple[Any
 
 
 def _bad_logits(member: Floats) -> BoolArray:
-    """A logit of minus infinity is a class ruled out, as long as another class is left."""
+    """Where logits are bad; minus infinity only rules out a class, as long as another class is left."""
     highest = member.max(axis=1)
     return np.asarray(np.isnan(highest) | np.isinf(highest))
 
@@ -120,9 +120,9 @@ def check_class_scan(result: ClassScan, scores: ClassScores, labels: AnyArray, o
     Raises
     ------
     InvalidValueError
-        Labels that are no class; bad scores at places that count, under ``on_invalid="raise"``.
+        Some labels are not a class, or some samples that count have bad scores under ``on_invalid="raise"``.
     EmptyInputError
-        No sample is left.
+        No samples are left.
     """
     if result.outside.count:
         raise InvalidValueError(_outside(result, scores, labels))
@@ -137,7 +137,7 @@ def _outside(result: ClassScan, scores: ClassScores, labels: AnyArray) -> str:
     value, count = int(labels[index]), result.outside.count
     cure = f"pass ignore_label={value} if that means 'no label here', or mask="
     if value == scores.n_classes and labels.min() == 1:
-        cure = f"subtract 1 if the first class is 1; {cure}"
+        cure = f"subtract 1 if classes start at 1; {cure}"
     elif scores.binary:
         cure = f"probs of the labels' shape are read as the probability of class 1 of the two classes 0 and 1; {cure}"
     return (
@@ -160,7 +160,7 @@ def _bad_values(result: ClassScan, scores: ClassScores) -> str:
         cures.append("pass logits=True if these are logits")
     if result.off.count and not scores.binary:
         cures.append("divide by their sum if these are weights")
-    cures.append("leave such samples out with mask= or on_invalid='drop'")
+    cures.append("exclude such samples with mask= or on_invalid='drop'")
     return "; ".join([*parts, *cures])
 
 
@@ -186,7 +186,9 @@ def _nothing_left(result: ClassScan) -> str:
     parts = {"ignored": result.n_ignored, "masked": result.n_masked, "invalid": result.n_invalid}
     listed = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
     cure = (
-        "; mask=True leaves a sample out: pass ~mask if yours marks what to keep" if result.n_masked else ""
+        "; mask=True excludes a sample: pass ~mask if yours marks the samples to keep"
+        if result.n_masked
+        else ""
     )
     cure += "; pass logits=True if these are logits" if result.n_invalid else ""
-    return f"no sample is left of {size}: {listed}{cure}"
+    return f"none of {size} samples is left: {listed}{cure}"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 NO_LABEL = -1
-"""What stands in a case where no label counts."""
+"""Label of samples that do not count, in cases."""
 
 HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
@@ -49,38 +49,38 @@ HALVED_ABOVE = 1 << 17
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class ClassPredictions(PredictionsBase):
-    """Which class was true, and how probable each class was.
+    """The true class of each sample, and the predicted probability of each class.
 
-    Every array may come from numpy (masked arrays too), lists, torch (any device, with or without gradient),
-    xarray, pandas, or anything with ``__array__``. float32 and float64 are kept as they are, float16 and bfloat16
-    become float32; the samples are read a piece at a time, never copied to float64 as a whole.
+    Arrays may be numpy arrays (masked ones too), lists, torch tensors (any device, with or without gradient), xarray
+    or pandas objects, or anything with ``__array__``. float32 and float64 are kept as they are, float16 and bfloat16
+    become float32; samples are read piece by piece, never copied to float64 as a whole.
 
     Parameters
     ----------
     labels : integer array of any shape
         True classes 0 ... C - 1.
-    probs : array of the labels' shape and an axis of C classes
-        Probabilities of the classes, which sum to 1; or logits. An array of the labels' own shape is a binary
-        classifier's probability (or logit) of class 1. An array with ``members_axis`` has one more axis.
+    probs : array of the labels' shape with an added axis of C classes
+        Class probabilities, summing to 1, or logits. An array of exactly the labels' shape is a binary
+        classifier's probability (or logit) of class 1. With ``members_axis`` the array has one more axis.
     logits : bool
-        ``probs`` holds logits: the softmax (or for a binary classifier the sigmoid) of them is scored.
+        Whether ``probs`` holds logits; their softmax (a binary classifier's sigmoid) is then scored.
     class_axis : int
         Axis of the classes in ``probs``; 1 for (N, C, H, W).
     members_axis : int, optional
-        Axis of the members of an ensemble, or of Monte-Carlo passes, in ``probs``: their probabilities are averaged
-        with equal weights. A list of M arrays has its members on axis 0.
+        Axis of the ensemble members, or Monte Carlo passes, in ``probs``; their probabilities are averaged with equal
+        weights. A list of M arrays has its members on axis 0.
     ignore_label : int, optional
-        Label of samples without a class: left out and counted in ``n_ignored``.
+        Label of samples without a class; they are left out and counted in ``n_ignored``.
     mask : bool array of the labels' shape, optional
-        True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
+        True excludes a sample, as in ``numpy.ma``; the masks of masked arrays are added to it.
     weights : array, optional
         How much each sample counts, as for `Predictions`.
     on_invalid : {"raise", "drop"}
-        What to do about probabilities that are not finite, negative, or do not sum to 1, at a place that counts.
-        "drop" leaves such samples out and counts them in ``n_invalid``.
+        What to do with samples that count whose probabilities are non-finite, negative or do not sum to 1. "drop"
+        leaves them out and counts them in ``n_invalid``.
     groups : labels, optional
-        Image, scene or block of each sample, for confidence intervals: the labels' shape, or one label per entry of
-        its first axis.
+        Image, scene or block of each sample, for confidence intervals: an array of the labels' shape, or one label
+        per entry of its first axis.
     by : labels, optional
         Strata to score separately; shapes as for ``groups``.
     class_names : sequence of str, optional
@@ -89,11 +89,11 @@ class ClassPredictions(PredictionsBase):
     Raises
     ------
     InputTypeError
-        Labels that are no integers, or probabilities that are no real numbers.
+        Labels are not integers, or probabilities are not real numbers.
     ShapeError, AlignmentError
-        Shapes, or labels of axes, do not belong together.
+        Shapes or axis labels do not match.
     InvalidValueError
-        Labels that are no class; bad probabilities under ``on_invalid="raise"``.
+        Some labels are not a class, or probabilities are bad under ``on_invalid="raise"``.
     EmptyInputError
         No sample is left.
     SettingsError
@@ -114,13 +114,13 @@ class ClassPredictions(PredictionsBase):
     scores: ClassScores
     """Probabilities or logits, members first and classes last."""
     valid: BoolArray | None
-    """Which samples count; None when all do."""
+    """Which samples count; None if all do."""
     weights: FloatArray | None
-    """How much each sample counts, in the shape of the labels; None when all count the same."""
+    """How much each sample counts, in the shape of the labels; None if all count the same."""
     counts: dict[str, int]
     """``n`` samples count; ``n_ignored``, ``n_masked`` and ``n_invalid`` do not."""
     ignore_label: int | None
-    """The label that was left out."""
+    """The label that was ignored."""
     class_names: tuple[str, ...] | None
     """Names of the classes."""
     groups: AnyArray | None
@@ -128,7 +128,7 @@ class ClassPredictions(PredictionsBase):
     by: AnyArray | None
     """Labels like ``groups``."""
     axes: tuple[int, int | None]
-    """``class_axis`` and ``members_axis``, as they were given."""
+    """``class_axis`` and ``members_axis``, as given."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class ClassPredictions(PredictionsBase):
             self._fill(groups=read_only(groups.labels(times, losses)))
 
     def _fill(self, **values: Any) -> Self:
-        """Set the attributes of a new object; a frozen dataclass allows no other way."""
+        """Set the attributes of a new object, bypassing the frozen dataclass."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
         return self
@@ -224,12 +224,12 @@ class ClassPredictions(PredictionsBase):
 
     @property
     def n_members(self) -> int:
-        """Number of members that are averaged; 1 for a single model."""
+        """Number of averaged members; 1 for a single model."""
         return len(self.scores.values)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that ``save`` writes."""
+        """Size in bytes of the arrays that ``save`` writes."""
         parts = (self.labels, self.scores.values, self.valid, self.weights, self.groups, self.by)
         return sum(part.nbytes for part in parts if part is not None)
 
@@ -239,7 +239,7 @@ class ClassPredictions(PredictionsBase):
         return f"ClassPredictions({sizes}{members}{self._left_out()})"
 
     def places(self) -> Iterator[Place]:
-        """Indices of pieces of a size to work on, in C order."""
+        """Indices of pieces of manageable size, in C order."""
         return self.scores.places()
 
     @override
@@ -265,7 +265,7 @@ class ClassPredictions(PredictionsBase):
             yield columns if codes is None else {**columns, "codes": self.pick(codes, place)}
 
     def probabilities(self, place: Place) -> Rows:
-        """Labels and probabilities of the samples of a piece that count."""
+        """Labels and probabilities of a piece's samples that count."""
         keep = None if self.valid is None else self.valid[place].reshape(-1)
         return self.scores.rows(self.pick(self.labels, place).astype(np.int64), place, keep)
 
@@ -296,7 +296,7 @@ class ClassPredictions(PredictionsBase):
         return Case({"labels": labels, "probs": probs}, image)
 
     def pick(self, array: AnyArray, place: Place) -> AnyArray:
-        """Values of the samples of a piece that count, 1-D, from an array of the labels' shape."""
+        """Values of a piece's samples that count, 1-D, from an array of the labels' shape."""
         values = array[place].reshape(-1)
         return values if self.valid is None else values[self.valid[place].reshape(-1)]
 
@@ -308,13 +308,13 @@ class ClassPredictions(PredictionsBase):
         return fresh._fill(**{**vars(self), "valid": read_only(valid), "counts": counts})
 
     def target_digest(self) -> str:
-        """Sixteen hexadecimal digits that two runs share if they were scored on the same labels in the same order."""
+        """Sixteen hexadecimal digits, equal for two runs scored on the same labels in the same order."""
         return storage.digest([self.labels], self.valid)
 
     def logarithms(self) -> tuple[npt.NDArray[np.int64], AnyArray]:
-        """Labels (n,) of the samples that count, and logarithms of their probabilities in the dtype of the input.
+        """Labels (n,) of the samples that count, and their log probabilities (n, C) in the dtype of the input.
 
-        Shape (n, C); of a binary classifier that gives one number (n,), the logit of class 1.
+        For a binary classifier with one number per sample, the logit of class 1, shape (n,), instead.
         """
         labels, logs = [], []
         for place in self.places():
@@ -327,13 +327,13 @@ class ClassPredictions(PredictionsBase):
         return np.concatenate(labels), np.concatenate(logs)
 
     def of_members(self, chosen: Sequence[int]) -> ClassPredictions:
-        """The same truth predicted by some of the members."""
+        """The same truth, predicted by some of the members."""
         fresh = object.__new__(ClassPredictions)
         values = self.scores.values[list(chosen)]
         return fresh._fill(**{**vars(self), "scores": replace(self.scores, values=values)})
 
     def like(self, labels: Any, probs: Any, mask: Any = None) -> ClassPredictions:
-        """Class predictions of another set whose arrays have the same form."""
+        """Class predictions of another set with arrays of the same form."""
         class_axis, members_axis = self.axes
         return ClassPredictions(
             labels,
@@ -346,22 +346,22 @@ class ClassPredictions(PredictionsBase):
         )
 
     def transformed(self, transform: Transform) -> ClassPredictions:
-        """The same predictions with changed logarithms of the probabilities, such as recalibrated ones."""
+        """The same predictions with transformed log probabilities, such as recalibrated ones."""
         fresh = object.__new__(ClassPredictions)
         return fresh._fill(**{**vars(self), "scores": replace(self.scores, transform=transform)})
 
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that do not depend on the dtype or the array library."""
+        """Sixteen hexadecimal digits, independent of the dtype and the array library."""
         return class_storage.digest(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write an npz file that ``load`` reads back with equal values, dtypes and shapes; no pickles in it."""
+        """Write an npz file, without pickles, that ``load`` reads back with equal values, dtypes and shapes."""
         class_storage.write(Path(path), self)
         return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that ``save`` wrote.
+        """Read a file written by ``save``.
 
         Raises
         ------

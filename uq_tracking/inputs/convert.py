@@ -1,7 +1,7 @@
-"""Arrays of any library become numpy arrays, without importing that library.
+"""Convert arrays of any library to numpy arrays without importing that library.
 
-A library is asked for only when it is loaded already: an object of it cannot exist otherwise. Nothing is
-copied that can be viewed, and nothing is changed in place.
+A library is used only if it is already loaded: its objects cannot exist otherwise. Nothing is copied that can be
+viewed, and nothing is changed in place.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
 _CURES = {
-    "c": "pass the real part, or the absolute value",
-    "O": "convert it with .astype(float); write float('nan') where a value is missing",
+    "c": "pass the real part or the absolute value",
+    "O": "convert it with .astype(float), with float('nan') for missing values",
     "U": "convert the text with .astype(float)",
     "T": "convert the text with .astype(float)",
     "S": "convert the text with .astype(float)",
-    "M": "dates have no standard deviation; convert them to numbers of hours or days",
-    "m": "divide by a unit first, for example by numpy.timedelta64(1, 's')",
+    "M": "dates have no standard deviation; convert them to numbers, such as hours or days",
+    "m": "divide by a unit first, for example numpy.timedelta64(1, 's')",
     "V": "pick one field of the records, for example array['mean']",
 }
 _SMALL_FLOATS = ("bfloat16", "float8", "float6", "float4")
@@ -41,12 +41,12 @@ class Source(NamedTuple):
     left_out: BoolArray | None = None
     """Where a masked array hides its value."""
     axes: Axes = ()
-    """Names and labels of the axes, where the library has them."""
+    """Names and labels of the axes, if the library has them."""
     unit: str | None = None
 
 
 def read(value: Any, name: str) -> Source:
-    """Read any array as numpy, whatever its dtype.
+    """Read any array as a numpy array, whatever its dtype.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def read(value: Any, name: str) -> Source:
         numpy array, masked array, list, torch tensor on any device, xarray DataArray, pandas Series or
         DataFrame, or anything with ``__array__``.
     name
-        How errors call it.
+        How error messages refer to it.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def read(value: Any, name: str) -> Source:
         return _read_known(value, name)
     except InputError:
         raise
-    except (TypeError, ValueError, RuntimeError) as error:  # what libraries raise when they cannot convert
+    except (TypeError, ValueError, RuntimeError) as error:  # what libraries raise if they cannot convert
         raise InputTypeError(
             f"{name} ({_type_name(value)}) cannot be read as a numpy array: {error}; pass a numpy array"
         ) from error
@@ -87,7 +87,7 @@ def read_floats(value: Any, name: str) -> Source:
 
 
 def to_floats(values: AnyArray, name: str) -> FloatArray:
-    """Convert to native float32 or float64; a view where the dtype is one of them already."""
+    """Convert to native float32 or float64; a view if the dtype is already one of them."""
     dtype = values.dtype
     if dtype.kind == "f":
         target = np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
@@ -101,7 +101,7 @@ def to_floats(values: AnyArray, name: str) -> FloatArray:
 
 
 def read_mask(value: Any, name: str) -> Source:
-    """Read a boolean array; True leaves a sample out, as in ``numpy.ma``.
+    """Read a boolean array; True excludes a sample, as in ``numpy.ma``.
 
     Raises
     ------
@@ -111,8 +111,8 @@ def read_mask(value: Any, name: str) -> Source:
     source = read(value, name)
     if source.values.dtype.kind != "b":
         raise InputTypeError(
-            f"{name} has dtype {source.values.dtype}, not bool; True leaves a sample out: "
-            f"pass for example {name} != 0"
+            f"{name} has dtype {source.values.dtype}, not bool; pass, for example, {name} != 0, "
+            "where True excludes a sample"
         )
     return source
 
@@ -136,7 +136,9 @@ def _read_known(value: Any, name: str) -> Source:
     if isinstance(value, list | tuple):
         return _read_sequence(value, name)
     if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
-        return Source(name, np.asarray(value.get()))  # CuPy refuses __array__ and copies to the host by get()
+        return Source(
+            name, np.asarray(value.get())
+        )  # CuPy rejects __array__ and copies to the host with get()
     if _is_read_item_by_item(value):
         raise InputTypeError(
             f"{name} is a {_type_name(value)}, not an array; pass its numbers as a numpy array, for example "
@@ -146,7 +148,7 @@ def _read_known(value: Any, name: str) -> Source:
 
 
 def _is_read_item_by_item(value: Any) -> bool:
-    """Whether numpy would index the object thousands of times to see what it is; a Darts series logs each time."""
+    """Whether numpy would index the object thousands of times to inspect it; a Darts series logs each access."""
     if isinstance(value, Sequence) or not hasattr(value, "__getitem__"):
         return False
     if any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
@@ -173,7 +175,7 @@ def _type_name(value: Any) -> str:
 
 
 def _refuse(value: Any, name: str) -> None:
-    """Refuse what numpy would read as one odd object, or would load whole without a word."""
+    """Reject what numpy would read as a single odd object, or would silently load whole."""
     if value is None:
         raise InputTypeError(f"{name} is None; pass an array of real numbers")
     if is_a(value, "xarray", "Dataset"):
@@ -222,7 +224,7 @@ def _read_column(value: Any) -> AnyArray:
 
 
 def _nullable_dtype(dtype: Any) -> np.dtype[Any] | None:
-    """Choose the float dtype that holds a nullable pandas column; None where numpy reads it by itself."""
+    """Choose the float dtype that holds a nullable pandas column; None if numpy reads it by itself."""
     inner = getattr(dtype, "numpy_dtype", None)
     if isinstance(dtype, np.dtype) or not isinstance(inner, np.dtype) or inner.kind not in "fiu":
         return None
@@ -234,7 +236,7 @@ def _read_frame(value: Any, name: str) -> AnyArray:
     for label, column in zip(value.columns, columns, strict=True):
         if column.dtype.kind not in "fiub":
             raise InputTypeError(
-                f"column {label!r} of {name} has dtype {column.dtype}, not real numbers; leave it out"
+                f"column {label!r} of {name} has dtype {column.dtype}, not real numbers; drop it"
             )
     if all(isinstance(dtype, np.dtype) for dtype in value.dtypes):
         array: AnyArray = value.to_numpy()

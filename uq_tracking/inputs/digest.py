@@ -13,10 +13,10 @@ import xxhash
 def digest(blocks: Iterable[npt.NDArray[Any]], about: str = "") -> str:
     """Sixteen hexadecimal digits: XXH3 of ``about`` and of the values, read as float64 in C order.
 
-    It tells data sets apart that differ by accident; it is no protection against somebody who means harm.
+    It distinguishes data sets that differ by accident; it is no protection against deliberate collisions.
     """
     state = xxhash.xxh3_64(about.encode())
     for values in blocks:
-        numbers = np.add(values, 0.0, dtype=np.float64)  # adding zero gives both zeros one sign
+        numbers = np.add(values, 0.0, dtype=np.float64)  # adding zero turns -0.0 into 0.0
         state.update(np.ascontiguousarray(numbers, dtype="<f8").data)
     return state.hexdigest()

@@ -1,7 +1,7 @@
-"""A digest of samples that does not depend on their order, on batches, on the dtype, or on who counted them.
+"""A digest of samples that is independent of their order, batching, dtype, and of who counted them.
 
-Every sample is hashed to 64 bits and the hashes are added modulo 2 ** 64, so digests of parts add up to that of
-the whole. It tells data sets apart that differ by accident; it is no protection against somebody who means harm.
+Every sample is hashed to 64 bits and the hashes are added modulo 2 ** 64, so digests of parts add up to that of the
+whole. It distinguishes data sets that differ by accident; it is no protection against deliberate collisions.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ MODULUS = 1 << 64
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Sums of the samples' hashes; of no samples they are 0."""
+    """Sums of the samples' hashes; 0 without samples."""
 
     target: int = 0
-    """Of the targets alone: equal for two methods scored on the same truth."""
+    """Sum over the targets alone: equal for two methods scored on the same truth."""
     samples: int = 0
-    """Of target, mean, std and weight together."""
+    """Sum over target, mean, std and weight together."""
 
     @classmethod
     def of(cls, *columns: npt.NDArray[Any]) -> Fingerprint:
-        """Fingerprint of samples: target, mean, std and, where there are any, weights; arrays of shape (N,)."""
+        """Fingerprint of samples: target, mean, std and weights, if any; arrays of shape (N,)."""
         result = cls()
         for start in range(0, len(columns[0]), BLOCK):
             result = result + cls._of_block(*(column[start : start + BLOCK] for column in columns))
@@ -43,7 +43,7 @@ class Fingerprint:
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         sums = []
         for column, multiplier in zip(columns, (*MULTIPLIERS, MULTIPLIERS[0]), strict=False):
-            state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
+            state += (column.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
             state *= np.uint64(multiplier)
             state ^= state >> np.uint64(SHIFT)
             state *= np.uint64(multiplier)
@@ -53,12 +53,12 @@ class Fingerprint:
 
     @classmethod
     def of_classes(cls, labels: npt.NDArray[Any], members: Iterable[npt.NDArray[np.float64]]) -> Fingerprint:
-        """Fingerprint of labels, shape (n,), and the scores of each member, shape (n, C) or (n,); then of weights."""
+        """Fingerprint of labels, shape (n,), the scores of each member, shape (n, C) or (n,), and then weights."""
         truth = state = labels.astype(np.uint64)
         for member in members:
             values = member if member.ndim == 2 else member[:, None]
             weights = 2 * np.arange(values.shape[1], dtype=np.uint64) + np.uint64(1)
-            bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0 makes -0.0 zero
+            bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
             weighted = (_mixed(bits) * (weights * np.uint64(MULTIPLIERS[0]))).sum(axis=1, dtype=np.uint64)
             state = _mixed(state) + weighted
         return cls(*(int(_mixed(column).sum(dtype=np.uint64)) for column in (truth, state)))
@@ -68,12 +68,12 @@ class Fingerprint:
 
     @property
     def digest(self) -> str:
-        """Of all columns, for a report: ``sum64:`` and sixteen hexadecimal digits."""
+        """Digest of all columns, for a report: ``sum64:`` and sixteen hexadecimal digits."""
         return f"sum64:{self.samples:016x}"
 
     @property
     def target_digest(self) -> str:
-        """Of the targets, made like ``digest``."""
+        """Digest of the targets, in the same form as ``digest``."""
         return f"sum64:{self.target:016x}"
 
     def to_array(self) -> npt.NDArray[np.uint64]:

@@ -17,8 +17,8 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     Parameters
     ----------
     value
-        One label per sample (``shape``); one per entry of the first axis, for example one per image; of the last axes
-        (strata only), for example one per lead time; or with axes of length 1, along which labels repeat.
+        One label per sample (``shape``); one per entry of the first axis, for example per image; one per entry of the
+        last axes (strata only), for example per lead time; or with axes of length 1, along which labels repeat.
     name
         How errors call it.
     shape, axes, truth
@@ -27,14 +27,14 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     Raises
     ------
     InputTypeError
-        Labels of mixed or unusable types.
+        The labels have mixed or unusable types.
     ShapeError
-        None of these shapes, or one label per entry of an axis where the first and the last are equally long.
+        The shape is none of these, or it is ambiguous because the first and last axes are equally long.
 
     Returns
     -------
     array
-        Of the target's shape, of its first axis, or with as many axes, some of length 1.
+        In the target's shape, that of its first axis, or with as many axes, some of length 1.
     """
     source = read(value, name)
     labels = _usable(source.values, name)
@@ -44,18 +44,18 @@ def read_labels(value: Any, name: str, shape: tuple[int, ...], axes: Axes, truth
     check_alignment([(truth, axes), (name, source.axes)])
     if source.left_out is not None:
         raise InputTypeError(
-            f"{name} is a masked array; pass labels for every place, and mask= for what to leave out"
+            f"{name} is a masked array; pass a label for every sample, and mask= for those to exclude"
         )
     return labels
 
 
 def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of labels, with axes of length 1 in front where they belong to the last axes.
+    """The shape of labels, with leading axes of length 1 if they belong to the last axes.
 
     Raises
     ------
     ShapeError
-        They belong to no axes, or to the first as well as to the last.
+        They match no axes, or the first as well as the last.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def label_shape(own: tuple[int, ...], name: str, shape: tuple[int, ...]) -> tupl
     if first and last and name != "groups":
         axes = ", ".join(["None"] * (len(shape) - 1))
         raise ShapeError(
-            f"{name} has shape {own}, and the first and the last axis of {shape} are equally long; pass "
+            f"{name} has shape {own}, but the first and last axes of {shape} are equally long; pass "
             f"{name}[:, {axes}] for labels of the first, {name}[{axes}, :] for labels of the last"
         )
     full = len(own) == len(shape) and all(size in (1, whole) for size, whole in zip(own, shape, strict=True))
@@ -93,16 +93,16 @@ def _usable(labels: AnyArray, name: str) -> AnyArray:
             return labels.astype(np.int64)
         except OverflowError:
             raise InputTypeError(
-                f"{name} holds whole numbers that do not fit into 64 bits; convert them to text"
+                f"{name} holds whole numbers that do not fit in 64 bits; convert them to text"
             ) from None
     raise InputTypeError(
         f"{name} holds labels of dtype {labels.dtype} that are neither all text nor all numbers; "
-        "convert them with numpy.asarray(labels).astype(str), and give missing ones a name"
+        "convert them with numpy.asarray(labels).astype(str), and name missing ones"
     )
 
 
 def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
-    """Refuse NaN and NaT labels at places that count.
+    """Reject NaN and NaT labels of samples that count.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def check_no_gaps(labels: AnyArray, name: str, valid: BoolArray | None) -> None:
         count = int(np.count_nonzero(gaps))
         raise InputTypeError(
             f"{name} has no label for {count} sample{'s' * (count > 1)} (first at index {first}); "
-            "leave them out with mask=, or give them a label of their own"
+            "exclude them with mask=, or give them their own label"
         )
 
 

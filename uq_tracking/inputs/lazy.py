@@ -1,4 +1,4 @@
-"""Lazy arrays (dask, or xarray on dask): told from arrays in memory, without importing either."""
+"""Recognise lazy arrays (dask, or xarray on dask) without importing either library."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class LazyPredictions:
-    """Lazy arrays and the constructor of `Predictions` that makes predictions of each of their blocks.
+    """Lazy arrays, and the constructor of `Predictions` to call on each of their blocks.
 
     Attributes
     ----------
     constructor : str
-        Its name.
+        Name of the constructor.
     arrays : dict
-        Arguments that are cut to blocks, the truth first; one of them at least is lazy.
+        Arguments that are split into blocks, truth first; at least one of them is lazy.
     axes : dict of int
-        Of those with an axis of members, draws or levels, where it is; a list of arrays has it in front.
+        For those with an axis of members, draws or levels, which axis it is; in a list of arrays it comes first.
     arguments : dict
-        All others of the constructor.
+        All other arguments of the constructor.
     options : dict
-        Those that every constructor takes.
+        Options common to all constructors.
     """
 
     constructor: str
@@ -38,7 +38,7 @@ class LazyPredictions:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether a value is a dask array, an xarray DataArray that holds one, or predictions made of such arrays."""
+    """Whether a value is a dask array, an xarray DataArray holding one, or predictions made from such arrays."""
     root = type(value).__module__.split(".")[0]
     return (
         isinstance(value, LazyPredictions)

@@ -1,4 +1,4 @@
-"""Mean and standard deviation from what models give instead: samples, variances, intervals, evidence.
+"""Mean and standard deviation from what models output instead: samples, variances, intervals, evidence.
 
 Everything is computed in float64 within cache-sized blocks and stored in the input's dtype.
 """
@@ -18,7 +18,7 @@ Moments = Callable[..., tuple[FloatArray, ...]]
 
 
 class Mixture(NamedTuple):
-    """Moments of an equally weighted mixture; two parts only where the members have a std of their own."""
+    """Moments of an equally weighted mixture; the two parts exist only if members have their own std."""
 
     mean: FloatArray
     std: FloatArray
@@ -27,7 +27,7 @@ class Mixture(NamedTuple):
 
 
 def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[FloatArray, ...]:
-    """Apply a function of float64 blocks to arrays of one shape; results have the inputs' common dtype."""
+    """Apply a function of float64 blocks to arrays of equal shape; results have the inputs' common dtype."""
     dtype = np.result_type(*inputs)
     outputs = tuple(np.empty(inputs[0].shape, dtype) for _ in range(n_out))
     if inputs[0].size == 0:
@@ -35,13 +35,13 @@ def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[Float
     settings: Any = {
         "flags": ["external_loop", "buffered"],
         "op_flags": [["readonly"]] * len(inputs) + [["writeonly"]] * n_out,
-        "op_dtypes": [np.float64] * (len(inputs) + n_out),  # numpy casts block by block, in and out
+        "op_dtypes": [np.float64] * (len(inputs) + n_out),  # numpy casts block by block, both ways
         "casting": "same_kind",
         "order": "C",
         "buffersize": BLOCK,
     }
     walk: Any = np.nditer([*inputs, *outputs], **settings)
-    with walk, np.errstate(all="ignore"):  # what is not finite is found, counted and named by the validation
+    with walk, np.errstate(all="ignore"):  # validation finds, counts and names non-finite values
         for block in walk:
             for out, values in zip(block[len(inputs) :], function(*block[: len(inputs)]), strict=True):
                 out[...] = values
@@ -49,17 +49,17 @@ def pointwise(function: Moments, n_out: int, *inputs: FloatArray) -> tuple[Float
 
 
 def root(variance: FloatArray) -> tuple[FloatArray]:
-    """Turn a variance into a std; a negative one stays negative, so that validation can count it."""
+    """Convert a variance to a std; negative values stay negative, so that validation can count them."""
     return (np.copysign(np.sqrt(np.abs(variance)), variance),)
 
 
 def root_of_log(log_variance: FloatArray) -> tuple[FloatArray]:
-    """Turn the natural logarithm of a variance into a std."""
+    """Convert the natural log of a variance to a std."""
     return (np.exp(0.5 * log_variance),)
 
 
 def interval_moments(width_per_std: float) -> Moments:
-    """Make the function from (low, high) to mean and std of the Gaussian with that central interval."""
+    """Return the function from (low, high) to the mean and std of the Gaussian with that central interval."""
 
     def moments(low: FloatArray, high: FloatArray) -> tuple[FloatArray, ...]:
         return low + 0.5 * (high - low), (high - low) / width_per_std
@@ -68,7 +68,7 @@ def interval_moments(width_per_std: float) -> Moments:
 
 
 def evidential_moments(nu: FloatArray, alpha: FloatArray, beta: FloatArray) -> tuple[FloatArray, ...]:
-    """Total, aleatoric and epistemic std of a normal-inverse-gamma; NaN where its variance is infinite."""
+    """Total, aleatoric and epistemic std of a normal-inverse-gamma; NaN if its variance is infinite."""
     proper = (nu > 0) & (alpha > 1) & (beta > 0)
     aleatoric = np.where(proper, beta / (alpha - 1), np.nan)
     epistemic = aleatoric / nu
@@ -90,7 +90,7 @@ def mixture(samples: FloatArray, member_std: FloatArray | None, ddof: int) -> Mi
     members, shape = samples.shape[0], samples.shape[1:]
     if not 0 <= ddof < members:
         raise SettingsError(
-            f"ddof={ddof} with {members} samples leaves no degree of freedom; pass 0 <= ddof < M"
+            f"ddof={ddof} with {members} samples leaves no degrees of freedom; pass 0 <= ddof < M"
         )
     dtype = samples.dtype if member_std is None else np.result_type(samples, member_std)
     names = ("mean", "std") if member_std is None else ("mean", "std", "aleatoric", "epistemic")
@@ -109,7 +109,7 @@ def mixture(samples: FloatArray, member_std: FloatArray | None, ddof: int) -> Mi
 
 
 def _mix(draws: FloatArray, noise: FloatArray | None, ddof: int) -> dict[str, FloatArray]:
-    exact = draws.astype(np.float64, order="C")  # so that no digit depends on the memory layout
+    exact = draws.astype(np.float64, order="C")  # so that results do not depend on the memory layout
     mean = exact.mean(axis=0)
     exact -= mean
     between = np.einsum("mi,mi->i", exact, exact) / (draws.shape[0] - ddof)

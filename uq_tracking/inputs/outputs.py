@@ -29,7 +29,7 @@ def split_outputs(
     outputs : K names
         For example ``["tx", "ty", "tw", "th"]``.
     **options
-        As for `Predictions`. ``mask``, weights and labels may have shape (..., K), or (...) for all outputs alike.
+        As for `Predictions`. ``mask``, weights and labels may have shape (..., K), or (...) if shared by all outputs.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def split_outputs(
     Raises
     ------
     SettingsError
-        Names are empty, repeated, or contain a slash.
+        Names are empty or repeated, or contain a slash.
     ShapeError
         The last axis does not have one entry per name.
 
@@ -64,11 +64,11 @@ def split_outputs(
 
 
 def check_names(outputs: Sequence[str]) -> None:
-    """SettingsError unless these are distinct names."""
+    """Raise SettingsError unless these are distinct names."""
     if isinstance(outputs, str) or not outputs or not all(isinstance(name, str) and name for name in outputs):
         raise SettingsError(f"outputs={outputs!r}; pass a list of names, one per entry of the last axis")
     if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
-        raise SettingsError(f"outputs={outputs!r}; the names must differ and hold no slash")
+        raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")
 
 
 def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Predictions:

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Predictions(Constructors, PredictionsBase):
-    """What was true, what was predicted, and how uncertain the prediction was.
+    """The truth, the predictions, and how uncertain they were.
 
-    Every array may come from numpy (masked arrays too), lists, torch (any device, with or without gradient),
-    xarray, pandas, or anything with ``__array__``. Their shapes must be equal: nothing is broadcast, and
-    labelled arrays (xarray, pandas) must carry equal labels. float32 and float64 are kept, float16 and
-    bfloat16 become float32, integers float64. Attributes are read-only views of the input wherever possible.
+    Arrays may be numpy arrays (masked ones too), lists, torch tensors (any device, with or without gradient), xarray
+    or pandas objects, or anything with ``__array__``. Their shapes must be equal: nothing is broadcast, and labelled
+    arrays (xarray, pandas) must have equal labels. float32 and float64 are kept, float16 and bfloat16 become float32,
+    integers float64. Attributes are read-only views of the input wherever possible.
 
     Parameters
     ----------
     y_true : array of any shape, in the target's unit
-        Truth. A non-finite value means "no ground truth here": left out and counted in ``n_missing``.
+        Truth. Samples with a non-finite value have no ground truth: they are left out and counted in ``n_missing``.
     y_pred : array of the same shape, in the target's unit
         Predictive mean.
     y_std : array of the same shape, in the target's unit, or one number for all samples
@@ -44,31 +44,31 @@ class Predictions(Constructors, PredictionsBase):
     mask : bool array of the same shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
     weights : array, optional
-        How much each sample counts, such as the area of its grid cell: finite and >= 0. One per sample, or one per
-        entry of the first axes, or with axes of length 1 along which it repeats; an xarray DataArray with some of
-        the target's dimensions will do. A factor on all of them changes nothing; 0 leaves a sample out, as a mask.
+        How much each sample counts, such as the area of its grid cell: finite and >= 0. One per sample, one per
+        entry of the first axes, or with axes of length 1 along which weights repeat; an xarray DataArray with some
+        of the target's dimensions also works. A common factor changes nothing; 0 excludes a sample, like a mask.
     on_invalid : {"raise", "drop"}
-        What to do about a non-finite mean or std, or a negative std, where the truth is there and not masked.
-        "drop" leaves such samples out and counts them in ``n_invalid``.
+        What to do with samples that have a non-finite mean or std, or a negative std, although the truth is present
+        and not masked. "drop" leaves them out and counts them in ``n_invalid``.
     std_floor : float, optional
-        Smaller standard deviations are raised to it, after counting zeros.
+        Smaller standard deviations are raised to this value, after zeros are counted.
     groups : labels, optional
-        Samples that belong together, for honest confidence intervals: the image, scene or block of each.
-        Of the target's shape, or one per entry of the first axis (one per image).
+        Image, scene or block of each sample, for honest confidence intervals: an array of the target's shape, or one
+        label per entry of its first axis (one per image).
     by : labels, optional
-        Strata to score separately; shapes as for ``groups``, or one per entry of the last axes (one per lead time or
-        output), or with axes of length 1, along which labels repeat.
+        Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead
+        time or output), or with axes of length 1, along which labels repeat.
     unit : str, optional
-        Unit of the target, for axes; read from the ``units`` attribute of an xarray target when not given.
+        Unit of the target, for axis labels; by default the ``units`` attribute of an xarray target.
 
     Raises
     ------
     InputTypeError
-        Something is not an array of real numbers.
+        An argument is not an array of real numbers.
     ShapeError, AlignmentError
-        Shapes, or labels of axes, differ.
+        Shapes or axis labels differ.
     InvalidValueError
-        Bad values under ``on_invalid="raise"``.
+        There are bad values under ``on_invalid="raise"``.
     EmptyInputError
         No sample is left.
     SettingsError
@@ -92,7 +92,7 @@ class Predictions(Constructors, PredictionsBase):
     mean: FloatArray
     """Predictive mean."""
     std: FloatArray
-    """Predictive standard deviation, raised to ``std_floor`` where that was given."""
+    """Predictive standard deviation, raised to ``std_floor`` if that was given."""
     valid: BoolArray | None
     """Which samples count; None when all do."""
     weights: FloatArray | None
@@ -104,15 +104,15 @@ class Predictions(Constructors, PredictionsBase):
     by: AnyArray | None
     """Labels like ``groups``."""
     aleatoric: FloatArray | None
-    """Standard deviation due to noise in the data, where the constructor can tell it apart."""
+    """Standard deviation due to noise in the data, if the constructor can separate it."""
     epistemic: FloatArray | None
-    """Standard deviation due to the model's ignorance, where the constructor can tell it apart."""
+    """Standard deviation due to the model's ignorance, if the constructor can separate it."""
     samples: FloatArray | None
-    """(M, ...) draws from the predictive distribution; the members' means when ``member_std`` is there."""
+    """(M, ...) draws from the predictive distribution; the members' means if ``member_std`` is set."""
     member_std: FloatArray | None
     """(M, ...) standard deviations of the members."""
     scored: Scored | None
-    """What a distribution of another form says of each sample, such as its PIT and CRPS."""
+    """What a distribution in another form says about each sample, such as its PIT and CRPS."""
     std_floor: float | None
     """The floor that was applied."""
     unit: str | None
@@ -224,7 +224,7 @@ class Predictions(Constructors, PredictionsBase):
         return self.select(self.target), self.select(self.mean), self.select(self.std)
 
     def flat_samples(self) -> FloatArray | None:
-        """(M, n) samples at the places that count, or None."""
+        """(M, n) draws of the samples that count, or None."""
         if self.samples is None:
             return None
         return (
@@ -234,8 +234,8 @@ class Predictions(Constructors, PredictionsBase):
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """(target, mean, std) of the samples that count, in 1-D blocks of at most ``size`` samples.
 
-        Reads any memory layout without a copy of the whole. A block is read-only where it is a view, and only
-        good until the next one is asked for.
+        Reads any memory layout without copying the whole. Blocks that are views are read-only, and each is valid only
+        until the next one is requested.
         """
         if self.valid is None:
             yield from blocks(self.target, self.mean, self.std, size=size)
@@ -254,7 +254,7 @@ class Predictions(Constructors, PredictionsBase):
         by: Any = None,
         unit: str | None = None,
     ) -> Predictions:
-        """The same truth and choice of samples with what is given replaced, such as a recalibrated std.
+        """The same truth and samples with the given arguments replaced, such as a recalibrated std.
 
         The parts and samples behind mean and std are kept only if neither is replaced.
         """
@@ -278,16 +278,16 @@ class Predictions(Constructors, PredictionsBase):
         return new._fill({**vars(new), **parts, **changes})
 
     def target_digest(self) -> str:
-        """Sixteen hexadecimal digits that two runs share if they were scored on the same truth.
+        """Sixteen hexadecimal digits, equal for two runs scored on the same truth.
 
-        It covers the targets that count, in C order, as float64: so it does not depend on the dtype (a float32
-        array and its float64 copy agree), the array library or the shape, but on the order of the samples and
-        on which of them count.
+        The digest covers the targets that count, in C order, as float64: so it is independent of the dtype (a float32
+        array and its float64 copy agree), the array library and the shape, but depends on the order of the samples
+        and on which of them count.
         """
         return storage.digest([self.target], self.valid)
 
     def digest(self) -> str:
-        """Sixteen hexadecimal digits of targets, means, stds, weights and PIT values, made like `target_digest`."""
+        """Sixteen hexadecimal digits of targets, means, stds, weights and PIT values, like `target_digest`."""
         weights = [] if self.weights is None else [self.weights]
         return storage.digest([self.target, self.mean, self.std, *weights, *self._pit], self.valid)
 
@@ -297,13 +297,13 @@ class Predictions(Constructors, PredictionsBase):
         return [columns[name] for name in ("pit_low", "pit_high", "joint_pit") if name in columns]
 
     def save(self, path: str | Path) -> Path:
-        """Write an npz file that `load` reads back with equal values, dtypes and shapes; no pickles in it."""
+        """Write an npz file, without pickles, that `load` reads back with equal values, dtypes and shapes."""
         storage.write(Path(path), {item.name: getattr(self, item.name) for item in fields(self)})
         return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that `save` wrote.
+        """Read a file written by `save`.
 
         Raises
         ------

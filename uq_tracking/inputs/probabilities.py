@@ -1,6 +1,6 @@
-"""Class scores become probabilities, a piece of the samples at a time, so nothing large is copied to float64.
+"""Convert class scores to probabilities, one piece of the samples at a time, so nothing large is copied to float64.
 
-Sums over classes are taken in ascending order of their terms: renaming the classes changes no bit of a result.
+Sums over classes add their terms in ascending order, so renaming the classes does not change a bit of the result.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from uq_tracking.inputs.convert import FloatArray as AnyFloats
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[Any, ...]
-"""An index of slices and integers that cuts a piece out of an array of the samples' shape."""
+"""An index of slices and integers that selects a piece of an array of the samples' shape."""
 
 Transform = Callable[[Floats], Floats]
 
 PIECE = 1 << 18
-"""Probabilities worked on at a time: two megabytes of float64."""
+"""Probabilities processed at a time: two megabytes of float64."""
 
 
 class Rows(NamedTuple):
@@ -34,20 +34,20 @@ class Rows(NamedTuple):
     probs: Floats
     """Shape (n, C)."""
     log_chosen: Floats
-    """Logarithm of the label's probability; of logits it is finite where the probability is too small for a float."""
+    """Log probability of the label; from logits it is finite even if the probability underflows."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """What a classifier gave: probabilities or logits, of one model or of several members.
+    """A classifier's output: probabilities or logits, from one model or several members.
 
     Attributes
     ----------
     values : float array, shape (M, ..., C)
-        M is 1 for a single model. A binary classifier that gives one number has no axis C.
+        M is 1 for a single model. There is no axis C for a binary classifier with one number per sample.
     logits, binary : bool
     transform : callable, optional
-        Changes the logarithms of the probabilities, shape (n, C), such as a recalibration does.
+        Transforms the log probabilities, shape (n, C), as a recalibration does.
     """
 
     values: AnyFloats
@@ -66,11 +66,11 @@ class ClassScores:
         return 2 if self.binary else self.values.shape[-1]
 
     def places(self) -> Iterator[Place]:
-        """Pieces of a size to work on, in C order."""
+        """Pieces of manageable size, in C order."""
         return places(self.shape, max(PIECE // self.n_classes, 1))
 
     def members(self, place: Place) -> Iterator[Floats]:
-        """One member's scores of a piece after the other, shape (n, C), or (n,) of a binary classifier."""
+        """Each member's scores of a piece in turn, shape (n, C), or (n,) for a binary classifier."""
         for member in self.values:
             piece = np.asarray(member[place], dtype=np.float64)
             yield piece.reshape(-1) if self.binary else piece.reshape(-1, self.n_classes)
@@ -82,7 +82,7 @@ class ClassScores:
         return np.exp(self.logarithms(place))
 
     def rows(self, labels: npt.NDArray[np.int64], place: Place, keep: AnyArray | None) -> Rows:
-        """Probabilities of the samples of a piece that ``keep`` marks; ``labels`` are theirs."""
+        """Probabilities of a piece's samples selected by ``keep``; ``labels`` are theirs."""
         if not self.logits and self.transform is None:
             probs = _kept(self._mean_probabilities(place), keep)
             with np.errstate(divide="ignore"):
@@ -99,8 +99,8 @@ class ClassScores:
         return np.stack([1 - total, total], axis=1) if self.binary else total
 
     def logarithms(self, place: Place) -> Floats:
-        """Logarithms of the probabilities; of ensembles, those of the mean probability."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # places left out may hold anything
+        """Log probabilities; for ensembles, of the mean probability."""
+        with np.errstate(divide="ignore", invalid="ignore"):  # left-out samples may hold anything
             if not self.logits:
                 logs = np.log(self._mean_probabilities(place))
             else:
@@ -109,7 +109,7 @@ class ClassScores:
             return logs if self.transform is None else self.transform(logs)
 
     def _pair(self, logits: Floats) -> Floats:
-        """Logits of both classes of a binary classifier, that of class 0 being 0."""
+        """Logits of both classes of a binary classifier, with 0 for class 0."""
         return np.stack([np.zeros_like(logits), logits], axis=1) if self.binary else logits
 
 
@@ -119,7 +119,7 @@ def chosen(values: Floats, labels: npt.NDArray[np.int64]) -> Floats:
 
 
 def log_softmax(logits: Floats) -> Floats:
-    """Logarithms of ``softmax(logits)`` over the last axis; a logit of minus infinity has probability 0."""
+    """Log of ``softmax(logits)`` over the last axis; a logit of minus infinity has probability 0."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     return np.asarray(shifted - np.log(ascending(np.exp(shifted)).sum(axis=1, keepdims=True)))
 
@@ -133,7 +133,7 @@ def ascending(rows: Floats) -> Floats:
 
 
 def places(shape: Sequence[int], size: int) -> Iterator[Place]:
-    """Indices that cut an array of this shape into pieces of at most ``size`` samples, in C order.
+    """Indices that split an array of this shape into pieces of at most ``size`` samples, in C order.
 
     >>> list(places((2, 3, 4), 8))
     [(0, slice(0, 2, None)), (0, slice(2, 4, None)), (1, slice(0, 2, None)), (1, slice(2, 4, None))]
@@ -154,8 +154,8 @@ def _kept(rows: Floats, keep: AnyArray | None) -> Floats:
 def sample_columns(rows: Rows) -> dict[str, npt.NDArray[Any]]:
     """One minus the confidence, correctness, entropy, Brier score, pair of classes and log score of each sample.
 
-    Sums run over ascending terms, so rows that hold the same probabilities in another order tie exactly. The Brier
-    score is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its digits where it is tiny.
+    Sums run over ascending terms, so rows with the same probabilities in another order tie exactly. The Brier score
+    is summed as ``(1 - p_y)^2`` and the squares of the others, which keeps its precision when it is tiny.
     """
     predicted = rows.probs.argmax(axis=1)
     order = ascending(rows.probs)
@@ -177,7 +177,7 @@ def sample_columns(rows: Rows) -> dict[str, npt.NDArray[Any]]:
 
 
 def _squares_without(order: Floats, values: Floats) -> Floats:
-    """Sum of squares of each row but for one entry of the given value."""
+    """Sum of squares of each row, except one entry with the given value."""
     others = order.copy()
     others[np.arange(len(others)), (others == values[:, None]).argmax(axis=1)] = 0.0
     return np.asarray(np.einsum("ij,ij->i", others, others))

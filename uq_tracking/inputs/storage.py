@@ -1,4 +1,4 @@
-"""Predictions as an npz file, and digests that tell whether two runs were scored on the same data."""
+"""Predictions as an npz file, and digests that show whether two runs were scored on the same data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 1
 ABOUT = "about"
 """Entry of the npz file that holds format, version, counts and settings as JSON."""
 SCORED = "scored/"
-"""Beginning of the entries that hold the columns of a distribution of another form."""
+"""Prefix of the entries that hold the columns of a distribution in another form."""
 REQUIRED = ("target", "mean", "std")
 OPTIONAL = ("valid", "weights", "groups", "by", "aleatoric", "epistemic", "samples", "member_std")
 SETTINGS = ("counts", "std_floor", "unit")
@@ -43,7 +43,7 @@ def write(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read back what `write` wrote.
+    """Read what `write` wrote.
 
     Raises
     ------
@@ -85,13 +85,13 @@ def _read_about(path: Path, arrays: Mapping[str, AnyArray]) -> dict[str, Any]:
         raise FileFormatError(f"{path}: the entry {ABOUT!r} is damaged: {error}") from error
     if version > VERSION:
         raise FileFormatError(
-            f"{path} has format version {version}, this package reads up to {VERSION}; upgrade it"
+            f"{path} has format version {version}, but this package reads up to {VERSION}; upgrade it"
         )
     return dict(about)
 
 
 def _check(path: Path, values: Mapping[str, Any]) -> None:
-    """Refuse a file whose parts do not fit together."""
+    """Reject a file whose parts do not fit together."""
     try:
         check_shapes(*((name, values[name].shape) for name in REQUIRED))
         valid: BoolArray | None = values["valid"]
@@ -111,7 +111,7 @@ def _check(path: Path, values: Mapping[str, Any]) -> None:
 
 
 DIGEST_BLOCK = 1 << 18
-"""Values hashed at a time: many, since the statistics that are made beside the digest wait at every hand-over."""
+"""Values hashed at a time: many, because the statistics computed in parallel wait at every hand-over."""
 
 
 def digest(arrays: Iterable[FloatArray], valid: BoolArray | None) -> str:

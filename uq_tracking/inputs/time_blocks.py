@@ -1,4 +1,4 @@
-"""Blocks of samples that follow each other, which stand for independent groups of ordered data."""
+"""Blocks of consecutive samples, which serve as independent groups of ordered data."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, read
 
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
-"""Blocks of a series are few and long, so that what reaches from one into the next is little. The t statistic of
-their means holds its level whatever the dependence within them is (Ibragimov and Mueller 2010, Journal of Business
-and Economic Statistics 28, 453)."""
+"""Blocks of a series are few and long, so that little dependence crosses from one to the next. The t statistic of
+their means holds its level whatever the dependence within them (Ibragimov and Mueller 2010, Journal of Business and
+Economic Statistics 28, 453)."""
 ALIKE = 1e-20
-"""Mean square, as part of the largest, below which losses are equal but for rounding."""
+"""Losses whose mean square is below this fraction of the largest are equal up to rounding."""
 BLOCKS_RATE = 0.2
-"""Of ``n^(2/3)`` times, how many blocks there are: a shorter series has fewer."""
+"""Number of blocks as a fraction of ``n^(2/3)`` for n times: a shorter series has fewer."""
 
 
 def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
-    """Number of the block of consecutive samples that each sample falls into.
+    """Number of the block of consecutive samples to which each sample belongs.
 
     Parameters
     ----------
     order : array of numbers or dates, of any shape
-        Time of each sample, or its place in the order. Samples of one time stay together.
+        Time of each sample, or its position in the series. Samples with equal times stay together.
     blocks : int, optional
-        Blocks of nearly equal numbers of samples; by default 20 of 1000 times and more, fewer of a shorter series,
-        at least 8. They depend on the order alone, so two methods scored on the same series have the same ones.
+        Number of blocks of nearly equal size; by default 20 for 1000 or more times, fewer for a shorter series, but
+        at least 8. Blocks depend on the order alone, so two methods scored on the same series share them.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
     Raises
     ------
     InputTypeError
-        These are no numbers or dates.
+        The values are neither numbers nor dates.
     InvalidValueError
         Some are missing.
 
@@ -54,7 +54,7 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
 
 
 def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Place of the time of each sample, in the shape of the order, and how many samples each time has."""
+    """Position of each sample's time, in the shape of the order, and how many samples each time has."""
     values = np.asarray(read(order, "order").values)
     if values.dtype.kind not in "iufmM":
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
@@ -77,7 +77,7 @@ def _cut(
 
 
 class Series:
-    """Blocks of an order for groups, or a single group where errors stay alike for longer than a block."""
+    """Blocks of an order as groups, or a single group if errors stay correlated for longer than a block."""
 
     def __init__(self, order: Any) -> None:
         self.times, count = _places(order)
@@ -87,14 +87,14 @@ class Series:
         return self.blocks.astype(dtype or self.blocks.dtype)
 
     def labels(self, times: AnyArray, losses: Sequence[AnyArray]) -> AnyArray:
-        """The blocks, or one label for all that says why.
+        """The blocks, or a single label for all samples that says why.
 
         Parameters
         ----------
         times : int array, shape (n,)
-            Place of the time of each sample that counts.
+            Position of the time of each sample that counts.
         losses : arrays, each of shape (n,)
-            What samples are scored by.
+            The losses by which samples are scored.
         """
         worth = min(self._worth(times, loss) for loss in losses)
         if worth >= len(np.unique(self.blocks)):
@@ -102,7 +102,7 @@ class Series:
         return np.full(self.blocks.shape, f"a series worth {worth:.1f} independent samples")
 
     def _worth(self, times: AnyArray, loss: AnyArray) -> float:
-        """Independent times that would spread the means of blocks as much: times over the ratio F of mean squares."""
+        """Effective number of independent times behind the block means: times over the ratio F of mean squares."""
         count = np.bincount(times)
         known = np.flatnonzero(count)
         means = np.bincount(times, loss)[known] / count[known]
@@ -117,9 +117,9 @@ class Series:
 
 
 def groups_of(groups: Any, order: Any) -> Any:
-    """The groups that are given, or blocks of the order; SettingsError for both."""
+    """The given groups, or blocks of the order; SettingsError if both are given."""
     if order is None:
         return groups
     if groups is not None:
-        raise SettingsError("order makes groups of consecutive samples; leave groups= out")
+        raise SettingsError("order= makes groups of consecutive samples; omit groups=")
     return Series(order)

@@ -15,11 +15,11 @@ from uq_tracking.errors import EmptyInputError, InvalidValueError, ShapeError
 from uq_tracking.inputs.convert import BoolArray, FloatArray
 
 BLOCK = 2**16
-"""Samples per block: three float32 arrays of it stay in the second-level cache."""
+"""Samples per block: three float32 arrays of this size stay in the L2 cache."""
 
 
 class Wording(NamedTuple):
-    """How errors call the mean and the std that the arguments stand for, and the cure for bad ones."""
+    """How error messages refer to the mean and std derived from the arguments, and the cure for bad ones."""
 
     target: str = "y_true"
     mean: str = "y_pred"
@@ -30,7 +30,7 @@ class Wording(NamedTuple):
 
 @dataclass
 class Finding:
-    """How many samples have one defect, and the flat position of the first."""
+    """How many samples have a defect, and the flat position of the first."""
 
     count: int = 0
     first: int = -1
@@ -68,7 +68,7 @@ class Scan:
 
     @property
     def size(self) -> int:
-        """Number of places."""
+        """Number of samples, including those left out."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
@@ -85,7 +85,7 @@ class Scan:
 
 
 def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
-    """Refuse arrays of unequal shape.
+    """Reject arrays of unequal shape.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_shapes(*arrays: tuple[str, tuple[int, ...]]) -> None:
             raise ShapeError(f"{arrays[0][0]} is a single number; pass arrays, for example [{arrays[0][0]}]")
         return
     listed = ", ".join(f"{name} {shape}" for name, shape in arrays)
-    raise ShapeError(f"shapes differ and nothing is broadcast: {listed}{_shape_cure(arrays)}")
+    raise ShapeError(f"shapes differ, and nothing is broadcast: {listed}{_shape_cure(arrays)}")
 
 
 def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
@@ -118,8 +118,8 @@ def _shape_cure(arrays: tuple[tuple[str, tuple[int, ...]], ...]) -> str:
 
 
 def blocks(*arrays: Any, size: int = BLOCK) -> Iterator[tuple[Any, ...]]:
-    """Walk arrays of one shape together in C order, as 1-D blocks; copies where memory is not so ordered."""
-    if len(arrays) == 1:  # numpy yields a lone operand without its tuple
+    """Walk arrays of equal shape together in C order, as 1-D blocks; copies if memory is ordered differently."""
+    if len(arrays) == 1:  # numpy yields a single operand without a tuple
         for first, _ in blocks(arrays[0], arrays[0], size=size):
             yield (first,)
         return
@@ -161,7 +161,7 @@ def _all_fine(
 def _sort_out(
     result: Scan, offset: int, target: FloatArray, mean: FloatArray, std: FloatArray, left_out: Any = None
 ) -> BoolArray:
-    """Count the defects of one block; returns which of its samples count."""
+    """Count the defects in one block; return which of its samples count."""
     here = np.ones(target.size, dtype=bool) if left_out is None else ~left_out
     result.n_masked += here.size - int(np.count_nonzero(here))
     keep: BoolArray = here & np.isfinite(target)
@@ -184,7 +184,7 @@ def check_scan(result: Scan, wording: Wording, on_invalid: str) -> None:
     Raises
     ------
     InvalidValueError
-        Bad values at places that count, under ``on_invalid="raise"``.
+        Samples that count have bad values, under ``on_invalid="raise"``.
     EmptyInputError
         No sample is left.
     """
@@ -220,4 +220,4 @@ def _nothing_left(result: Scan, wording: Wording) -> str:
     cure = (
         "; mask=True leaves a sample out: pass ~mask if yours marks what to keep" if result.n_masked else ""
     )
-    return f"no sample is left of {result.size}: {listed}{cure}"
+    return f"none of {result.size} samples is left: {listed}{cure}"

@@ -11,7 +11,7 @@ from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 
 LEAST, MOST = 1e-100, 1e100
-"""Weights between which sums of squares neither vanish nor overflow."""
+"""Range of weights in which sums of squares neither vanish nor overflow."""
 
 
 def read_weights(value: Any, truth: Source) -> Source:
@@ -21,19 +21,19 @@ def read_weights(value: Any, truth: Source) -> Source:
     ----------
     value : array
         One weight per sample; or one per entry of the first axes of the truth (one per image); or with axes of length
-        1, along which it is repeated; or an xarray DataArray with some of the truth's dimensions.
+        1, along which weights repeat; or an xarray DataArray with some of the truth's dimensions.
     truth : Source
-        The truth, whose shape and labelled axes count.
+        The truth, whose shape and labelled axes apply.
 
     Returns
     -------
     Source
-        Weights in the shape of the truth, as a read-only view; left out where they are 0.
+        Weights in the shape of the truth, as a read-only view; samples with weight 0 are left out.
 
     Raises
     ------
     ShapeError, AlignmentError
-        Neither of these shapes, or the labels of axes differ.
+        The shape is none of these, or the axis labels differ.
     InvalidValueError
         All weights are 0.
     """
@@ -41,7 +41,7 @@ def read_weights(value: Any, truth: Source) -> Source:
     check_alignment([(truth.name, truth.axes), ("weights", source.axes)])
     left_out = np.asarray(source.values == 0)
     if left_out.size and left_out.all():
-        raise InvalidValueError("weights are all 0, so no sample counts; pass weights above 0")
+        raise InvalidValueError("weights are all 0, so no samples count; pass weights above 0")
     if source.left_out is not None:
         left_out = left_out | source.left_out
     hidden = _spread(left_out, shape, truth.name) if left_out.any() else None
@@ -49,12 +49,12 @@ def read_weights(value: Any, truth: Source) -> Source:
 
 
 def zero_where_left_out(weights: Source) -> FloatArray:
-    """Weights alone, which say by a 0 what is left out."""
+    """Weights with 0 for every sample left out."""
     return weights.values if weights.left_out is None else np.where(weights.left_out, 0, weights.values)
 
 
 def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
-    """Refuse weights of samples that count and are no weights.
+    """Reject invalid weights of samples that count.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def check_weights(weights: FloatArray, valid: BoolArray | None) -> None:
         count = int(np.count_nonzero(bad))
         raise InvalidValueError(
             f"weights has {count} negative, non-finite or extreme number{'s' * (count > 1)} (first at index "
-            f"{first}: {weights[first]}); a weight is 0, which leaves a sample out, or a number "
+            f"{first}: {weights[first]}); pass 0, which excludes a sample, or a number "
             f"from {LEAST:g} to {MOST:g}"
         )
 
 
 def _along_names(source: Source, truth: Source) -> Source:
-    """Weights of an xarray DataArray with some of the truth's dimensions, along these."""
+    """Weights from an xarray DataArray with some of the truth's dimensions, aligned to them."""
     names = [None if axis is None else axis.name for axis in truth.axes]
     own = [None if axis is None else axis.name for axis in source.axes]
     if not own or len(own) >= len(names) or not all(name is not None and name in names for name in own):

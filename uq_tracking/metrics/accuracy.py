@@ -68,7 +68,7 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     bounds=(0, math.inf),
 )
 def medae(statistics: Statistics, settings: Settings) -> float:
-    """Median absolute error; the mean of the two middle ones for an even count.
+    """Median absolute error; for an even count, the mean of the two middle values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether the stated uncertainty comes true: coverage, quantiles, bins and standardised errors."""
+"""Whether the stated uncertainty holds: coverage, quantiles, bins and standardised errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
 
 PIT_STEPS = 1 << 12
-"""Stretches of groups that ``pit_ks`` looks at together."""
+"""Ranges of groups that ``pit_ks`` examines together."""
 
 PIT_PARTS = 16
-"""Parts that it cuts a stretch into."""
+"""Parts into which it splits a range."""
 
 
 def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
-    """Share of the samples inside the central interval of each level, its ends included."""
+    """Share of the samples inside the central interval of each level, ends included."""
     if is_distribution(statistics):
         return central_share(statistics, levels)
     half = family_of(settings).central(levels)
@@ -254,7 +254,7 @@ def rmsce(statistics: Statistics, settings: Settings) -> float:
     floor=True,
 )
 def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
-    """Area between the coverage polygon and the diagonal; crossings are cut where they lie.
+    """Area between the coverage polygon and the diagonal, split exactly at crossings.
 
     Examples
     --------
@@ -297,8 +297,8 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
 def _largest_pit_gap(groups: Groups, cdf: Callable[[FloatArray], FloatArray]) -> float:
     """Largest distance of F from the steps of the empirical distribution.
 
-    Both rise, so within a stretch of groups the distance is bounded by F at one end and the step at the other: only
-    where that bound exceeds what is found elsewhere is a stretch looked at in parts.
+    Both rise, so within a range of groups the distance is bounded by F at one end and the step at the other: a range
+    is examined in parts only if that bound exceeds what was found elsewhere.
     """
     n, size, found = groups.total, groups.size, 0.0
     stride = -(-size // PIT_STEPS)
@@ -320,7 +320,7 @@ def _largest_pit_gap(groups: Groups, cdf: Callable[[FloatArray], FloatArray]) ->
 
 @dataclass(frozen=True)
 class Bins:
-    """Equal-count bins of the samples sorted by std; of equal weight where samples have weights."""
+    """Equal-count bins of the samples sorted by std; equal-weight bins if samples have weights."""
 
     count: FloatArray
     mean_variance: FloatArray
@@ -331,7 +331,7 @@ class Bins:
 
 @intermediate
 def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
-    """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is shared out evenly."""
+    """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is split evenly."""
     if statistics.n < n_bins:
         raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
     std, edges = statistics.moments["std"], equal_edges(statistics.n, n_bins)
@@ -446,5 +446,5 @@ def z_std(statistics: Statistics, settings: Settings) -> float:
     require_variance(statistics, settings)
     require_density(statistics)
     if statistics.facts.get("distribution") == "draws" and statistics.moments["size"].low <= 3:
-        raise Undefined("the std of three draws or fewer varies so much that z has no variance; see crps")
+        raise Undefined("the std of three or fewer draws varies so much that z has no variance; see crps")
     return math.sqrt(statistics.moments["z"].variance())

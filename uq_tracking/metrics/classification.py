@@ -22,7 +22,7 @@ from uq_tracking.statistics.weights import equal_edges
     "accuracy",
     family="accuracy",
     direction="higher",
-    summary="Share of samples classified right",
+    summary="Share of samples classified correctly",
     formula="mean 1[argmax p = y]",
     source="Standard definition",
     task="classification",
@@ -95,7 +95,7 @@ def brier(statistics: Statistics, settings: Settings) -> float:
 
 @dataclass(frozen=True)
 class ConfidenceBins:
-    """Bins of the samples by top probability; empty ones have a count of 0 and NaN-free zeros."""
+    """Bins of the samples by top probability; empty ones hold zeros, not NaN."""
 
     low: FloatArray
     high: FloatArray
@@ -115,7 +115,7 @@ def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
 
 
 def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
-    """Bins of equal count by top probability, sizes as ``numpy.array_split``."""
+    """Equal-count bins by top probability, with the sizes of ``numpy.array_split``."""
     n = statistics.n
     if n < n_bins:
         raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
@@ -213,7 +213,7 @@ def ace(statistics: Statistics, settings: Settings) -> float:
 
 @intermediate
 def sparsification_brier(statistics: Statistics) -> Sparsification:
-    """Brier score of the samples of least entropy, over that of all."""
+    """Brier score of the samples of lowest entropy, over that of all."""
     total = statistics.orders["brier"].sum("brier") / statistics.n
     if total == 0:
         raise Undefined("every Brier score is 0, so there is no error to normalise by")

@@ -1,4 +1,4 @@
-"""Scores of distributions that came as draws, mixtures, quantiles, intervals, objects or densities."""
+"""Scores of distributions given as draws, mixtures, quantiles, intervals, objects or densities."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.families import FloatArray, Standard
+from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
@@ -20,25 +21,25 @@ from uq_tracking.typed import override
 
 SEARCHED = "pinball", "interval_score", "interval_width_95"
 TAKES = {
-    "crps_ensemble": ("it takes draws of the predictive distribution (Predictions.from_samples)", ("draws",)),
-    "wis": ("it takes quantiles (Predictions.from_quantiles)", ("quantiles", "interval")),
+    "crps_ensemble": ("it needs draws of the predictive distribution (Predictions.from_samples)", ("draws",)),
+    "wis": ("it needs quantiles (Predictions.from_quantiles)", ("quantiles", "interval")),
     "inside_widest": (
-        "it takes quantiles or an interval (Predictions.from_quantiles)",
+        "it needs quantiles or an interval (Predictions.from_quantiles)",
         ("quantiles", "interval"),
     ),
     "width_widest": (
-        "it takes quantiles or an interval (Predictions.from_quantiles)",
+        "it needs quantiles or an interval (Predictions.from_quantiles)",
         ("quantiles", "interval"),
     ),
 }
-"""Scores of some forms only: why others have none, and which these are."""
+"""Scores defined for some forms only: why other forms lack them, and which forms have them."""
 
 AT_ONCE = 1 << 14
-"""Places of the PIT that are looked at together."""
+"""How many positions of the PIT are examined together."""
 
 
 def form_score(statistics: Statistics, key: str) -> float:
-    """Mean of a score over the samples of a distribution; Undefined with the reason where it has none."""
+    """Mean of a score over the samples of a distribution; Undefined, with the reason, if it has none."""
     impossible = statistics.sums["impossible"]
     if key == "nll" and impossible > 0:
         raise Undefined(
@@ -52,7 +53,7 @@ def form_score(statistics: Statistics, key: str) -> float:
 
 
 def has_score(statistics: Statistics, key: str) -> bool:
-    """Whether statistics are of a distribution whose form determines a score."""
+    """Whether statistics describe distributions whose form determines a score."""
     return is_distribution(statistics) and not math.isnan(statistics.sums[key])
 
 
@@ -64,40 +65,38 @@ def reason(statistics: Statistics, key: str) -> str:
     if form == "draws":
         if key in FEWEST_DRAWS:
             return (
-                f"{key} takes {FEWEST_DRAWS[key]} draws of every sample, between which its outermost quantiles lie; "
+                f"{key} needs {FEWEST_DRAWS[key]} draws per sample, to contain its outermost quantiles; "
                 f"the fewest here are {size:.0f}"
             )
         return "draws have no density; crps scores them"
     if form == "interval" and key == "crps":
         return "an interval alone does not determine it; pass quantiles at more levels"
     if form in ("quantiles", "interval"):
-        levels = ", ".join(f"{level:g}" for level in statistics.facts["levels"] or ())
+        levels = format_levels(statistics.facts["levels"] or ())
         if key in TAKES:
             return f"quantiles at {levels} are not those of central intervals and a median"
         if key.startswith(("inside_", "interval_width")):
             inner = int(key.rsplit("_", 1)[1]) / 100
             low, high = (1 - inner) / 2, (1 + inner) / 2
-            return f"it takes quantiles at {low:g} and {high:g}, and those given are at {levels}"
+            return f"it needs quantiles at {low:g} and {high:g}, but those given are at {levels}"
         if key == "interval_score":
             return f"quantiles at {levels} do not determine it; pinball is the mean over these levels"
         return f"quantiles at {levels} have no density"
     if key in SEARCHED:
-        return "its quantiles are not known; pass quantile_scores=True where the distribution can give them"
+        return "its quantiles are not known; pass quantile_scores=True if the distribution can provide them"
     if form == "density":
         return f"it was not given; pass it to Predictions.from_density ({'log_density' if key == 'nll' else key}=)"
-    return (
-        f"the distribution does not tell it ({key} has no closed form here, or quadrature did not reach 1e-6)"
-    )
+    return f"the distribution does not provide it ({key} has no closed form here, or quadrature did not reach 1e-6)"
 
 
 def central_share(statistics: Statistics, levels: FloatArray) -> FloatArray:
-    """Expected share of the PIT inside the central interval of each level, its ends included."""
+    """Expected share of the PIT inside the central interval of each level, ends included."""
     upper = expected_below(statistics, (1 + levels) / 2)
     return (upper - expected_below(statistics, (1 - levels) / 2, closed=False)) / statistics.n
 
 
 def largest_pit_gap(statistics: Statistics) -> float:
-    """Largest distance of the expected distribution of the PIT from the uniform one; both bend only at its ends."""
+    """Largest distance of the PIT's expected distribution from uniform; both bend only at its ends."""
     found = 0.0
     for found_at in (places(statistics.orders[name]) for name in (LOW, HIGH)):
         for start in range(0, len(found_at), AT_ONCE):
@@ -119,7 +118,7 @@ def places(groups: Groups) -> FloatArray:
 
 
 class Undetermined(Standard):
-    """Stands for a distribution that is not known: whoever asks it anything is told why."""
+    """Stands for an unknown distribution: any use of it raises the reason."""
 
     name = "undetermined"
     pdf_square_integral = 0.0
@@ -159,7 +158,7 @@ class Undetermined(Standard):
     when=lambda statistics, settings: has_score(statistics, "crps_ensemble"),
 )
 def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
-    """Mean CRPS of the empirical distribution of M draws; ``crps`` is the fair one, which does not depend on M.
+    """Mean CRPS of the empirical distribution of M draws; ``crps`` is the fair version, independent of M.
 
     Examples
     --------
@@ -184,7 +183,7 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     when=lambda statistics, settings: has_score(statistics, "wis"),
 )
 def wis(statistics: Statistics, settings: Settings) -> float:
-    """Weighted interval score: twice the pinball loss over levels that are symmetric about a median.
+    """Weighted interval score: twice the pinball loss over levels symmetric about the median.
 
     Examples
     --------
@@ -201,14 +200,14 @@ def wis(statistics: Statistics, settings: Settings) -> float:
     "interval_coverage",
     family="calibration",
     direction=None,
-    summary="Share of the targets inside the widest central interval that was given; its level is in the settings",
+    summary="Share of the targets inside the widest given central interval; its level is in the settings",
     formula="share of l <= y <= u",
     source="Standard definition",
     bounds=(0, 1),
     when=lambda statistics, settings: has_score(statistics, "inside_widest"),
 )
 def interval_coverage(statistics: Statistics, settings: Settings) -> float:
-    """Share of the targets inside the widest central interval of the given quantiles, its ends included.
+    """Share of the targets inside the widest central interval of the given quantiles, ends included.
 
     Examples
     --------
@@ -226,7 +225,7 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     family="calibration",
     direction=None,
     unit="target",
-    summary="Mean width of the widest central interval that was given; its level is in the settings",
+    summary="Mean width of the widest given central interval; its level is in the settings",
     formula="mean u - l",
     source="Standard definition",
     bounds=(0, math.inf),

@@ -1,4 +1,4 @@
-"""Work that several metrics and curves share, done once for each set of statistics."""
+"""Work shared by several metrics and curves, done once per set of statistics."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def intermediate(function: Callable[Concatenate[S, P], T]) -> Callable[Concatena
     Parameters
     ----------
     function : callable
-        ``function(statistics, *arguments)`` of immutable statistics; the arguments are hashable and all that the
-        result depends on. Exceptions are not cached. The result must not refer to the statistics.
+        ``function(statistics, *arguments)`` of immutable statistics; the result may depend on nothing else, and the
+        arguments must be hashable. Exceptions are not cached. The result must not refer to the statistics.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def intermediate(function: Callable[Concatenate[S, P], T]) -> Callable[Concatena
         key = (arguments, tuple(sorted(options.items())))
         with lock:
             results = cache.setdefault(statistics, {})
-        if key not in results:  # two threads may both get here; they find the same
+        if key not in results:  # two threads may both get here, with the same result
             results[key] = function(statistics, *arguments, **options)
         return results[key]
 

@@ -1,4 +1,4 @@
-"""Isotonic recalibration of variances and confidences: the rising step function that fits outcomes best."""
+"""Isotonic recalibration of variances and confidences: the increasing step function that best fits outcomes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from uq_tracking.statistics.statistics import Statistics
 
 @dataclass(frozen=True, eq=False)
 class Isotonic:
-    """Forecasts in ascending order, and what they are recalibrated to.
+    """Forecasts in ascending order, and their recalibrated values.
 
     Attributes
     ----------
     count : array, shape (levels,)
-        Samples of each level of the forecast.
+        Number of samples at each level of the forecast.
     forecast, outcome : arrays, shape (levels,)
-        Mean forecast and mean outcome of each level: variance and squared error, or confidence and accuracy.
+        Mean forecast and mean outcome at each level: variance and squared error, or confidence and accuracy.
     fitted : array, shape (levels,)
-        The rising sequence nearest to the outcomes (pool adjacent violators).
+        The non-decreasing sequence nearest to the outcomes (pool adjacent violators).
     """
 
     count: FloatArray
@@ -36,7 +36,7 @@ class Isotonic:
         return cls(count, forecast, outcome, rising_fit(outcome, count))
 
     def corners(self) -> tuple[FloatArray, FloatArray]:
-        """Forecasts and recalibrated values at both ends of every level stretch of the fit."""
+        """Forecasts and recalibrated values at both ends of every flat part of the fit."""
         change = np.flatnonzero(np.diff(self.fitted) > 0)
         ends = np.sort(np.concatenate([[0], change, change + 1, [len(self.fitted) - 1]]))
         return self.forecast[ends], self.fitted[ends]
@@ -44,14 +44,14 @@ class Isotonic:
 
 @intermediate
 def isotonic_variance(statistics: Statistics) -> Isotonic:
-    """Squared errors on stated variances."""
+    """Squared errors regressed on stated variances."""
     count, variance, square = _sums(statistics.orders["std"], ("std2", "sq_error"))
     return Isotonic.of(count, variance / count, square / count)
 
 
 @intermediate
 def isotonic_confidence(statistics: Statistics) -> Isotonic:
-    """Correct classes on top probabilities."""
+    """Correctness regressed on top probabilities."""
     order = statistics.orders["one_minus_confidence"]
     count, doubt, correct = (part[::-1] for part in _sums(order, ("one_minus_confidence", "correct")))
     return Isotonic.of(count, 1 - doubt / count, correct / count)
@@ -66,7 +66,7 @@ def _sums(order: Groups, names: tuple[str, str]) -> tuple[FloatArray, FloatArray
 
 
 def rising_fit(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """The rising sequence of least weighted squares.
+    """The non-decreasing sequence of least weighted squares.
 
     >>> rising_fit(np.asarray([1.0, 3.0, 2.0, 4.0]), np.ones(4))
     array([1. , 2.5, 2.5, 4. ])

@@ -1,4 +1,4 @@
-"""Scores of vectors that were predicted as a whole, by a covariance or by joint draws."""
+"""Scores of vectors predicted as a whole, by a covariance or by joint draws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.covariance import DISTANCE, distance_shares
 from uq_tracking.statistics.statistics import Statistics
 
-TAKES = "it takes vectors: Predictions.from_covariance, or Predictions.from_samples(..., joint=True)"
+TAKES = "it needs vectors: Predictions.from_covariance, or Predictions.from_samples(..., joint=True)"
 
 
 def has_vectors(statistics: Statistics, settings: Settings) -> bool:
@@ -34,14 +34,14 @@ def vector_mean(statistics: Statistics, key: str) -> float:
     if math.isnan(total):
         raise Undefined("draws have no density; energy_score scores them")
     if not whole > 0:
-        raise Undefined("every vector lacks a component, by a missing truth or by the mask")
+        raise Undefined("every vector lacks a component, because of missing truth or the mask")
     return total / whole
 
 
 def require_distances(statistics: Statistics) -> None:
-    """Raise ``Undefined`` where vectors have no covariance or all are incomplete."""
+    """Raise ``Undefined`` if vectors have no covariance or all are incomplete."""
     if not has_distances(statistics, Settings()):
-        raise Undefined("it takes the covariance of vectors: Predictions.from_covariance")
+        raise Undefined("it needs the covariance of vectors: Predictions.from_covariance")
     vector_mean(statistics, "joint_nll")
 
 
@@ -56,7 +56,7 @@ def require_distances(statistics: Statistics) -> None:
     when=has_vectors,
 )
 def energy_score(statistics: Statistics, settings: Settings) -> float:
-    """Mean energy score, the CRPS of vectors; of M draws the fair estimator, whose expectation does not depend on M.
+    """Mean energy score, the CRPS of vectors; for M draws, the fair estimator, whose expectation is independent of M.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def energy_score(statistics: Statistics, settings: Settings) -> float:
     when=has_vectors,
 )
 def variogram_score(statistics: Statistics, settings: Settings) -> float:
-    """Mean variogram score, which sees correlations that the energy score hardly does; of draws the fair estimator.
+    """Mean variogram score, sensitive to correlations the energy score barely detects; for draws, the fair estimator.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def joint_ks(statistics: Statistics, settings: Settings) -> float:
 
 
 def joint_coverage(statistics: Statistics, settings: Settings, level: float) -> float:
-    """Share of the vectors inside the ellipsoid of that probability about their mean.
+    """Share of the vectors inside the ellipsoid of that probability around their mean.
 
     Examples
     --------
@@ -155,7 +155,7 @@ for percent in (50, 90, 95):
         f"joint_coverage_{percent}",
         family="calibration",
         direction=percent / 100,
-        summary=f"Share of the vectors inside the ellipsoid of {percent} %",
+        summary=f"Share of the vectors inside the {percent} % ellipsoid",
         formula=f"share of chi2_D((y - m)' S^-1 (y - m)) <= {percent / 100:g}",
         source="Standard definition",
         bounds=(0, 1),

@@ -1,4 +1,4 @@
-"""Scores that wait until somebody looks at them."""
+"""Scores that are computed when first accessed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class LaterScores:
-    """Scores of statistics, each computed once, when it is asked for.
+    """Scores of statistics, each computed once, when first accessed.
 
-    Those that need more than statistics are computed at once, for the arrays behind them may change; so are those of
-    other distributions, whose functions may fail: the warning belongs to the call.
+    Scores that need more than statistics are computed at once, because the arrays behind them may change; so are
+    those of other distributions, whose functions may fail, so that the warning appears in the call itself.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LaterScores:
         self._compute([each for each in self._metrics.values() if each.needs or not _is_own(each)], inputs)
 
     def of(self, keys: Collection[str]) -> dict[str, float]:
-        """Scores of these metrics, as far as they have a value."""
+        """Scores of these metrics, where they have a value."""
         self._compute([self._metrics[key] for key in self._metrics if key in keys and key not in self._done])
         return {key: self._scores[key] for key in self._metrics if key in keys and key in self._scores}
 
@@ -45,7 +45,7 @@ class LaterScores:
         return self.of(self._metrics)
 
     def undefined(self) -> dict[str, str]:
-        """The reasons of all that have no value."""
+        """Why each undefined score has no value."""
         self.of(self._metrics)
         return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
 
@@ -62,7 +62,7 @@ def _is_own(metric: Metric) -> bool:
 
 
 class Later(Generic[T]):
-    """A field of a dataclass that may be given as a function, which is called when the field is first looked at."""
+    """A dataclass field that may be given as a function, called when the field is first accessed."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -75,7 +75,7 @@ class Later(Generic[T]):
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
-            raise AttributeError(f"{owner.__name__} has no {self._name} of its own")  # so there is no default
+            raise AttributeError(f"class {owner.__name__} has no {self._name}")  # so there is no default
         value = vars(instance)[self._name]
         if callable(value):
             value = vars(instance)[self._name] = value()

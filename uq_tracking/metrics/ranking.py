@@ -1,4 +1,4 @@
-"""Whether the uncertainty tells large errors from small ones, whatever its scale."""
+"""Whether the uncertainty distinguishes large errors from small ones, whatever its scale."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.statistics import Statistics
 
 FRACTIONS = np.arange(100) / 100
-"""Share of the most uncertain samples taken away."""
+"""Share of the most uncertain samples removed."""
 
 NEAR = 4000
-"""From here on ``log(n^2 + n + 1/3) / 2`` is exact to the last digit: the next term is -1 / (180 n^4)."""
+"""From here on, ``log(n^2 + n + 1/3) / 2`` is exact to the last digit: the next term is -1 / (180 n^4)."""
 
 
 @dataclass(frozen=True)
 class Sparsification:
-    """Error of the samples that remain, over the error of all."""
+    """Error of the remaining samples over the error of all."""
 
     fraction: FloatArray
     model: FloatArray
@@ -39,7 +39,7 @@ class Sparsification:
 
 
 def remaining_counts(n: float) -> FloatArray:
-    """Samples that remain at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
+    """Samples remaining at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
     return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
 
 
@@ -137,8 +137,8 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
 def sum_of_prefix_means(groups: Groups, payload: str) -> float:
     """Sum over k = 1 ... N of the mean payload of the first k samples.
 
-    The j-th sample is part of the means from k = j on and counts for H(N) - H(j - 1), H being the harmonic numbers.
-    Over the c samples that end at q that is on average ``H(N) - H(q - c) + 1 - q (H(q) - H(q - c)) / c``.
+    The j-th sample enters the means from k = j on and contributes H(N) - H(j - 1), where H are the harmonic numbers.
+    Averaged over the c samples that end at q, that is ``H(N) - H(q - c) + 1 - q (H(q) - H(q - c)) / c``.
     """
     last = harmonic([groups.total])
 
@@ -155,7 +155,7 @@ def sum_of_prefix_means(groups: Groups, payload: str) -> float:
 
 
 def harmonic(n: npt.ArrayLike) -> FloatArray:
-    """Harmonic numbers H(n), less Euler's constant."""
+    """Harmonic numbers H(n) minus Euler's constant."""
     count = np.asarray(n, dtype=np.float64)
     values: FloatArray = 0.5 * np.log(count * (count + 1) + 1 / 3)
     near = np.flatnonzero(count < NEAR)
@@ -164,7 +164,7 @@ def harmonic(n: npt.ArrayLike) -> FloatArray:
 
 
 def harmonic_gap(start: FloatArray, end: FloatArray) -> FloatArray:
-    """``H(end) - H(start)`` without cancellation far out."""
+    """``H(end) - H(start)`` without cancellation for large arguments."""
     x, y = start + 0.5, end + 0.5
     gap = np.log1p((end - start) / x) + (1 / y**2 - 1 / x**2) / 24
     near = np.flatnonzero(x < NEAR)
@@ -182,7 +182,7 @@ def order_of(share: float, n: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _ratio(share: float) -> tuple[int, int]:
-    """The decimal number that a share is written as, as a ratio of whole numbers."""
+    """A share, as written in decimals, as a ratio of whole numbers."""
     return Fraction(repr(share)).as_integer_ratio()
 
 
@@ -192,7 +192,7 @@ def scale_to_cover(statistics: Statistics, alpha: float) -> float:
 
 
 def merci_at(statistics: Statistics, alpha: float) -> float:
-    """Mean of the uncertainties, scaled to cover ``alpha`` of the errors."""
+    """Mean uncertainty, scaled to cover ``alpha`` of the errors."""
     scale = scale_to_cover(statistics, alpha)
     if not math.isfinite(scale):
         raise Undefined(
@@ -205,9 +205,7 @@ def n_merci_at(statistics: Statistics, alpha: float) -> float:
     """``merci`` on the scale from the oracle (0) to a constant uncertainty (1)."""
     oracle = statistics.orders["abs_error"].sum("abs_error") / statistics.n
     constant = float(statistics.orders["abs_error"].value([order_of(alpha, statistics.n)])[0])
-    if constant <= oracle * (
-        1 + 1e-12
-    ):  # equal but for the rounding of the mean, or the scale runs backwards
+    if constant <= oracle * (1 + 1e-12):  # equal up to the rounding of the mean, or the scale runs backwards
         raise Undefined(
             f"the oracle's mean error is not below the error's {alpha:g} percentile, so there is no scale"
         )
@@ -269,7 +267,7 @@ def n_merci(statistics: Statistics, settings: Settings) -> float:
     bounds=(0, math.inf),
 )
 def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
-    """Mean absolute error of the samples that MeRCI covers: without the largest errors, beyond ``alpha`` of them.
+    """Mean absolute error of the samples that MeRCI covers: all but the largest errors, beyond ``alpha`` of them.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from uq_tracking.statistics.weights import WEIGHT
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 GROUP_SIZES = np.linspace(0, 1, 10)
-"""Shares of the samples that random groups hold."""
+"""Sizes of the random groups, as shares of the samples."""
 TRIALS = 10
 GROUPS_PER_TRIAL = 10
 SMALLEST_GROUP = 2
@@ -35,14 +35,16 @@ def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
     Raises
     ------
     SettingsError
-        It is no pair.
+        It is not a pair.
     ShapeError
         Shapes differ.
     """
     if reference is None:
         return None
     if not isinstance(reference, tuple | list) or len(reference) != 2:
-        raise SettingsError("reference is no pair; pass reference=(mean, std), arrays of the target's shape")
+        raise SettingsError(
+            "reference is not a pair; pass reference=(mean, std), arrays of the target's shape"
+        )
     mean, std = (
         read_floats(part, f"reference {name}") for part, name in zip(reference, ("mean", "std"), strict=True)
     )
@@ -65,7 +67,7 @@ def as_reference(reference: Any, predictions: Predictions) -> Reference | None:
 def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     """Mean Kullback-Leibler divergence of N(mu, s^2) from a Gaussian reference.
 
-    ``log(s_r / s) + (s^2 + (mu - mu_r)^2) / (2 s_r^2) - 1/2``, zero where both are equal.
+    ``log(s_r / s) + (s^2 + (mu - mu_r)^2) / (2 s_r^2) - 1/2``, zero if both are equal.
 
     Examples
     --------
@@ -79,9 +81,7 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     mean_r, std_r = (predictions.select(part) for part in given.reference or ())
     bad = int(np.count_nonzero(~np.isfinite(mean_r) | ~(std_r > 0) | ~np.isfinite(std_r)))
     if bad:
-        raise Undefined(
-            f"the reference is no distribution at {bad} samples (non-finite, or a std not above 0)"
-        )
+        raise Undefined(f"the reference is invalid at {bad} samples (non-finite, or a std not above 0)")
     if np.any(std == 0):
         raise Undefined("a standard deviation of 0 is infinitely far from any reference; set std_floor")
     total = 0.0
@@ -124,7 +124,9 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(probs > 0, probs * np.log(probs / reference), 0.0)
         if np.isinf(terms).any():
-            raise Undefined("the reference rules out a class that the predictions hold possible")
+            raise Undefined(
+                "the reference gives probability 0 to a class that the predictions consider possible"
+            )
         if weights is not None:
             weight = predictions.pick(weights, place)
             terms, mass = terms.sum(axis=-1) * weight, mass + float(weight.sum())
@@ -133,10 +135,10 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
 
 
 def group_calibration(given: MetricInputs, settings: Settings) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Calibration error of the worst of ten random groups, by the share of the samples that a group holds.
+    """Calibration error of the worst of ten random groups, by the groups' share of the samples.
 
-    Only the numbers of samples between the levels' intervals matter, so a group drawn without replacement is a draw
-    from the multivariate hypergeometric distribution of these, at no cost per sample. Samples with weights count as
+    Only the numbers of samples between the levels' intervals matter, so drawing a group without replacement means
+    drawing these from a multivariate hypergeometric distribution, at no cost per sample. Weighted samples count as
     their effective number.
 
     Returns
@@ -146,7 +148,7 @@ def group_calibration(given: MetricInputs, settings: Settings) -> tuple[FloatArr
     """
     n, rng = round(given.statistics.n_effective), np.random.default_rng(given.seed)
     if n < SMALLEST_GROUP:
-        raise Undefined("one sample forms no group")
+        raise Undefined("one sample cannot form a group")
     inside = np.rint(coverage_at(given.statistics, settings, PROPORTIONS) * n).astype(np.int64)
     cells = np.diff(np.concatenate([[0], np.maximum.accumulate(inside)]))
     worst = np.asarray([_worst(cells, max(round(n * share), SMALLEST_GROUP), rng) for share in GROUP_SIZES])
@@ -154,7 +156,7 @@ def group_calibration(given: MetricInputs, settings: Settings) -> tuple[FloatArr
 
 
 def _worst(cells: IntArray, size: int, rng: np.random.Generator) -> FloatArray:
-    """Error of the worst group of each trial."""
+    """Error of the worst group in each trial."""
     draws = rng.multivariate_hypergeometric(cells, size, TRIALS * GROUPS_PER_TRIAL, method="marginals")
     gap = np.cumsum(draws, axis=1) / size - PROPORTIONS
     error = np.abs(gap).mean(axis=1).reshape(TRIALS, GROUPS_PER_TRIAL)

@@ -26,24 +26,24 @@ FAMILIES: dict[str, str] = {
     "ranking": "Ranking of errors",
     "spread": "Spread",
 }
-"""What metrics judge, in the order of reports, and its heading."""
+"""What metrics judge, in the order of reports, with the heading of each."""
 
 
 class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the caller)
-    """Raised by a metric that has no value for this input; its text is the reason, one sentence."""
+    """Raised by a metric without a value for this input; its text is the reason, in one sentence."""
 
 
 NEEDS = {
-    "predictions": "the predictions themselves, not their statistics alone",
+    "predictions": "the predictions themselves, not only their statistics",
     "reference": "a distribution to compare with (reference=)",
     "seed": "a seed (uq_tracking.evaluate has one)",
 }
-"""What a metric may need besides statistics, and how a reason names it."""
+"""What a metric may need besides statistics, and what error messages call it."""
 
 
 @dataclass(frozen=True, eq=False)
 class MetricInputs:
-    """What a metric with ``needs`` gets in place of statistics alone.
+    """What a metric with ``needs`` receives instead of statistics alone.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class MetricInputs:
     reference : (mean, std), ClassPredictions or None
         What to compare with: arrays of the predictions' shape, or probabilities.
     seed : int
-        Of metrics that draw at random.
+        Random seed, for metrics that draw at random.
     """
 
     statistics: Any
@@ -63,7 +63,7 @@ class MetricInputs:
 
     @property
     def given(self) -> frozenset[str]:
-        """Names of the inputs that are present, as in ``Metric.needs``."""
+        """Names of the available inputs, as in ``Metric.needs``."""
         there = {
             "predictions": self.predictions is not None,
             "reference": self.reference is not None,
@@ -77,22 +77,24 @@ T = TypeVar("T")
 
 
 def not_declared(statistics: Any, settings: Settings) -> float:
-    """Stand in for the function of a metric that was put over none."""
-    raise PluginError("the metric has no function; put @metric(...) over one")
+    """Stand in for the missing function of a metric that does not decorate one."""
+    raise PluginError("the metric has no function; decorate one with @metric(...)")
 
 
 def require_known(what: str, name: str, value: str, known: Iterable[str]) -> None:
-    """Raise ``PluginError`` where a declaration names something that does not exist."""
+    """Raise ``PluginError`` if a declaration names something that does not exist."""
     if value not in known:
         raise PluginError(
-            f"{what}: {name} is {value!r}{closest(value, known)}; known are {', '.join(map(repr, known))}"
+            f"{what}: {name} is {value!r}{closest(value, known)}; choose from {', '.join(map(repr, known))}"
         )
 
 
 def require_declarable(what: str, name: str, task: Task, needs: Iterable[str]) -> None:
-    """Raise ``PluginError`` where the name, task or needs of a metric or curve cannot be."""
+    """Raise ``PluginError`` if the name, task or needs of a metric or curve are invalid."""
     if not name.isidentifier():
-        raise PluginError(f"{what}: it names files too; use letters, digits and underscores")
+        raise PluginError(
+            f"{what}: the name is also used for files; use only letters, digits and underscores"
+        )
     require_known(what, "task", task, TASKS)
     for need in needs:
         require_known(what, "needs", need, NEEDS)
@@ -100,41 +102,41 @@ def require_declarable(what: str, name: str, task: Task, needs: Iterable[str]) -
 
 @dataclass(frozen=True)
 class Metric:
-    """A number as a pure function of statistics, declared by being put over that function.
+    """A number as a pure function of statistics, declared by decorating that function.
 
     Attributes
     ----------
     key : str
-        Name in reports and trackers; an identifier.
+        Name in reports and trackers; must be an identifier.
     family : {"accuracy", "scoring", "calibration", "ranking", "spread"}
         What it judges; reports and comparisons are ordered by family.
     direction : "lower", "higher", a target value, or None
-        Which values are better; None describes without judging.
+        Which values are better; None for metrics that describe without judging.
     summary, formula, source : str
-        One line for people, the definition, and where it comes from.
+        A one-line description, the definition, and its source.
     unit : {"", "target", "1/target", "1/sqrt(target)", "target^2", "nats"}
-        Unit in terms of the target's; "" is none.
+        Unit in terms of the target's; "" for none.
     task : {"regression", "classification"}
     bounds : (float, float)
-        Least and greatest value there can be; confidence intervals end there.
+        Smallest and largest possible value; confidence intervals end there.
     needs : tuple of str
-        Input besides the statistics: ``predictions``, ``reference``, ``seed``; empty for most. A
-        function that needs any gets `MetricInputs` in place of the statistics.
+        Inputs besides the statistics: ``predictions``, ``reference``, ``seed``; empty for most. A function that needs
+        any receives `MetricInputs` instead of the statistics.
     default : bool
-        Whether it is computed without being asked for.
+        Whether it is computed by default.
     headline : bool
-        Whether it is among the few that are shown first.
+        Whether it is among the few shown first.
     floor : bool
-        Whether finite data push it above zero even where the forecast is perfectly calibrated.
+        Whether finite data push it above zero even for a perfectly calibrated forecast.
     when : callable, optional
-        ``when(statistics, settings)`` tells whether it is computed without being asked for; elsewhere it would only
-        repeat another, or belongs to another form of predictions.
+        ``when(statistics, settings)`` says whether it is computed by default; otherwise it would only repeat another
+        metric, or belongs to another form of predictions.
     glance : str
-        How to read it above a chart, in a few words, where the direction does not say it.
+        How to read it, in a few words, for chart titles if the direction does not say it.
     arguments : dict
-        Further arguments of the function, where one function makes several metrics.
+        Further arguments of the function, if one function serves several metrics.
     function : callable
-        ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason when there is no value.
+        ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason if there is no value.
 
     Examples
     --------
@@ -168,7 +170,7 @@ class Metric:
         Raises
         ------
         PluginError
-            The declaration says what cannot be.
+            The declaration is invalid.
         """
         what = f"metric {self.key!r}"
         require_declarable(what, self.key, self.task, self.needs)
@@ -176,17 +178,17 @@ class Metric:
         require_known(what, "unit", self.unit, get_args(Unit))
         if not (self.direction in (None, *get_args(Direction)) or isinstance(self.direction, int | float)):
             raise PluginError(
-                f"{what}: direction is {self.direction!r}; give 'lower', 'higher', a target or None"
+                f"{what}: direction is {self.direction!r}; pass 'lower', 'higher', a target value or None"
             )
         if not self.bounds[0] < self.bounds[1]:
-            raise PluginError(f"{what}: bounds are {self.bounds}; give the least value first")
+            raise PluginError(f"{what}: bounds are {self.bounds}; pass the smaller one first")
         bound = update_wrapper(partial(function, **self.arguments), function) if self.arguments else function
         direction = float(self.direction) if isinstance(self.direction, int) else self.direction
         return plugins.declare("uq_metrics", replace(self, direction=direction, function=bound), function)
 
     @property
     def place(self) -> tuple[int, bool]:
-        """Place in the order of reports: by family, those of the headline first."""
+        """Position in the order of reports: by family, headline metrics first."""
         family = list(FAMILIES).index(self.family) if self.family in FAMILIES else len(FAMILIES)
         return family, not self.headline
 
@@ -204,7 +206,7 @@ class Metric:
 
 
 metric = Metric
-"""The name under which a metric is declared: ``@metric("key", ...)`` over its function."""
+"""The decorator that declares a metric: ``@metric("key", ...)`` above its function."""
 
 
 def every_metric() -> tuple[Metric, ...]:
@@ -220,7 +222,7 @@ def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
     if unknown:
         raise UnknownMetricError(
             f"no {task} metric is called {', '.join(unknown)}{closest(unknown[0], known)}; "
-            f"known are {', '.join(sorted(known))}"
+            f"choose from {', '.join(sorted(known))}"
         )
     return [known[key] for key in wanted]
 
@@ -236,10 +238,10 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
 def compute(
     statistics: Any, settings: Settings, metrics: Iterable[Metric], inputs: MetricInputs | None = None
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Scores, and the reasons of those that are undefined.
+    """Compute scores, and the reasons why any are undefined.
 
-    Metrics that need more than statistics get ``inputs``, which holds these too. One whose function fails is left
-    out with a `TrackingWarning`: a fault of a plugin costs its own score, not the report.
+    Metrics that need more than statistics receive ``inputs``, which also holds the statistics. A metric whose
+    function fails is left out with a `TrackingWarning`: a faulty plugin costs its own score, not the report.
     """
     scores: dict[str, float] = {}
     undefined: dict[str, str] = {}
@@ -273,26 +275,26 @@ def has_failed(key: str, reason: str) -> bool:
 
 
 def called(what: str, function: Callable[..., Any], *given: Any, result: Callable[[Any], T]) -> T:
-    """What a declared function returns, as ``result`` makes it.
+    """Call a declared function and convert what it returns with ``result``.
 
     Raises
     ------
     PluginError
-        The function fails, or returns something else; the message names its module. `Undefined`, and what this
-        package raises on purpose, pass.
+        The function fails or returns something else; the message names its module. `Undefined`, and errors this
+        package raises on purpose, pass through.
     """
     try:
         return result(function(*given))
     except (Undefined, UQTrackingError):
         raise
-    except Exception as error:  # the function of another distribution may raise anything
+    except Exception as error:  # another package's function may raise anything
         raise PluginError(
             f"{what} of {function.__module__} failed: {type(error).__name__}: {error}"
         ) from error
 
 
 def input_for(needs: Iterable[str], statistics: Any, inputs: MetricInputs | None) -> Any:
-    """The argument of a function with these needs: statistics, or all inputs; Undefined names what is lacking."""
+    """The argument for a function with these needs: statistics, or all inputs; Undefined names what is missing."""
     if not needs:
         return statistics
     have = frozenset() if inputs is None else inputs.given
@@ -307,7 +309,7 @@ SMALLEST = 1e-150
 
 
 def require_squares(low: float, high: float, what: str) -> None:
-    """Raise ``Undefined`` where values between ``low`` and ``high`` are all too small to be squared."""
+    """Raise ``Undefined`` if values between ``low`` and ``high`` are all too small to be squared."""
     largest = max(abs(low), abs(high))
     if 0 < largest < SMALLEST:
         raise Undefined(

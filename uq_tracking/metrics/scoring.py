@@ -22,14 +22,14 @@ LEVELS = np.arange(1, 100) / 100
 """Levels .01 ... .99 of the interval and quantile scores."""
 
 PRIORS: dict[str, Standard] = {"_gaussian": GAUSSIAN, "_laplace": LAPLACE, "_uniform": UNIFORM}
-"""What-if distributions of the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""
+"""What-if distributions with the same mean and standard deviation (MeRCI 2018), by the suffix of their keys."""
 
 
 FAMILY_PAYLOADS = ("std", "z", "error", "inv_std", "inv_sqrt_std")
 
 
 def require_density(statistics: Statistics) -> None:
-    """Raise ``Undefined`` where a standard deviation of zero leaves no density."""
+    """Raise ``Undefined`` if a standard deviation of zero leaves no density."""
     zero = statistics.counts["n_zero_std"]
     if zero and statistics.moments["std"].low <= 0:
         raise Undefined(f"{zero} samples have a standard deviation of 0, which has no density; set std_floor")
@@ -37,21 +37,21 @@ def require_density(statistics: Statistics) -> None:
 
 @dataclass(frozen=True)
 class FamilySums:
-    """Sums over samples that the scores under one family need; the densities are NaN beside a zero std."""
+    """Sums over samples for the scores under one family; the densities are NaN if there is a zero std."""
 
     crps: float
     density: float
-    """Of p(y)."""
+    """Sum of p(y)."""
     density_root: float
-    """Of p(y) sqrt(s), the density standardised half way."""
+    """Sum of p(y) sqrt(s), the density standardised half-way."""
     distance: float
-    """Of |z|."""
+    """Sum of |z|."""
     inverse: float
-    """Of 1 / s."""
+    """Sum of 1 / s."""
 
 
 def family_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
-    """The declared family, or with a suffix the prior it names, which shares the standard deviation."""
+    """The declared family, or the prior that a suffix names, with the same standard deviation."""
     if not suffix:
         return family_of(settings)
     require_variance(statistics, settings)
@@ -59,7 +59,7 @@ def family_behind(statistics: Statistics, settings: Settings, suffix: str) -> St
 
 
 def require_variance(statistics: Statistics, settings: Settings) -> None:
-    """Raise ``Undefined`` where the predicted distribution has no variance, so that predictions hold scales."""
+    """Raise ``Undefined`` if the predicted distribution has no variance, so that predictions hold scales."""
     if not family_of(settings).has_variance:
         raise Undefined(
             f"a Student t with dof={settings.dof:g} has no variance; its predictions hold a scale"
@@ -69,7 +69,7 @@ def require_variance(statistics: Statistics, settings: Settings) -> None:
 
 
 def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> Standard:
-    """``family_behind`` where it has a density: not for a table of shares, nor with a standard deviation of 0."""
+    """``family_behind`` if it has a density: not for a table of shares, nor with a standard deviation of 0."""
     family = family_behind(statistics, settings, suffix)
     if math.isnan(family.pdf_square_integral):
         raise Undefined(
@@ -80,7 +80,7 @@ def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> S
 
 
 def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
-    """Sums of one family; one pass over the z groups makes those of all priors."""
+    """Sums for one family; one pass over the z groups computes those of all priors."""
     together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
     return _sums_of(statistics, together)[family]
 
@@ -101,8 +101,8 @@ def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Sta
 def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
     """``FamilySums`` of the groups of a block, for each family.
 
-    A function of z is taken at the group's mean z, weighted as the sum is where the statistics know that mean
-    (``sum(std z) = sum(error)``): exact for exact groups, second order in the width of a sketch's buckets.
+    A function of z is evaluated at the group's mean z, weighted like the sum if the statistics know that mean
+    (``sum(std z) = sum(error)``): exact for exact groups, second order in the bucket width of a sketch.
     """
     std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
     if block.high is block.low:
@@ -123,7 +123,7 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
 
 
 def _or_zero(z: FloatArray) -> FloatArray:
-    """Zero in place of the z of point masses, which have no std and no density to ask for."""
+    """Zeros instead of z for point masses, which have no std and no density."""
     finite = np.isfinite(z)
     return z if finite.all() else np.where(finite, z, 0.0)
 
@@ -176,7 +176,7 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:
-    """Whether a Gaussian prior is another distribution than the predicted one."""
+    """Whether a Gaussian prior differs from the predicted distribution."""
     return is_distribution(statistics) or family_of(settings) is not GAUSSIAN
 
 
@@ -194,7 +194,7 @@ def proper_score(
     least: float = -math.inf,
     headline: bool = False,
 ) -> Callable[[Score], Score]:
-    """Declare the score of the predicted distribution, and what it would be under each prior."""
+    """Declare the score of the predicted distribution, and the same score under each prior."""
     names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
 
     def declare(score: Score) -> Score:
@@ -253,7 +253,7 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     headline=True,
 )
 def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
-    """Mean continuous ranked probability score; of a point mass it is the absolute error.
+    """Mean continuous ranked probability score; for a point mass it is the absolute error.
 
     Examples
     --------

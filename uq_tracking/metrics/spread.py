@@ -1,4 +1,4 @@
-"""How large and how varied the uncertainties are, whatever the errors."""
+"""How large and how varied the uncertainties are, regardless of the errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uq_tracking.statistics.statistics import Statistics
     family="spread",
     direction=None,
     unit="target",
-    summary="Root mean variance; smaller is sharper, which counts only among calibrated methods",
+    summary="Root mean variance; smaller is sharper, which matters only among calibrated methods",
     formula="sqrt(mean s^2)",
     source="Gneiting 2007; uncertainty-toolbox",
     bounds=(0, math.inf),

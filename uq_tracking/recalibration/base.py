@@ -1,4 +1,4 @@
-"""What a recalibration is: frozen parameters that know what they were fitted on, and the methods installed."""
+"""What a recalibration is: frozen parameters that know what they were fitted on; and the installed methods."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Task = Literal["regression", "classification"]
 
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
-"""Version of the files; raised when a reader of the older version would misread them."""
+"""Version of the file format; increased when older readers would misread new files."""
 
 
 @dataclass(frozen=True)
 class FittedOn:
-    """The set that parameters were fitted on.
+    """The set on which parameters were fitted.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class FittedOn:
     digest : str or None
         Digest of its predictions; see ``Predictions.digest``.
     std_floor : float or None
-        The floor that its standard deviations were raised to.
+        The floor to which its standard deviations were raised.
     """
 
     n: int
@@ -70,7 +70,7 @@ class Recalibration(ABC):
 
     @abstractmethod
     def scalars(self) -> dict[str, float]:
-        """The few numbers worth plotting over runs, by name."""
+        """The few numbers worth plotting across runs, by name."""
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as plain values."""
@@ -88,7 +88,7 @@ class Recalibration(ABC):
         }
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Strict JSON text, also written to ``path`` if given."""
+        """Return strict JSON; also write it to ``path`` if given."""
         text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -96,12 +96,12 @@ class Recalibration(ABC):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Inverse of ``to_dict``, for any method when called on ``Recalibration``.
+        """Inverse of ``to_dict``; for any method if called on ``Recalibration``.
 
         Raises
         ------
         FileFormatError
-            The values are foreign, damaged, too new, or of another method than the class asked.
+            The values are foreign, damaged, too new, or from a method other than this class's.
         """
         kind = _kind(values)
         if not issubclass(kind, cls):
@@ -117,12 +117,12 @@ class Recalibration(ABC):
 
     @classmethod
     def from_json(cls, source: str | Path) -> Self:
-        """Read what ``to_json`` made: the text, or the path of its file; errors as for ``from_dict``."""
+        """Read what ``to_json`` returned or wrote: the text, or the path of its file; errors as for ``from_dict``."""
         return cls.from_dict(read_json(source))
 
 
 def read_json(source: str | Path) -> Any:
-    """Values of a JSON text, or of the file at a path; FileFormatError if it is not JSON."""
+    """Values from a JSON text, or from the file at a path; FileFormatError if it is not JSON."""
     is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
     try:
         return json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
@@ -137,12 +137,12 @@ def _kind(values: Any) -> type[Any]:
     schema = values.get("schema")
     if not isinstance(schema, int) or schema > SCHEMA:
         raise FileFormatError(
-            f"the recalibration has schema {schema!r}, this version reads up to {SCHEMA}; upgrade uq-tracking"
+            f"the recalibration has schema {schema!r}, but this version reads up to {SCHEMA}; upgrade uq-tracking"
         )
     method, known = str(values.get("method")), plugins.recalibrators()
     if method not in known:
         raise FileFormatError(
-            f"no installed distribution knows the recalibration method {method!r}; known are {', '.join(known)}"
+            f"no installed package knows the recalibration method {method!r}; known are {', '.join(known)}"
         )
     return known[method].kind
 
@@ -168,16 +168,16 @@ class RegressionRecalibration(Recalibration):
         """Recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
 
     def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:
-        """Recalibrated means, given the standard deviations before; most methods leave them."""
+        """Recalibrated means, given the original standard deviations; most methods leave means unchanged."""
         return mean
 
     def new_std_by(self, std: FloatArray, labels: npt.NDArray[Any] | None) -> FloatArray:
-        """Recalibrated standard deviations of samples with these values of ``by``, which few methods ask for."""
+        """Recalibrated standard deviations of samples with these values of ``by``, which few methods need."""
         return self.new_std(std)
 
     @property
     def shape(self) -> Standard | None:
-        """Distribution of the standardised error after recalibration, where the method has its own."""
+        """Distribution of the standardised error after recalibration, if the method has its own."""
         return None
 
     def apply(self, mean: Any, std: Any, by: Any = None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -205,11 +205,11 @@ class RegressionRecalibration(Recalibration):
         mean_in, std_in = read_floats(mean, "mean"), _read_std(std)
         if mean_in.values.shape != std_in.values.shape:
             raise ShapeError(
-                f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; nothing is broadcast"
+                f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; pass equal shapes"
             )
         labels = None if by is None else np.asarray(by)
         if labels is not None and labels.shape != std_in.values.shape:
-            raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; nothing is broadcast")
+            raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; pass equal shapes")
         mean64, std64 = mean_in.values.astype(np.float64), std_in.values.astype(np.float64)
         return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
 
@@ -242,7 +242,7 @@ class RegressionRecalibration(Recalibration):
         return np.asarray(mean.astype(np.float64) + std.astype(np.float64) * z)
 
     def apply_to(self, predictions: Predictions) -> Predictions:
-        """Recalibrate ``Predictions``; what is left out stays as it is."""
+        """Recalibrate ``Predictions``; left-out samples stay unchanged."""
         valid = predictions.valid
         by = predictions.by
         labels = None if by is None else spread(by, predictions.shape)
@@ -272,9 +272,9 @@ class ClassificationRecalibration(Recalibration):
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
-        """Logarithms of the recalibrated probabilities, from those before, or from logits: both of shape (n, C).
+        """Log recalibrated probabilities from the original log probabilities or logits, shape (n, C).
 
-        A binary classifier with one logit has C = 2, the logit of class 0 being 0.
+        A binary classifier with one logit has C = 2, with logit 0 for class 0.
         """
 
     def apply(self, logits: Any) -> npt.NDArray[Any]:
@@ -283,17 +283,17 @@ class ClassificationRecalibration(Recalibration):
         Parameters
         ----------
         logits : array, shape (..., C), from any array library
-            Or of any shape for a binary classifier with one logit. Logarithms of probabilities serve as well.
+            Logits, or log probabilities; of any shape for a binary classifier with one logit.
 
         Returns
         -------
         array
-            Probabilities in the shape of the logits and their floating-point type.
+            Probabilities in the shape and floating-point type of the logits.
 
         Raises
         ------
         ShapeError
-            The last axis does not hold the classes that it was fitted to.
+            The last axis does not hold the classes to which it was fitted.
         """
         values = read_floats(logits, "logits").values
         if self.n_logits == 1:
@@ -301,7 +301,7 @@ class ClassificationRecalibration(Recalibration):
             return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
         if values.ndim == 0 or values.shape[-1] != self.n_logits:
             raise ShapeError(
-                f"{self.method} was fitted to {self.n_logits} classes along the last axis; the logits have shape "
+                f"{self.method} was fitted to {self.n_logits} classes along the last axis, but the logits have shape "
                 f"{values.shape}"
             )
         flat = values.reshape(-1, self.n_logits).astype(np.float64)
@@ -320,14 +320,14 @@ def _read_std(std: Any) -> Source:
 
 
 def _like(source: Source, values: FloatArray) -> npt.NDArray[Any]:
-    """Values in the source's type, masked where it is; never the source's own memory."""
+    """Values in the source's type, masked where the source is; never sharing its memory."""
     new = np.array(values, dtype=source.values.dtype)
     return new if source.left_out is None else np.ma.MaskedArray(new, source.left_out)
 
 
 @dataclass(frozen=True)
 class Recalibrator:
-    """A method of recalibration, as plugins register it with the hook ``uq_recalibrators``.
+    """A recalibration method, as registered by plugins with the hook ``uq_recalibrators``.
 
     Attributes
     ----------
@@ -336,15 +336,14 @@ class Recalibrator:
     kind : type
         Class of the fitted parameters, whose ``method`` is the name.
     fit : callable
-        ``fit(statistics, settings, fitted_on)`` of regression statistics, or
-        ``fit(labels, logits, fitted_on, ignore_label)`` where the task is classification, with ``weights=`` only
-        where samples have weights. Raises
-        ``RecalibrationError`` for what it cannot be fitted to.
+        ``fit(statistics, settings, fitted_on)`` for regression statistics, or ``fit(labels, logits, fitted_on,
+        ignore_label)`` for a classification, with ``weights=`` only if samples have weights. Raises
+        ``RecalibrationError`` for input it cannot be fitted to.
     summary, source : str
-        One line for people, and where it comes from.
+        A one-line description, and its source.
     fit_by : callable, optional
-        ``fit_by(rows, labels, settings, fitted_on)`` of a method that is fitted by groups: columns ``target``,
-        ``mean`` and ``std`` of the samples, and the value of ``by`` of each. ``fit`` then refuses.
+        ``fit_by(rows, labels, settings, fitted_on)`` for a method fitted by groups: columns ``target``, ``mean`` and
+        ``std`` of the samples, and each sample's value of ``by``. ``fit`` then raises.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Quantiles corrected so that each level holds the share of targets it promises."""
+"""Quantiles corrected so that each level contains the share of targets it promises."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FEWEST = 10
 MIDDLE_KNOTS = 1001
 """Knots at evenly spaced ranks."""
 TAIL_KNOTS = 128
-"""Further knots in each tail, at ranks that double every few knots, so that the extremes keep their place."""
+"""Further knots in each tail, at ranks that double every few knots, so that the extremes keep their position."""
 
 
 @dataclass(frozen=True)
 class Tabulated(Standard):
     """A distribution given by a table of its distribution function, linear in between and bounded by its ends.
 
-    A value that occurs twice is a jump: a share of the distribution sits on it.
+    A value that occurs twice is a jump: it carries a share of the distribution.
     """
 
     values: tuple[float, ...]
@@ -53,7 +53,7 @@ class Tabulated(Standard):
         return np.interp(p, self.levels, self.values)
 
     def pdf(self, z: FloatArray) -> FloatArray:
-        """Slope of the distribution function right of z; 0 outside the table."""
+        """Slope of the distribution function to the right of z; 0 outside the table."""
         values, levels = np.asarray(self.values), np.asarray(self.levels)
         z = np.asarray(z, dtype=float)
         left = np.clip(np.searchsorted(values, z, side="right") - 1, 0, len(values) - 2)
@@ -83,7 +83,7 @@ class Tabulated(Standard):
         return np.concatenate([start, below.cumsum()]), np.concatenate([above[::-1].cumsum()[::-1], start])
 
     def central(self, level: npt.ArrayLike) -> FloatArray:
-        """Half width of the interval around 0 that holds the share ``level``; the table need not be symmetric."""
+        """Half-width of the interval around 0 that contains the share ``level``; the table need not be symmetric."""
         half, share = self._folded
         return np.asarray(np.interp(np.asarray(level, dtype=float), share, half))
 
@@ -96,14 +96,14 @@ class Tabulated(Standard):
         return np.repeat(half, 2), np.maximum.accumulate(np.clip(share, 0, 1))
 
     def _below(self, z: FloatArray) -> FloatArray:
-        """Share below z, without what sits on it."""
+        """Share strictly below z."""
         values, levels = np.asarray(self.values), np.asarray(self.levels)
         mirrored = np.interp(-z, -values[::-1], -levels[::-1], right=0.0)  # a jump counts to its left
         return np.asarray(-mirrored)
 
 
 def _squares(width: FloatArray, one: FloatArray, other: FloatArray) -> FloatArray:
-    """Integral of the square of a line that runs from ``one`` to ``other`` over a width."""
+    """Integral of the square of a line from ``one`` to ``other`` over a width."""
     return width * (one * one + one * other + other * other) / 3
 
 
@@ -122,9 +122,9 @@ class CdfIsotonic(RegressionRecalibration):
     Attributes
     ----------
     z : tuple of float
-        Standardised errors, not falling. Twice the same value is a share of samples that sits on it.
+        Standardised errors, non-decreasing. A repeated value carries a share of the samples.
     levels : tuple of float
-        Share of the fit set at or below each, from 0 to 1; linear in between, and nothing lies outside.
+        Share of the fit set at or below each, from 0 to 1; linear in between, with nothing outside.
     z_mean, z_scale : float
         Mean and population standard deviation of z.
     """
@@ -160,7 +160,7 @@ class CdfIsotonic(RegressionRecalibration):
 
     @property
     def shape(self) -> Standard:
-        """The table, moved to mean 0 and standard deviation 1."""
+        """The table, standardised to mean 0 and standard deviation 1."""
         return self._standardised
 
     @override
@@ -176,7 +176,7 @@ def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: Fitt
     Raises
     ------
     RecalibrationError
-        Fewer than ten samples, a standard deviation of zero, or equal standardised errors.
+        There are fewer than ten samples, a standard deviation is zero, or all standardised errors are equal.
     """
     require_samples(statistics, FEWEST, "cdf_isotonic")
     require_positive_std(statistics, "cdf_isotonic")
@@ -200,7 +200,7 @@ def fit_cdf_isotonic(statistics: Statistics, settings: Settings, fitted_on: Fitt
 
 
 def knot_ranks(n: float) -> npt.NDArray[np.float64]:
-    """Ranks 1 ... n to tabulate: all of a small set, else evenly spaced ones and more towards both ends."""
+    """Ranks 1 ... n to tabulate: all of a small set, else evenly spaced, with more towards both ends."""
     if n <= MIDDLE_KNOTS:
         return np.arange(1.0, n + 1)
     tail = np.geomspace(1, n / MIDDLE_KNOTS, TAIL_KNOTS)

@@ -1,4 +1,4 @@
-"""Split conformal prediction: intervals that hold the stated share of new targets, whatever their distribution."""
+"""Split conformal prediction: intervals that contain the stated share of new targets, whatever their distribution."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from uq_tracking.typed import override
 
 FEWEST = 9
 LEVELS = 1000
-"""Levels whose order statistics are kept of a large set, evenly spaced."""
+"""Number of evenly spaced levels; of a large set, the order statistics of these are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Conformal(RegressionRecalibration):
     """``mu +- q s``, with q an order statistic of the normalised residuals ``|y - mu| / s`` of the fit set.
 
-    For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target that is exchangeable
-    with those of the fit set lies inside with a probability of at least p, and of at most ``p + 1 / (n + 1)`` without
-    ties [1]_. Of more than 1001 residuals those of the levels .001, .002 ... .999 are kept, and more towards the
-    largest; for levels in between the next larger one that is kept stands in, so the guarantee holds. It is a
-    statement about all new samples together: not about each one, nor about groups of them.
+    For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target exchangeable with those
+    of the fit set lies inside with a probability of at least p, and, without ties, of at most ``p + 1 / (n + 1)``
+    [1]_. If there are more than 1001 residuals, those of the levels .001, .002 ... .999 are kept, and more near the
+    largest; for levels in between the next larger kept one stands in, so the guarantee holds. The guarantee is
+    marginal: it covers all new samples together, not each one, nor groups of them.
 
     Attributes
     ----------
     ranks : tuple of int
         Ranks among the residuals, from 1 to n.
     radii : tuple of float
-        The residuals of these ranks.
+        The residuals at these ranks.
 
     References
     ----------
@@ -76,15 +76,15 @@ class Conformal(RegressionRecalibration):
         return self.n / (self.n + 1)
 
     def radius(self, level: float) -> float:
-        """Half width of the interval of a level, in units of s; infinite above `widest_level`.
+        """Half-width of a level's interval, in units of s; infinite above `widest_level`.
 
         Raises
         ------
         SettingsError
-            The level does not lie between 0 and 1.
+            The level is not between 0 and 1.
         """
         if not 0 < level < 1:
-            raise SettingsError(f"level is {level}; it is a share between 0 and 1, such as 0.95")
+            raise SettingsError(f"level is {level}; pass a share between 0 and 1, such as 0.95")
         rank = math.ceil(Fraction(repr(float(level))) * (self.n + 1))
         place = int(np.searchsorted(self.ranks, rank))
         return self.radii[place] if place < len(self.ranks) else math.inf
@@ -96,7 +96,7 @@ class Conformal(RegressionRecalibration):
         ----------
         mean, std : arrays of one shape
         level : float
-            Share of new targets that the intervals hold.
+            Share of new targets that the intervals contain.
 
         Warns
         -----
@@ -113,7 +113,7 @@ class Conformal(RegressionRecalibration):
         radius = self.radius(level)
         if math.isinf(radius):
             warnings.warn(
-                f"{self.n} residuals carry intervals up to level {self.widest_level:.4g}; those of {level:g} are "
+                f"{self.n} residuals support intervals up to level {self.widest_level:.4g}; those at {level:g} are "
                 "infinite",
                 TrackingWarning,
                 stacklevel=2,
@@ -135,7 +135,7 @@ class Conformal(RegressionRecalibration):
 
     @property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Shares of the intervals and their radii; what lies beyond the last is put at it."""
+        """Shares of the intervals and their radii; anything beyond the last radius is placed at it."""
         shares = np.asarray(self.ranks) / (self.n + 1)
         radii = np.asarray(self.radii)
         return np.concatenate([[0.0], shares, [1.0]]), np.concatenate([[0.0], radii, radii[-1:]])
@@ -149,7 +149,7 @@ class Conformal(RegressionRecalibration):
 
     @property
     def shape(self) -> Standard:
-        """The symmetric distribution of which `radius` gives the central intervals, to within ``1 / (n + 1)``."""
+        """The symmetric distribution whose central intervals `radius` gives, to within ``1 / (n + 1)``."""
         return self._shape
 
     @override
@@ -164,14 +164,14 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
     Raises
     ------
     RecalibrationError
-        Fewer than nine samples, a standard deviation of zero, or no error at all.
+        There are fewer than nine samples, a standard deviation is zero, or every error is zero.
     """
     require_samples(statistics, FEWEST, "conformal")
     require_positive_std(statistics, "conformal")
     if statistics.parts.weighted:
         raise RecalibrationError(
-            "conformal cannot be fitted to samples with weights: its guarantee would need the weight of each new "
-            "sample too; fit without weights, or use cdf_isotonic"
+            "conformal cannot be fitted to weighted samples: its guarantee would also need the weight of each new "
+            "sample; fit without weights, or use cdf_isotonic"
         )
     ranks = _ranks(statistics.counts["n"])
     radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].absolute_value(ranks), 0.0))
@@ -187,7 +187,7 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
 
 
 def _ranks(n: int) -> npt.NDArray[np.int64]:
-    """Ranks to keep: all of a small set, else those of evenly spaced levels and more towards the largest."""
+    """Ranks to keep: all of a small set, else those of evenly spaced levels and more near the largest."""
     if n <= MIDDLE_KNOTS:
         return np.arange(1, n + 1)
     of_levels = [-(-(n + 1) * k // LEVELS) for k in range(1, LEVELS)]  # rounded up, in whole numbers
@@ -199,6 +199,6 @@ CONFORMAL = Recalibrator(
     "conformal",
     Conformal,
     fit_conformal,
-    "Intervals that hold the stated share of new targets: order statistics of the normalised residuals",
+    "Intervals that contain the stated share of new targets: order statistics of the normalised residuals",
     "Vovk 2005; Lei 2018",
 )

@@ -1,4 +1,4 @@
-"""Split conformal prediction within groups: the stated share of the new targets of every group."""
+"""Split conformal prediction within groups: the stated share of new targets in every group."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ Labels = npt.NDArray[Any]
 
 COLUMNS = ("target", "mean", "std")
 OWN_SHAPES = (
-    "after it every group has a distribution of its own; see the scores of mean and std, and its intervals"
+    "after it every group has its own distribution; see the scores of mean and std, and its intervals"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConformalBy(RegressionRecalibration):
-    """A `Conformal` for every group, whose guarantee holds within each of them (Mondrian; Vovk et al. 2005, 4.5).
+    """A `Conformal` for every group, whose guarantee holds within each group (Mondrian; Vovk et al. 2005, 4.5).
 
     Attributes
     ----------
     labels : tuple
         The groups.
     sizes : tuple of int
-        Samples of each.
+        Number of samples of each.
     ranks : tuple of tuples of int
     radii : tuple of tuples of float
-        As of `Conformal`, for each group.
+        As in `Conformal`, for each group.
     """
 
     method: ClassVar[str] = "conformal_by"
@@ -56,13 +56,13 @@ class ConformalBy(RegressionRecalibration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("ranks", "radii"):  # lists where they come from JSON
+        for name in ("ranks", "radii"):  # lists if they come from JSON
             object.__setattr__(self, name, tuple(tuple(row) for row in getattr(self, name)))
         columns = (self.labels, self.sizes, self.ranks, self.radii)
         if not self.labels or len({len(column) for column in columns}) != 1:
             raise RecalibrationError("labels, sizes, ranks and radii must be columns of one table")
         if len(set(self.rules)) != len(self.labels):
-            raise RecalibrationError("labels must differ from each other")
+            raise RecalibrationError("labels must be distinct")
 
     @cached_property
     def rules(self) -> dict[Any, Conformal]:
@@ -80,7 +80,7 @@ class ConformalBy(RegressionRecalibration):
         }
 
     def radius(self, level: float, by: Any) -> float:
-        """Half width of the interval of a level in one group, in units of s; as `Conformal.radius`."""
+        """Half-width of a level's interval in one group, in units of s; as `Conformal.radius`."""
         return self._rule(by).radius(level)
 
     def interval(
@@ -93,7 +93,7 @@ class ConformalBy(RegressionRecalibration):
         mean, std, by : arrays of one shape
             ``by`` holds the group of each prediction.
         level : float
-            Share of the new targets of each group that the intervals hold.
+            Share of each group's new targets that the intervals contain.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class ConformalBy(RegressionRecalibration):
         return Undetermined(OWN_SHAPES)
 
     def scalars(self) -> dict[str, float]:
-        """Least and greatest radius of the groups."""
+        """Smallest and largest radius of the groups."""
         found = [rule.radius(0.95) for rule in self.rules.values()]
         finite = [radius for radius in found if math.isfinite(radius)]
         ends = {"min": min(finite), "max": max(finite)} if finite else {}
@@ -153,8 +153,8 @@ class ConformalBy(RegressionRecalibration):
     def _rule(self, label: Any) -> Conformal:
         if label not in self.rules:
             raise RecalibrationError(
-                f"there was no {label!r} in the fit set, which has {', '.join(map(repr, self.labels[:5]))}"
-                f"{' ...' if len(self.labels) > 5 else ''}; fit on data that has every group"
+                f"{label!r} was not in the fit set, which has {', '.join(map(repr, self.labels[:5]))}"
+                f"{' ...' if len(self.labels) > 5 else ''}; fit on data that contain every group"
             )
         return self.rules[label]
 
@@ -165,13 +165,13 @@ class ConformalBy(RegressionRecalibration):
         labels = np.asarray(by)
         if not center.shape == scale.shape == labels.shape:
             raise ShapeError(
-                f"mean has shape {center.shape}, std {scale.shape}, by {labels.shape}; nothing is broadcast"
+                f"mean has shape {center.shape}, std {scale.shape}, by {labels.shape}; pass equal shapes"
             )
         return center, scale, labels
 
 
 def _parts(labels: Labels) -> Iterator[tuple[Any, npt.NDArray[np.bool_]]]:
-    """Every group and where its samples lie."""
+    """Every group and a mask of its samples."""
     distinct = np.unique(labels)
     for label, plain in zip(distinct, plain_labels(distinct), strict=True):
         yield plain, labels == label
@@ -183,7 +183,7 @@ def fit_conformal_by(rows: Rows, labels: Labels, settings: Settings, fitted_on: 
     Raises
     ------
     RecalibrationError
-        A group has fewer than nine samples, a standard deviation of zero, or no error at all; it is named.
+        A group has fewer than nine samples, a standard deviation of zero, or only zero errors; the message names it.
     """
     rules: dict[Any, Conformal] = {}
     for label, place in _parts(labels):
@@ -214,7 +214,7 @@ CONFORMAL_BY = Recalibrator(
     "conformal_by",
     ConformalBy,
     _without_labels,
-    "Intervals that hold the stated share of the new targets of every group",
+    "Intervals that contain the stated share of new targets in every group",
     "Vovk 2005, section 4.5",
     fit_conformal_by,
 )

@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 def read_recalibrations(source: str | Path) -> dict[str, Recalibration]:
     """The fitted parameters in ``uq/recalibration.json`` of a run, by method.
 
-    A file that ``Recalibration.to_json`` wrote is read as well.
+    Also reads a file written by ``Recalibration.to_json``.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def read_recalibrations(source: str | Path) -> dict[str, Recalibration]:
         return {one.method: one}
     entries = list(values["methods"].values())
     if not all(isinstance(entry, Mapping) for entry in entries):
-        raise FileFormatError("the recalibrations are damaged: each method needs an object of its own")
+        raise FileFormatError("the recalibrations are damaged: each method needs its own object")
     found = [Recalibration.from_dict(e["recalibration"]) for e in entries if e.get("recalibration")]
     return {one.method: one for one in found}
 
@@ -56,27 +56,27 @@ def recalibrate_file(
     mean: str | None = None,
     by: str | None = None,
 ) -> Path:
-    """Write a copy of a file of predictions with recalibrated standard deviations beside the given ones.
+    """Write a copy of a file of predictions, with recalibrated standard deviations added.
 
     Parameters
     ----------
     recalibration : Recalibration
-        Of a regression.
+        A regression recalibration.
     source : path of a .npz, .npy, .csv or .parquet file
-        Holds standard deviations, and means where the recalibration moves them, under the names that
+        Holds standard deviations, and means if the recalibration changes them, under names that
         ``uq_tracking.files.read_predictions`` knows, such as ``std`` or ``sigma`` and ``mean`` or ``y_pred``. A .npy
-        file is the standard deviations themselves.
+        file holds just the standard deviations.
     output : path, optional
         By default the source with ``.recalibrated`` before its suffix.
     std, mean : str, optional
-        The names, where they are others.
+        Their names, if different.
     by : str, optional
-        Name of the group of each prediction, for a recalibration that was fitted by groups.
+        Name of the column of groups, for a recalibration fitted by groups.
 
     Returns
     -------
     Path
-        The new file: everything of the source, and ``<name>_recalibrated``.
+        The new file: everything in the source, plus ``<name>_recalibrated``.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def recalibrate_file(
     )
     if not isinstance(recalibration, RegressionRecalibration):
         raise RecalibrationError(
-            f"{recalibration.method} changes probabilities; a file of std needs another method"
+            f"{recalibration.method} recalibrates probabilities; for a file of stds, use another method"
         )
     if target.resolve() == source.resolve():
         raise RecalibrationError(f"{target} would be overwritten; choose another output")
@@ -130,7 +130,7 @@ def _find(names: Iterable[str], given: str | None, usual: tuple[str, ...], what:
     found = given if given in there else next((lower[name] for name in wanted if name in lower), None)
     if found is None:
         raise FileFormatError(
-            f"{source} holds {', '.join(there) or 'nothing'}, but no {what} ({', '.join(wanted)}); give the name"
+            f"{source} holds {', '.join(there) or 'nothing'}, but no {what} ({', '.join(wanted)}); pass the name"
         )
     return found
 
@@ -138,7 +138,7 @@ def _find(names: Iterable[str], given: str | None, usual: tuple[str, ...], what:
 def _read(source: Path) -> Columns:
     readers = {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv, ".parquet": _read_parquet}
     if source.suffix not in readers:
-        raise FileFormatError(f"{source} is none of {', '.join(readers)}")
+        raise FileFormatError(f"{source} has an unknown suffix; use one of {', '.join(readers)}")
     if not source.exists():
         raise FileNotFoundError(f"there is no file {source}")
     return readers[source.suffix](source)
@@ -173,7 +173,7 @@ def _read_csv(source: Path) -> Columns:
     with source.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     if not rows or any(len(row) != len(rows[0]) for row in rows):
-        raise FileFormatError(f"{source} is no table: its rows must be as long as its header")
+        raise FileFormatError(f"{source} is not a table: its rows must be as long as its header")
     header, body = rows[0], rows[1:]
     arrays = {}
     for i, name in enumerate(header):
@@ -192,7 +192,7 @@ def _read_csv(source: Path) -> Columns:
 
 
 def _numbers(texts: list[str]) -> Array | None:
-    """A column of numbers, an empty cell being NaN; None where it holds other text."""
+    """A column of numbers, with NaN for empty cells; None if it holds other text."""
     try:
         return np.asarray([float(text) if text.strip() else np.nan for text in texts])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The verb: parameters of a method, fitted to whatever holds the statistics it needs."""
+"""The function `recalibrate`: fit a method to whatever holds the statistics it needs."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def recalibrate(
 ) -> Recalibration:
     """Fit a recalibration; ``apply`` it to other predictions, or pass it to ``evaluate(..., calibration=)``.
 
-    Fit on data that the model was not trained on, and score on data that the fit has not seen.
+    Fit on data the model was not trained on, and score on data the fit has not seen.
 
     Parameters
     ----------
     source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
-        What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, and so does
-        a stored run: the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
+        What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
+        stored run, so the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
     method : str
         ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
         ``temperature``, or a plugin's.
     family, dof : optional
         Distribution behind the recalibration, as in ``Settings``; by default the report's, else Gaussian.
     n_bins : int, optional
-        Bins of ``std_binning``; by default the report's, else 10.
+        Number of bins for ``std_binning``; by default the report's, else 10.
     split : str, optional
-        Name of the set, kept with the parameters.
+        Name of the set, stored with the parameters.
     ignore_label : int, optional
-        Label that ``temperature`` leaves out.
+        Label that ``temperature`` ignores.
     weights : array, optional
-        How much each sample of a tuple of arrays counts, as for `Predictions`.
+        For a tuple of arrays, how much each sample counts, as for `Predictions`.
     by : labels, optional
-        The group of each sample, for ``conformal_by``: as for `Predictions`, which may hold it already.
+        The group of each sample, for ``conformal_by``: as for `Predictions`, which may already hold it.
 
     Returns
     -------
@@ -60,11 +60,11 @@ def recalibrate(
     Raises
     ------
     RecalibrationError
-        The method cannot be fitted to this; the message says why and what to do.
+        The method cannot be fitted to the source; the message says why and what to do.
     SettingsError
-        An unknown method or an option out of range.
+        The method is unknown, or an option is out of range.
     InputError
-        Arrays that cannot be scored.
+        The arrays cannot be scored.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def recalibrate(
         raise SettingsError(f"ignore_label is an option of classification; {method} has no labels")
     if weights is not None:
         if not isinstance(source, tuple | list):
-            raise SettingsError(f"weights belong to arrays; the {type(source).__name__} holds its own")
+            raise SettingsError(f"weights= is for arrays; the {type(source).__name__} holds its own")
         source = _predictions(source, weights)
     if chosen.fit_by is not None:
         return fit_to(chosen, source, _settings({}, family=family, dof=dof), by=by, split=split)
@@ -110,7 +110,7 @@ def fit(
 def fit_to(
     method: Recalibrator, source: Any, settings: Settings, *, by: Any = None, split: str | None = None
 ) -> Recalibration:
-    """Fit a method that is fitted by groups to arrays or predictions."""
+    """Fit a method with groups to arrays or predictions."""
     if isinstance(source, tuple | list):
         source = _predictions(source)
     if not isinstance(source, Predictions) or method.fit_by is None:
@@ -127,15 +127,15 @@ def fit_to(
 
 
 def find_recalibrator(method: str) -> Recalibrator:
-    """The method of that name; SettingsError names those there are."""
+    """The method with this name; SettingsError lists those available."""
     known = plugins.recalibrators()
     if method not in known:
-        raise SettingsError(f"no recalibration method is called {method!r}; known are {', '.join(known)}")
+        raise SettingsError(f"no recalibration method is called {method!r}; choose from {', '.join(known)}")
     return known[method]
 
 
 def statistics_of(source: Any) -> tuple[Statistics, dict[str, Any]]:
-    """Regression statistics of anything that has them, with its settings and digest where it knows them."""
+    """Regression statistics of anything that has them, with its settings and digest if known."""
     if isinstance(source, Statistics) and source.task == "regression":
         return source, {}
     if isinstance(source, tuple | list):
@@ -172,7 +172,7 @@ def _no_statistics(source: Any, statistics: Any) -> str:
         or isinstance(source, Statistics)
         or getattr(source, "task", "") == "classification"
     ):
-        return f"this method needs a mean and a std, but the {kind} is of a classification; use method='temperature'"
+        return f"this method needs a mean and a std, but the {kind} is a classification's; use method='temperature'"
     if hasattr(source, "statistics"):
         return (
             f"the {kind} holds no statistics, as when read from JSON; read it with Report.from_npz, or pass the "

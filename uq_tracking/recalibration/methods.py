@@ -1,4 +1,4 @@
-"""The methods of recalibration that this package offers."""
+"""The recalibration methods of this package."""
 
 from __future__ import annotations
 

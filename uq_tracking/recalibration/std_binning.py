@@ -1,4 +1,4 @@
-"""Standard deviations replaced by the error seen among their like: one value per bin."""
+"""Standard deviations replaced by the error observed among similar ones: one value per bin."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from uq_tracking.typed import override
 
 @dataclass(frozen=True, kw_only=True)
 class StdBinning(RegressionRecalibration):
-    """``s -> RMSE of its bin``; the mean stays.
+    """``s -> RMSE of its bin``; the mean is unchanged.
 
     Attributes
     ----------
     edges : tuple of float, length K - 1
-        Largest standard deviation of each bin but the last; it belongs to its bin.
+        Largest standard deviation in each bin except the last, inclusive.
     values : tuple of float, length K
         Root mean squared error of each bin of the fit set.
     """
@@ -39,7 +39,7 @@ class StdBinning(RegressionRecalibration):
         check_positive("values", self.values)
         if len(self.values) != len(self.edges) + 1:
             raise RecalibrationError(
-                f"{len(self.edges)} edges part {len(self.edges) + 1} bins, not {len(self.values)}"
+                f"{len(self.edges)} edges separate {len(self.edges) + 1} bins, not {len(self.values)}"
             )
 
     @override
@@ -61,12 +61,12 @@ class StdBinning(RegressionRecalibration):
 
 
 def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> StdBinning:
-    """RMSE of each of ``n_bins`` equal-count bins by std; bins that a tie spans become one.
+    """RMSE of each of ``n_bins`` equal-count bins by std; bins spanned by a tie are merged.
 
     Raises
     ------
     RecalibrationError
-        Fewer samples than bins, or a bin without error.
+        There are fewer samples than bins, or a bin has zero error.
     """
     require_variance(settings, "std_binning")
     n, n_bins = statistics.n, settings.n_bins
@@ -79,8 +79,8 @@ def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: Fitte
     squares = np.diff(groups.cumulative("sq_error", positions)) / np.diff(positions)
     if np.any(squares <= 0):
         raise RecalibrationError(
-            f"std_binning cannot be fitted: bin {int(np.argmin(squares)) + 1} of {len(squares)} has no error, which "
-            "would make its std 0; lower n_bins, or fit on held-out data"
+            f"std_binning cannot be fitted: bin {int(np.argmin(squares)) + 1} of {len(squares)} has zero error, "
+            "which would make its std 0; lower n_bins, or fit on held-out data"
         )
     return StdBinning(
         edges=tuple(tops[:-1].tolist()),

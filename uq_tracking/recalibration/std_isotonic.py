@@ -1,4 +1,4 @@
-"""Variances replaced by a rising function of themselves: isotonic regression of squared errors."""
+"""Variances replaced by an increasing function of themselves: isotonic regression of squared errors."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
 END_BLOCK = 20
-"""Samples that the lowest and the highest level must rest on."""
+"""Minimum number of samples behind the lowest and the highest level."""
 MOST_KNOTS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class StdIsotonic(RegressionRecalibration):
-    """``s -> sqrt(fit(s^2))`` with a rising fit; the mean stays.
+    """``s -> sqrt(fit(s^2))`` with an increasing fit; the mean is unchanged.
 
     Attributes
     ----------
     variance : tuple of float
-        Predicted variances, not falling.
+        Predicted variances, non-decreasing.
     observed : tuple of float
-        The fit at each: not falling, linear in between, constant outside.
+        The fit at each: non-decreasing, linear in between, constant outside.
     """
 
     method: ClassVar[str] = "std_isotonic"
@@ -63,7 +63,7 @@ class StdIsotonic(RegressionRecalibration):
 
 
 class Levels(NamedTuple):
-    """Levels of a rising step function: ranges of the predicted variance, their fit, their samples."""
+    """Levels of an increasing step function: ranges of the predicted variance, their fit, their samples."""
 
     low: FloatArray
     high: FloatArray
@@ -80,14 +80,14 @@ def fit_std_isotonic(
 ) -> StdIsotonic:
     """Isotonic regression of squared error on variance, by pooling adjacent violators.
 
-    Isotonic regression follows single samples at its two ends: one lucky small error among the smallest
-    standard deviations would claim near certainty for all like it. So the lowest and the highest level are
-    pooled with their neighbours until they rest on ``end_block`` samples.
+    Isotonic regression follows single samples at its two ends: one lucky small error among the smallest standard
+    deviations would claim near certainty for all similar samples. So the lowest and highest levels are pooled with
+    their neighbours until they contain ``end_block`` samples.
 
     Raises
     ------
     RecalibrationError
-        Fewer than ``2 end_block`` samples, equal standard deviations, or a level without error.
+        There are fewer than ``2 end_block`` samples, all standard deviations are equal, or a level has zero error.
     """
     require_samples(statistics, max(2, 2 * end_block), "std_isotonic")
     require_variance(settings, "std_isotonic")
@@ -100,7 +100,7 @@ def fit_std_isotonic(
     levels = _pooled_ends(isotonic_levels(statistics), end_block * mean_weight)
     if levels.value[0] <= 0:
         raise RecalibrationError(
-            f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have no error, "
+            f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have zero error, "
             "which would make their std 0; fit on held-out data, or use std_scaling"
         )
     variance, observed = _knots(levels)
@@ -114,7 +114,7 @@ def fit_std_isotonic(
 
 
 def isotonic_levels(statistics: Statistics) -> Levels:
-    """Levels of the least-squares rising fit of e^2 on s^2, each sample with its weight."""
+    """Levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
     from scipy.optimize import isotonic_regression
 
     blocks = list(statistics.orders["std"].blocks(("sq_error",)))
@@ -128,7 +128,7 @@ def isotonic_levels(statistics: Statistics) -> Levels:
 
 
 def _pooled_ends(levels: Levels, fewest: float) -> Levels:
-    """Pool levels at both ends until the outer ones rest on ``fewest`` samples, by weight."""
+    """Pool levels at both ends until the outer ones contain ``fewest`` samples, by weight."""
     head = int(np.searchsorted(np.cumsum(levels.samples), fewest))
     tail = len(levels.samples) - 1 - int(np.searchsorted(np.cumsum(levels.samples[::-1]), fewest))
     first = np.concatenate([[0], np.arange(head + 1, tail + 1)])
@@ -138,7 +138,7 @@ def _pooled_ends(levels: Levels, fewest: float) -> Levels:
 
 
 def _knots(levels: Levels) -> tuple[FloatArray, FloatArray]:
-    """Both ends of every level, or of levels at evenly spaced counts when there are very many."""
+    """Both ends of every level, or of levels at evenly spaced counts if there are very many."""
     keep = np.arange(len(levels.value))
     if len(keep) > MOST_KNOTS // 2:
         middles = np.cumsum(levels.samples) - levels.samples / 2
@@ -152,6 +152,6 @@ STD_ISOTONIC = Recalibrator(
     "std_isotonic",
     StdIsotonic,
     fit_std_isotonic,
-    "Variance replaced by a rising function of itself, fitted to the squared errors",
+    "Variance replaced by an increasing function of itself, fitted to the squared errors",
     "Zadrozny and Elkan 2002 (isotonic regression), on squared errors",
 )

@@ -19,15 +19,15 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
 SEARCH_ROWS = 200_000
-"""Samples above which the numerical search of the Student t reads a sketch."""
+"""Above this many samples, the numerical search for the Student t uses a sketch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StdScaling(RegressionRecalibration):
-    """``s -> factor * s``; the mean stays.
+    """``s -> factor * s``; the mean is unchanged.
 
-    The factor maximises the likelihood of the fit set. It leaves the order of the samples, so every ranking
-    score (``ause_*``, ``spearman``, ``n_merci``) and ``cv`` stay as they are.
+    The factor maximises the likelihood of the fit set. It preserves the order of the samples, so every ranking score
+    (``ause_*``, ``spearman``, ``n_merci``) and ``cv`` are unchanged.
     """
 
     method: ClassVar[str] = "std_scaling"
@@ -53,14 +53,14 @@ def fit_std_scaling(statistics: Statistics, settings: Settings, fitted_on: Fitte
     ====================  ==============================================================
     gaussian              ``sqrt(mean z^2)``, the minimum of Levi et al. 2019 eq. 12
     laplace               ``sqrt 2 mean |z|``
-    uniform               ``max |z| / sqrt 3``: the narrowest that holds every target
+    uniform               ``max |z| / sqrt 3``: the narrowest that contains every target
     logistic, student_t   found numerically
     ====================  ==============================================================
 
     Raises
     ------
     RecalibrationError
-        Fewer than two samples, a standard deviation of zero, or no error at all.
+        There are fewer than two samples, a standard deviation is zero, or every error is zero.
     """
     require_samples(statistics, 2, "std_scaling")
     require_positive_std(statistics, "std_scaling")
@@ -107,7 +107,7 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
 
 
 def mean_of_z(groups: Groups, function: Callable[[FloatArray], FloatArray]) -> float:
-    """Mean over the samples of a function of z, taken at each group's mean z."""
+    """Mean over the samples of a function of z, evaluated at each group's mean z."""
 
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
@@ -119,6 +119,6 @@ STD_SCALING = Recalibrator(
     "std_scaling",
     StdScaling,
     fit_std_scaling,
-    "One factor for every standard deviation, of maximum likelihood",
+    "One factor for every standard deviation, by maximum likelihood",
     "Levi 2019 eq. 12, in closed form",
 )

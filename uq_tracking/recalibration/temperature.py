@@ -18,7 +18,7 @@ from uq_tracking.recalibration.checks import check_positive
 from uq_tracking.typed import override
 
 BLOCK = 1 << 16
-"""Samples worked on at a time."""
+"""Samples processed at a time."""
 WIDEST = math.log(1e4)
 """The search covers temperatures between exp(-WIDEST) and exp(WIDEST)."""
 
@@ -30,7 +30,7 @@ class Temperature(ClassificationRecalibration):
     Attributes
     ----------
     temperature : float
-        Above 1 where the classifier is overconfident.
+        Above 1 if the classifier is overconfident.
     """
 
     method: ClassVar[str] = "temperature"
@@ -65,19 +65,19 @@ def fit_temperature(
         Classes, from 0.
     logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
     fitted_on : FittedOn, optional
-        What is known of the set; the number of samples is filled in.
+        What is known about the set; the number of samples is filled in.
     ignore_label : int, optional
         Label of samples to leave out.
     weights : array, optional
-        How much each sample counts, as for `Predictions`; where they are 0 it is left out.
+        How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
 
     Raises
     ------
     ShapeError
-        The shapes do not belong together.
+        The shapes do not match.
     RecalibrationError
-        Labels out of range, logits that are not finite, or no best temperature: every sample is classified
-        correctly, or hardly any.
+        Labels are out of range, logits are not finite, or there is no best temperature because every sample, or
+        hardly any, is classified correctly.
     """
     truth, scores, weight, n_logits = _checked(labels, logits, ignore_label, weights)
     temperature = _search(truth, scores, weight)
@@ -92,7 +92,7 @@ def fit_temperature(
 def _checked(
     labels: Any, logits: Any, ignore_label: int | None, weights: Any
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], npt.NDArray[Any] | None, int]:
-    """Labels (n,), logits (n, C) and weights (n,) that count, and the logits per sample that were given."""
+    """Labels (n,), logits (n, C) and weights (n,) that count, and the number of logits given per sample."""
     truth, scores = read(labels, "labels").values, read_floats(logits, "logits").values
     if truth.dtype.kind not in "iub":
         raise RecalibrationError(f"labels have dtype {truth.dtype}; pass class indices as integers")
@@ -125,8 +125,8 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
     outside = (truth < 0) | (truth >= scores.shape[-1])
     if outside.any():
         raise RecalibrationError(
-            f"{int(outside.sum())} labels lie outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
-            "pass ignore_label= for those that mean no class"
+            f"{int(outside.sum())} labels are outside 0 ... {scores.shape[-1] - 1} (first: {truth[outside][0]}); "
+            "pass ignore_label= if one means 'no class'"
         )
     bad = int(np.count_nonzero(~np.isfinite(scores)))
     if bad:
@@ -136,16 +136,18 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
 
 
 def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
-    """Minimise over the logarithm of the temperature; the loss is convex in its inverse, so it has one minimum.
+    """Minimise over the log temperature; the loss is convex in the inverse temperature, so it has one minimum.
 
-    Where every label has the largest logit there is none: the loss falls until it is no longer told from its limit.
+    If every label has the largest logit there is none, but the loss soon equals its limit to the last digit.
     """
     from scipy.optimize import minimize_scalar
 
     if np.all(scores[np.arange(len(truth)), truth] >= scores.max(axis=-1)):
         raise _no_best("0: every label already has the largest logit")
     spread = np.ptp(scores, axis=-1)
-    unit = float(np.median(spread)) or float(spread.max()) or 1.0  # the search fits any scale of logits
+    unit = (
+        float(np.median(spread)) or float(spread.max()) or 1.0
+    )  # so that the search works at any scale of logits
     found = minimize_scalar(
         lambda log_t: _loss(truth, scores, weight, unit * math.exp(log_t)),
         bounds=(-WIDEST, WIDEST),
@@ -162,7 +164,7 @@ def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.
 
 
 def _no_best(tends_to: str) -> RecalibrationError:
-    return RecalibrationError(f"there is no best temperature, it tends to {tends_to}; fit on held-out data")
+    return RecalibrationError(f"there is no best temperature: it tends to {tends_to}; fit on held-out data")
 
 
 def _loss(
@@ -186,6 +188,6 @@ TEMPERATURE = Recalibrator(
     "temperature",
     Temperature,
     fit_temperature,
-    "One divisor for every logit, of maximum likelihood",
+    "One divisor for every logit, by maximum likelihood",
     "Guo 2017 section 4.2",
 )

@@ -1,6 +1,6 @@
-"""The experiments of five papers, run again: their tables and figures beside the papers' numbers.
+"""Rerun the experiments of five papers: our tables and figures beside the papers' numbers.
 
-One module per paper, each with a function ``reproduce(study)`` that tells the study what it finds.
+One module per paper, each with a function ``reproduce(study)`` that reports its results to the study.
 """
 
 from uq_tracking.reproduction.papers import PAPERS, Paper

@@ -1,4 +1,4 @@
-"""Many small networks of one shape, trained side by side as one batched computation."""
+"""Many small networks of the same shape, trained side by side as one batched computation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from torch import Tensor
 FloatArray = npt.NDArray[np.float64]
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-"""Outputs (K, n, outputs) and targets (K, n) to the mean loss of each network, (K,)."""
+"""Maps outputs (K, n, outputs) and targets (K, n) to the mean loss of each network, (K,)."""
 
 Watch = Callable[[range], Iterable[int]]
-"""Passes epochs on, and shows how far they are."""
+"""Passes epochs through, and shows their progress."""
 
 
 class Bundle:
-    """K multilayer perceptrons with rectified linear units.
+    """K multilayer perceptrons with ReLU units.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Bundle:
         Units of the hidden layers.
     outputs : int
     seed : int
-        Decides weights, the order of minibatches and dropout.
+        Determines weights, the order of minibatches and dropout.
     dropout : float
         Share of the units that dropout switches off.
     dropped : tuple of int
-        Hidden layers, from 0 on, that dropout follows.
+        Hidden layers, counting from 0, that are followed by dropout.
     apart : bool
-        Whether each output has hidden layers of its own.
+        Whether each output has its own hidden layers.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Bundle:
         ]
 
     def _uniform(self, fan_in: int, *shape: int) -> Tensor:
-        """Uniform within 1/sqrt(inputs of the layer): what torch's linear layers begin with."""
+        """Uniform within 1/sqrt(inputs of the layer), as torch initialises linear layers."""
         drawn = torch.rand((self.count * self.heads, *shape), generator=self.random)
         scaled: Tensor = (2 * drawn - 1) / fan_in**0.5
         return scaled.requires_grad_()
@@ -101,7 +101,7 @@ class Bundle:
     def minibatches(self, x: Tensor, y: Tensor, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """One pass through the data: inputs (K, batch, inputs) and targets (K, batch), shuffled for each network.
 
-        What is left after the last whole minibatch waits for the next pass.
+        Samples left over after the last whole minibatch wait for the next pass.
         """
         order = torch.rand((self.count, len(x)), generator=self.random).argsort(dim=1)
         for start in range(0, len(x) - batch + 1, batch):
@@ -117,11 +117,11 @@ class Training:
     batch: int = 32
     rate: float = 1e-3
     decay: float = 0.0
-    """Factor on the sum of squared parameters that is added to the mean loss."""
+    """Factor on the sum of squared parameters added to the mean loss."""
 
 
 def as_tensor(values: npt.ArrayLike) -> Tensor:
-    """A float32 tensor of numbers, an int64 one of whole numbers."""
+    """A float32 tensor, or an int64 one for whole numbers."""
     array = np.asarray(values)
     return torch.as_tensor(array.astype(np.int64 if array.dtype.kind in "iu" else np.float32))
 
@@ -134,7 +134,7 @@ def fit(
     training: Training,
     watch: Watch = iter,
 ) -> Bundle:
-    """Train every network of a bundle with Adam (Kingma and Ba 2015), each on minibatches of its own.
+    """Train every network of a bundle with Adam (Kingma and Ba 2015), each on its own minibatches.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ def fit(
     loss : callable
     training : Training
     watch : callable
-        Shows how far the epochs are.
+        Shows the progress of the epochs.
     """
     inputs, targets = as_tensor(x), as_tensor(y)
     adam = torch.optim.Adam(bundle.parameters, lr=training.rate)
     for _ in watch(range(training.epochs)):
         for part, truth in bundle.minibatches(inputs, targets, training.batch):
-            # The networks share nothing, so the gradient of the sum is that of each.
+            # The networks share nothing, so the gradient of the sum gives each network's own.
             total = loss(bundle(part, drop=True), truth).sum()
             if training.decay:
                 total = total + training.decay * sum(p.square().sum() for p in bundle.parameters)
@@ -172,7 +172,7 @@ def class_loss(outputs: Tensor, labels: Tensor) -> Tensor:
 
 
 def moments(outputs: npt.NDArray[np.float32], highest: float = 20) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations from outputs (..., 2) of mean and log variance, which counts up to a height."""
+    """Means and standard deviations from outputs (..., 2) of mean and log variance, capped at ``highest``."""
     wide = outputs.astype(np.float64)
     return wide[..., 0], np.exp(0.5 * np.clip(wide[..., 1], -20, highest))
 

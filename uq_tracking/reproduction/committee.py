@@ -1,7 +1,7 @@
-"""Many small networks trained at once, each on its own few samples: what the toys with repeats need.
+"""Many small networks trained at once, each on its own few samples, as the toys with repeats need.
 
-One hidden layer of rectified linear units and a linear output, as in MeRCI (2018, section 6.1). One network of 100
-units on 20 samples is too little work for a call of numpy; hundreds of them at a time are not.
+One hidden layer of ReLU units and a linear output, as in MeRCI (2018, section 6.1). One network of 100 units on 20
+samples is too little work for a numpy call; hundreds of them at a time are not.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Committee:
         return mask
 
     def _gradients(self, x: Array, y: Array) -> list[Array]:
-        """Gradient of half the mean squared error of each network, dropout active."""
+        """Gradient of half the mean squared error of each network, with dropout active."""
         hidden = self._hidden(x)
         active = (hidden > 0) * self._mask(x.shape[1])
         hidden = hidden * active

@@ -12,12 +12,12 @@ from uq_tracking.reproduction.bundle import Bundle, Watch, as_tensor
 
 FloatArray = npt.NDArray[np.float64]
 SPREAD = 3.0
-"""Targets are scaled to [-3, 3] for the network, which finds sharp ridges sooner so."""
+"""Targets are scaled to [-3, 3] for the network, which then finds sharp ridges sooner."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """Training: minibatches of ``batch`` samples; the normaliser is a sum over ``points`` places along y."""
+    """Training: minibatches of ``batch`` samples; the normaliser is a sum over ``points`` positions along y."""
 
     epochs: int
     batch: int = 128
@@ -31,7 +31,7 @@ class Energy:
     Parameters
     ----------
     low, high : float
-        Where targets may lie.
+        Range of possible targets.
     hidden : tuple of int
         Hidden layers.
     seed : int
@@ -42,7 +42,7 @@ class Energy:
         self.network = Bundle(1, 2, hidden, 1, seed=seed)
 
     def fit(self, x: FloatArray, y: FloatArray, effort: Effort, watch: Watch = iter) -> Energy:
-        """Maximise the likelihood (eq. 14); log Z is summed over evenly spaced places shifted at random."""
+        """Maximise the likelihood (eq. 14); log Z is summed over evenly spaced positions with a random shift."""
         inputs, targets = as_tensor(x)[:, None], as_tensor(y)
         adam = torch.optim.Adam(self.network.parameters, lr=effort.rate)
         steps = effort.epochs * (len(x) // effort.batch)
@@ -62,13 +62,13 @@ class Energy:
         return self
 
     def _energies(self, x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-        """The values f at places (n, points) of samples with inputs (n, 1)."""
+        """The values f at positions (n, points) for samples with inputs (n, 1)."""
         scaled = (places - self.low) / (self.high - self.low) * 2 * SPREAD - SPREAD
         pairs = torch.stack([x.expand(places.shape), scaled], dim=-1).reshape(-1, 2)
         return self.network(pairs)[0, :, 0].reshape(places.shape)
 
     def log_density(self, x: FloatArray, places: FloatArray, at_once: int = 256) -> FloatArray:
-        """Log density (n, points) at evenly spaced places (points,) from end to end, normalised by the trapezoid."""
+        """Log density (n, points) at evenly spaced positions (points,), normalised by the trapezoid rule."""
         blocks = []
         for start in range(0, len(x), at_once):
             part = as_tensor(x[start : start + at_once])[:, None]
@@ -80,13 +80,13 @@ class Energy:
         return np.concatenate(blocks).astype(np.float64)
 
     def summary(self, x: FloatArray, y: FloatArray, points: int = 512) -> dict[str, FloatArray]:
-        """What predictions for targets y read of the density, as `on_grid` returns it."""
+        """What predictions for targets y need from the density, as `on_grid` returns it."""
         places = np.linspace(self.low, self.high, points)
         return on_grid(y, places, self.log_density(x, places))
 
 
 def on_grid(y: FloatArray, places: FloatArray, log_density: FloatArray) -> dict[str, FloatArray]:
-    """What `Predictions.from_density` takes, from log densities at evenly spaced places.
+    """Arguments of `Predictions.from_density`, from log densities at evenly spaced positions.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ def on_grid(y: FloatArray, places: FloatArray, log_density: FloatArray) -> dict[
     Returns
     -------
     dict of arrays (n,)
-        ``pit``, the distribution function at the truth, of a density that is linear between two places;
-        ``log_density`` at the truth; ``mode``, the most probable place; ``mean`` and ``std``.
+        ``pit``, the distribution function at the truth, for a density that is linear between positions;
+        ``log_density`` at the truth; ``mode``, the most probable position; ``mean`` and ``std``.
     """
     density: FloatArray = np.exp(log_density)
     step = places[1] - places[0]

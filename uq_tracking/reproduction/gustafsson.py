@@ -7,6 +7,6 @@ from uq_tracking.reproduction.study import Study
 
 
 def reproduce(study: Study) -> None:
-    """Figures 3 to 6 and 8; figures 1, 2, 7 and 9 show no more numbers."""
+    """Figures 3 to 6 and 8; figures 1, 2, 7 and 9 contain no further numbers."""
     gustafsson_toys.reproduce(study)
     gustafsson_shift.reproduce(study)

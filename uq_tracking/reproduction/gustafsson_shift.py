@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 
 WEST, EAST = slice(0, 180), slice(230, 403)
 SHARES = 0.05, 0.02
-"""Of the cells that are measured where models are trained, and where they are tested."""
+"""Share of measured cells where models are trained, and where they are tested."""
 METHODS = ("Ensembling", "MC-dropout")
 REGRESSION_KEYS = ("ause_rmse", "auce", "rmse")
 CLASS_KEYS = ("ause_brier", "ece", "miou")
@@ -43,7 +43,7 @@ SHIFT = (
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells of one half: what models see of them, their heights above the interpolated ones, and their land forms."""
+    """Cells of one half: what models see of them, their heights above the interpolated ones, and their landforms."""
 
     features: FloatArray
     rest: FloatArray
@@ -51,7 +51,7 @@ class Cells:
 
     @classmethod
     def drawn(cls, part: slice, share: float, count: int, rng: np.random.Generator) -> Cells:
-        """``count`` random cells that are not measured and not at the border."""
+        """``count`` random cells that are neither measured nor at the border."""
         terrain = load_terrain(int(rng.integers(2**31)), share=share)
         heights = landforms.interpolated(terrain)
         labels = landforms.labels(terrain.elevation)

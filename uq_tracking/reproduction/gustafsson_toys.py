@@ -1,4 +1,4 @@
-"""Section 4.1 of Gustafsson et al.: four approximations of a posterior, and how far each is from HMC."""
+"""Section 4.1 of Gustafsson et al.: four approximations of a posterior, and the distance of each from HMC."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HIDDEN = (10, 10)
 SHOWN_MEMBERS = 16
 HMC = "HMC"
 HIGHEST = 2.0
-"""Log variances above this count as this, as in the released scripts: far from the data networks have no limit."""
+"""Log variances are capped at this, as in the released scripts: far from the data they are unbounded."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Toy:
     at : array (m, inputs)
         Where predictive distributions are compared.
     truth : array (m,)
-        A target drawn at each of these, for metrics that are logged beside the divergence.
+        A target drawn at each of these, for metrics logged beside the divergence.
     inside : bool array (m,)
-        Which of these training covers.
+        Which of these are covered by training.
     loss : callable
     apart : bool
-        Whether mean and variance have networks of their own.
+        Whether mean and variance have separate networks.
     langevin : float
         Learning rate of SGLD, as in the released scripts.
     """
@@ -94,7 +94,7 @@ class Toy:
     def report(
         self, study: Study, outputs: Outputs, reference: tuple[FloatArray, ...], log_as: str | None
     ) -> Report:
-        """Scores of members against their number; the run is logged where it gets a name."""
+        """Scores against the number of members; the run is logged if it is given a name."""
         options: dict[str, Any] = {"curves": "by_members"}
         given: tuple[Any, ...]
         if self.apart:
@@ -114,7 +114,7 @@ class Toy:
     def between(
         self, one: tuple[FloatArray, ...], other: tuple[FloatArray, ...], where: npt.NDArray[np.bool_]
     ) -> float:
-        """Mean KL(one || other) at some of the places."""
+        """Mean KL(one || other) at some of the positions."""
         truth = self.truth[where]
         first, second = ([part[where] for part in parts] for parts in (one, other))
         if self.apart:
@@ -150,7 +150,7 @@ def classification(study: Study) -> Toy:
 
 
 def reproduce(study: Study) -> None:
-    """Figures 3 to 5, or a finding that says why not."""
+    """Figures 3 to 5, or a finding that says why they are missing."""
     try:
         from uq_tracking.reproduction import hmc
     except ModuleNotFoundError as error:
@@ -172,7 +172,7 @@ def reproduce(study: Study) -> None:
 
 
 def _hmc(study: Study, toy: Toy, hmc: Any) -> dict[str, npt.ArrayLike]:
-    """Outputs (chains, samples, m, outputs) of networks that HMC draws."""
+    """Outputs (chains, samples, m, outputs) of networks drawn by HMC."""
     effort = study.pick(hmc.Chains(4, 300, 300, 9), hmc.Chains(4, 150, 150, 7), hmc.Chains(2, 30, 30, 5))
     shape = (
         hmc.Shape((toy.x.shape[1], *HIDDEN, 1), 2) if toy.apart else hmc.Shape((toy.x.shape[1], *HIDDEN, 2))
@@ -184,7 +184,7 @@ def _hmc(study: Study, toy: Toy, hmc: Any) -> dict[str, npt.ArrayLike]:
 
 
 def _identified(toy: Toy, outputs: Outputs) -> Outputs:
-    """Outputs that the likelihood determines: of two logits only the difference."""
+    """Outputs that the likelihood determines: for two logits, only their difference."""
     return outputs if toy.apart else outputs[..., 1:] - outputs[..., :1]
 
 
@@ -199,7 +199,7 @@ def _samples(study: Study, toy: Toy, method: str) -> dict[str, npt.ArrayLike]:
         networks = fit(toy.bundle(2 * members, seed), toy.x, toy.y, toy.loss, training, watch)
         return {"outputs": networks.predict(toy.at)[None]}
     if method == "MC-dropout":
-        # The prior N(0, I) as the scripts weigh it: with the share of units that stay, per training sample.
+        # The prior N(0, I) as weighted in the scripts: by the share of units kept, per training sample.
         training = Training(2 * epochs, 32, study.pick(1e-3, 2e-3, 4e-3), decay=0.5 * 0.8 / len(toy.x))
         networks = toy.bundle(repeats, seed, dropout=0.2, dropped=(0,))
         fit(networks, toy.x, toy.y, toy.loss, training, watch)
@@ -269,7 +269,7 @@ def _text(toy: Toy, outputs: Outputs) -> str:
 def _directions(
     study: Study, toy: Toy, samples: Mapping[str, Any], reference: tuple[FloatArray, ...]
 ) -> None:
-    """Both directions of the divergence, and that over the training region."""
+    """Both directions of the divergence, and the divergence over the training region."""
     everywhere = np.ones(len(toy.at), dtype=bool)
     for method, repeats in samples.items():
         mixed = [toy.mixed(one[:SHOWN_MEMBERS]) for one in repeats]
@@ -282,7 +282,7 @@ def _directions(
 
 
 def _between_chains(study: Study, toy: Toy, outputs: Outputs) -> float:
-    """Mean divergence of one chain from the others: what HMC itself does not know."""
+    """Mean divergence of one chain from the others: the uncertainty of HMC itself."""
     everywhere = np.ones(len(toy.at), dtype=bool)
     found = []
     for chain in range(len(outputs)):

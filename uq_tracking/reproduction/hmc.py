@@ -17,7 +17,7 @@ from numpyro.infer import MCMC, NUTS
 FloatArray = npt.NDArray[np.float64]
 
 STEPS, RATE = 4000, 0.01
-"""Of Adam, which brings every chain from a random start to a mode of the posterior before it samples."""
+"""Steps and rate of Adam, which moves every chain from a random start to a posterior mode before sampling."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Shape:
-    """Layers of a network; ``heads`` networks side by side give as many groups of outputs."""
+    """Layers of a network; ``heads`` networks side by side give that many groups of outputs."""
 
     sizes: tuple[int, ...]
     heads: int = 1
@@ -85,7 +85,7 @@ def sampled_outputs(
     ----------
     shape : Shape
     energy : callable
-        Outputs and targets to the negative log-likelihood.
+        Maps outputs and targets to the negative log-likelihood.
     x, y : arrays (n, inputs) and (n,)
     at : array (m, inputs)
         Where the networks are evaluated.
@@ -124,7 +124,7 @@ def sampled_outputs(
 
 
 def _descend(potential: Callable[[jax.Array], jax.Array], theta: jax.Array) -> jax.Array:
-    """Minimise a potential by Adam with a falling rate."""
+    """Minimise a potential with Adam at a decaying rate."""
     gradient = jax.grad(potential)
 
     def step(state: Any, number: jax.Array) -> Any:

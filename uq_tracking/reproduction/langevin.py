@@ -35,10 +35,10 @@ def sample(
     snapshot: Callable[[], None],
     watch: Watch = iter,
 ) -> None:
-    """Run one chain per network of the bundle, from where it is, on the posterior under the prior N(0, I).
+    """Run one chain per network of the bundle, from its current state, on the posterior under the prior N(0, I).
 
-    The energy is that of all data divided by their number, as the gradient of a minibatch's mean loss estimates it:
-    the noise of a step has variance ``2 friction rate / n``.
+    The energy is that of all data divided by their number, whose gradient a minibatch's mean loss estimates: the
+    noise of a step has variance ``2 friction rate / n``.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def sample(
         Negative log-likelihood.
     sampling : Sampling
     snapshot : callable
-        Called when a sample is due; the bundle's parameters are those of the sample then.
+        Called when a sample is due; the bundle's parameters are then those of the sample.
     watch : callable
         Shows how far the epochs are.
     """

@@ -33,7 +33,7 @@ RECALIBRATION_SIZE = 6000
 BY_CHANCE = 1.17
 """99.9 % point of N times calibration_error of a calibrated forecast: the statistic of Cramer and von Mises."""
 NOTHING = BY_CHANCE / RECALIBRATION_SIZE
-"""What is left of calibration_error after the interval method was fitted to so few samples, at most."""
+"""The most that may remain of calibration_error after fitting the interval method to this many samples."""
 DOTS = 1500
 OUTPUTS = ("t_x", "t_y", "t_w", "t_h")
 TABLE_1 = {
@@ -42,9 +42,9 @@ TABLE_1 = {
     "t_w": {"before": (0.244, 0.38), SCALING: (0.084, 0.38), ISOTONIC: (0.126, 0.38)},
     "t_h": {"before": (0.126, 0.26), SCALING: (0.057, 0.26), ISOTONIC: (0.112, 0.26)},
 }
-"""ENCE and cv as the paper prints them."""
+"""ENCE and cv as printed in the paper."""
 SHIFTED = (1.15, 1.25, 1.2, 1.1)
-"""How much larger the noise of each output is on the data that are recalibrated and validated on."""
+"""How much larger the noise of each output is in the data used for recalibration and validation."""
 SET_UP = (
     "A network with three hidden layers of 32 units and one output layer learns the mean by the absolute error; then "
     "a branch for the logarithm of the variance is fitted to the log score with all else frozen. Adam replaces the "
@@ -65,7 +65,7 @@ def reproduce(study: Study) -> None:
 
 
 def cauchy_example(study: Study) -> None:
-    """Section 2: calibrated by eq. 2 and independent of the target."""
+    """Section 2: calibrated by eq. 2, yet independent of the target."""
     study.item(
         "equation 4",
         "A Cauchy distribution of random scale is calibrated, and knows nothing of its target",
@@ -131,7 +131,7 @@ class Synthetic:
         return report
 
     def factor(self, report: Report, method: str) -> float:
-        """What a recalibration multiplies every standard deviation by."""
+        """The factor by which a recalibration multiplies every standard deviation."""
         scalars = report.scored_methods()[method]["scalars"]
         return float(scalars["std_scale" if method == SCALING else "cdf_scale"])
 
@@ -330,7 +330,7 @@ def _outputs(study: Study, n: int) -> Arrays:
 
 
 def four(study: Study, part: str, place: int, n: int, noise: float) -> tuple[FloatArray, FloatArray]:
-    """Inputs and targets of one output: a wave, with noise that grows with x in a way of its own."""
+    """Inputs and targets of one output: a wave, with noise that grows with x differently for each output."""
     rng = study.rng("four", part, place)
     x = rng.uniform(0, 1, n)
     std = 0.1 + 0.25 * x ** (1 + place / 2)

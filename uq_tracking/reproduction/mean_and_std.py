@@ -22,7 +22,7 @@ class MedianNetwork(Network):
 
 
 class MeanAndStd:
-    """First the mean is trained by the absolute error; then, all else frozen, the logarithm of the variance.
+    """First the mean is trained on the absolute error; then, with all else frozen, the log variance.
 
     The second step fits one linear output on the last hidden layer to the Gaussian log score. That is a convex
     problem, so it is solved rather than descended.
@@ -49,7 +49,7 @@ class MeanAndStd:
         squares = (y - self.mean(x)) ** 2
 
         def loss(head: FloatArray) -> tuple[float, FloatArray]:
-            """Mean Gaussian log score but for a constant, and its gradient."""
+            """Mean Gaussian log score up to a constant, and its gradient."""
             log_variance = np.clip(features @ head, -30, 30)
             share = squares * np.exp(-log_variance)
             gradient = features.T @ (1 - share) / (2 * len(x))

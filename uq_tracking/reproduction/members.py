@@ -31,7 +31,7 @@ LABELS = {
 
 
 def against_members(reports: Sequence[Report], keys: Sequence[str]) -> dict[str, npt.ArrayLike]:
-    """Columns ``members`` and, of each metric, the mean over repeats and subsets and the range of them all."""
+    """Columns ``members`` and, for each metric, the mean over repeats and subsets and their range."""
     columns: dict[str, npt.ArrayLike] = {}
     for key in keys:
         found = [report.curves[f"by_members_{key}"].columns for report in reports]

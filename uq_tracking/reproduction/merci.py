@@ -7,6 +7,6 @@ from uq_tracking.reproduction.study import Study
 
 
 def reproduce(study: Study) -> None:
-    """Every figure and table of the paper but its further examples of images."""
+    """Every figure and table of the paper except its further example images."""
     merci_toy.reproduce(study)
     merci_terrain.reproduce(study)

@@ -69,7 +69,7 @@ def reproduce(study: Study) -> None:
 
 @dataclass(frozen=True)
 class Scored:
-    """A quantity, which of its values are better, and its value by method."""
+    """A quantity, which values of it are better, and its value by method."""
 
     key: str
     better: Better
@@ -115,7 +115,7 @@ def scored(
 
 
 def log_score(family: Standard, z: FloatArray, std: FloatArray) -> float:
-    """Mean of the logarithm of the density plus 0.001."""
+    """Mean log of the density plus 0.001."""
     return float(np.mean(np.log(family.pdf(z) / std + DENSITY_FLOOR)))
 
 
@@ -135,7 +135,7 @@ def _tell(
 
 
 def window_of(terrain_shape: tuple[int, int], quick: bool) -> tuple[slice, slice]:
-    """One "image" of the terrain: the demo's crop, or a part of it where that is all there is."""
+    """One "image" of the terrain: the demo's crop, or a part of it if the crop is all there is."""
     rows, columns = terrain_shape
     return (slice(0, rows // 2), slice(0, columns // 2)) if quick else (slice(120, 200), slice(150, 246))
 
@@ -181,13 +181,13 @@ def table_2(study: Study, found: Estimates, common: Mapping[str, FloatArray]) ->
 
 
 def favourite(columns: Sequence[Scored]) -> str:
-    """The method that is first most often."""
+    """The method that is most often first."""
     firsts = [column.order()[0] for column in columns]
     return max(firsts, key=firsts.count)
 
 
 def agreement(one: Scored, other: Scored) -> float:
-    """Rank correlation of two columns, 1 where both rank the methods alike."""
+    """Rank correlation of two columns, 1 if both rank the methods alike."""
     sign = 1.0 if one.better == other.better else -1.0
     values = [[column.values[name] for name in METHODS] for column in (one, other)]
     return sign * float(stats.spearmanr(*values).statistic)

@@ -35,11 +35,11 @@ TABLE_1 = {
     "Monte Carlo Dropout": (-0.03, -4.9, 0.11, 17.1, 60),
     "Multi Epochs": (-28, -6.9, 0.0, 19.3, 81),
 }
-"""The scores of ``SHOWN`` as the paper prints them."""
+"""The scores of ``SHOWN`` as printed in the paper."""
 ORACLE_MERCI, CONSTANT_MERCI = 19, 81
 SWEPT = ("quadratic_score", "nll", "spherical_score", "crps", "coverage_95", "merci")
 SIGMA = 10.0
-"""Constant standard deviation that the sweep multiplies by .1 ... 10."""
+"""Constant standard deviation, which the sweep multiplies by .1 ... 10."""
 
 SET_UP = (
     f"The papers do not state the outliers' bias, the range of the test set, or how the networks are trained. Here "

@@ -16,13 +16,13 @@ from uq_tracking.reproduction.toy import ALPHAS, METHODS, SCORES, FloatArray, en
 from uq_tracking.verbs import evaluate
 
 FIGURE_2 = {"Bagging": 0.22, "Multi Epochs": 0.48, "Monte Carlo Dropout": 0.9}
-"""n-MeRCI at alpha = .85 as the paper prints it."""
+"""n-MeRCI at alpha = .85 as printed in the paper."""
 FIGURE_4 = {"Multi Epochs": 0.29, "Learned Error": 0.34}
 FIGURE_5 = {"Multi Epochs": 0.11, "Learned Error": 0.65}
 ALPHA = 0.85
 INTERVALS = 16
 FEWEST = 200
-"""Cells that an interval of heights must have to be scored."""
+"""Minimum number of cells for an interval of heights to be scored."""
 
 
 def reproduce(study: Study) -> None:

@@ -32,7 +32,7 @@ class Chapter:
 
 
 def chapter(section: Section) -> Chapter:
-    """A section as a page shows it."""
+    """A section as shown on the page."""
     shown = tuple(
         Shown(
             item,
@@ -46,6 +46,6 @@ def chapter(section: Section) -> Chapter:
 
 
 def page(sections: Sequence[Section]) -> str:
-    """The page of all sections; it loads nothing but the figures beside it."""
+    """The page of all sections; it loads only the figures beside it."""
     environment = templates("uq_tracking.reproduction")
     return environment.get_template("page.html").render(chapters=[chapter(one) for one in sections])

@@ -60,7 +60,7 @@ def chosen(papers: str | Sequence[str]) -> list[str]:
     unknown = [name for name in asked if name != EVERY and name not in PAPERS]
     if unknown:
         raise SettingsError(
-            f"no paper is called {unknown[0]!r}; choose among {', '.join(PAPERS)}, {EVERY}"
+            f"no paper is called {unknown[0]!r}; choose from {', '.join(PAPERS)}, {EVERY}"
             f"{closest(unknown[0], list(PAPERS))}"
         )
     return [name for name in PAPERS if name in asked or EVERY in asked or not asked]

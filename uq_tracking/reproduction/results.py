@@ -19,9 +19,9 @@ class Row:
         Table or figure of the paper, such as "table 1".
     method, quantity : str
     ours : float or None
-        None where the quantity is undefined.
+        None if the quantity is undefined.
     paper_value : float or None
-        None where the paper prints no number.
+        None if the paper prints no number.
     low, high : float or None
         Range over repeats.
     """
@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper, whether it held here, and what was seen."""
+    """A claim of the paper, whether it held here, and the evidence."""
 
     claim: str
     holds: bool
@@ -54,7 +54,7 @@ class Item:
         "table 1".
     title : str
     text : str
-        What was done, and where it differs from the paper and why; paragraphs apart by an empty line.
+        What was done, and where and why it differs from the paper; paragraphs are separated by an empty line.
     better : dict of {"lower", "higher"}
         Quantities that rank the methods.
     bounds : tuple of str
@@ -79,7 +79,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Section:
-    """All that was found about one paper.
+    """All results for one paper.
 
     Attributes
     ----------

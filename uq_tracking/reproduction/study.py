@@ -1,4 +1,4 @@
-"""What a paper's module works with: its size, its tracker, and where it tells what it finds."""
+"""What a paper's module works with: its size, its tracker, and where it reports results."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Study:
     folder : Path
         Where figures and finished work are kept.
     size : {"full", "quick", "test"}
-        How much to compute; "test" is the smallest at which the findings still show.
+        How much to compute; "test" is the smallest size at which the findings still hold.
     seed : int
-        Seed of everything random.
+        Random seed.
     address : str
         Where the paper's runs are logged.
     """
@@ -60,16 +60,16 @@ class Study:
 
     @property
     def quick(self) -> bool:
-        """Whether less than the paper's own effort is asked for."""
+        """Whether less than the paper's own effort is requested."""
         return self.size != "full"
 
     def pick(self, full: T, quick: T, test: T | None = None) -> T:
-        """The value that belongs to the size; without one for tests, that of ``quick``."""
+        """The value for the size; without one for tests, that of ``quick``."""
         smallest = quick if test is None else test
         return {"full": full, "quick": quick, "test": smallest}[self.size]
 
     def rng(self, *names: str | int) -> np.random.Generator:
-        """A generator that depends on the seed, the paper and the names, and on nothing else."""
+        """A generator that depends only on the seed, the paper and the names."""
         words = [part for name in (self.paper, *names) for part in str(name).encode()]
         return np.random.default_rng(np.random.SeedSequence([self.seed, *words]))
 
@@ -82,7 +82,7 @@ class Study:
         better: Mapping[str, Better] | None = None,
         bounds: Sequence[str] = (),
     ) -> None:
-        """Begin a table or figure of the paper; arguments as for `Item`."""
+        """Start a table or figure of the paper; arguments as for `Item`."""
         self._items.append(Item(name, title, text, dict(better or {}), tuple(bounds)))
 
     def row(
@@ -95,7 +95,7 @@ class Study:
         low: float | None = None,
         high: float | None = None,
     ) -> None:
-        """Tell one number; arguments as for `Row`. What is not finite counts as undefined."""
+        """Report one number; arguments as for `Row`. Non-finite values count as undefined."""
         numbers = (ours, paper_value, low, high)
         kept = (None if x is None or not np.isfinite(x) else float(x) for x in numbers)
         self._rows.append(Row(item, method, quantity, *kept))
@@ -103,7 +103,7 @@ class Study:
     def repeats(
         self, item: str, method: str, quantity: str, values: npt.ArrayLike, paper_value: float | None = None
     ) -> None:
-        """Tell the median of repeats, with their 5 % and 95 % quantiles; those without a value are left out."""
+        """Report the median of repeats, with their 5 % and 95 % quantiles; undefined ones are left out."""
         found = np.asarray(values, dtype=float).ravel()
         found = found[np.isfinite(found)]
         if not len(found):
@@ -113,7 +113,7 @@ class Study:
         self.row(item, method, quantity, middle, paper_value, low, high)
 
     def finding(self, claim: str, holds: object, evidence: str) -> None:
-        """Tell whether a claim held: the truth of ``holds``, computed from what was seen."""
+        """Report whether a claim held: the truth of ``holds``, computed from the results."""
         self._findings.append(Finding(claim, bool(holds), evidence))
 
     def figure(self, item: str, figure: Figure, caption: str = "") -> None:
@@ -127,11 +127,11 @@ class Study:
         self._drawings.append(Drawing(item, f"figures/{file}", caption))
 
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:
-        """`uq_tracking.log` into the paper's runs; arguments and return as there."""
+        """Call `uq_tracking.log` on the paper's runs; same arguments and return value."""
         return log(y_true, y_pred, y_std, method=method, **self._destination(options))
 
     def log_classification(self, labels: Any, probs: Any = None, *, method: str, **options: Any) -> Any:
-        """`uq_tracking.log_classification` into the paper's runs; arguments and return as there."""
+        """Call `uq_tracking.log_classification` on the paper's runs; same arguments and return value."""
         return log_classification(labels, probs, method=method, **self._destination(options))
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,12 +144,12 @@ class Study:
         Parameters
         ----------
         key : str
-            Names the work within the paper; letters that a file name can have.
+            Name of the work within the paper; only characters allowed in file names.
         compute : callable
-            Does the work and returns what ``numpy.asarray`` takes, by name. Log inside it, so that a resumed
+            Does the work and returns named values that ``numpy.asarray`` accepts. Log inside it, so that a resumed
             reproduction does not log twice.
         of : str, optional
-            Name of work that several papers share, in place of the paper.
+            Name of work shared by several papers, instead of the paper.
 
         Returns
         -------
@@ -157,7 +157,7 @@ class Study:
         """
         place = self.folder / "finished" / f"{self.size}-{self.seed}-{__version__}" / (of or self.paper)
         path = place / f"{key}.npz"
-        with suppress(FileNotFoundError, FileFormatError):  # what is damaged is computed again
+        with suppress(FileNotFoundError, FileFormatError):  # damaged files are recomputed
             return read_arrays(path)
         arrays = {name: np.asarray(value) for name, value in compute().items()}
         place.mkdir(parents=True, exist_ok=True)
@@ -176,6 +176,6 @@ class Study:
             self.bar.remove_task(task)
 
     def section(self, about: Mapping[str, Any]) -> Section:
-        """All that was told."""
+        """Everything reported."""
         parts = (self._items, self._rows, self._findings, self._drawings)
         return Section(self.paper, dict(about), *map(tuple, parts))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Rows of an item as a table: methods below one another, quantities beside one another."""
+"""Rows of an item as a table: methods as rows, quantities as columns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Entry:
 
     @property
     def paper_text(self) -> str:
-        """The paper's number with the digits that it has there."""
+        """The paper's number with the digits printed there."""
         return "" if self.paper.value is None else f"{self.paper.value:.10g}"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: ``entries[method][quantity]``, None where there is no row."""
+    """A table: ``entries[method][quantity]``, None if there is no row."""
 
     methods: tuple[str, ...]
     quantities: tuple[str, ...]
@@ -32,7 +32,7 @@ class Grid:
 
 
 def grid(item: Item, rows: Sequence[Row]) -> Grid | None:
-    """The table of an item, in the order in which its numbers were told; None without any."""
+    """The table of an item, in the order in which its numbers were reported; None without any."""
     own = [row for row in rows if row.item == item.name]
     if not own:
         return None
@@ -65,7 +65,7 @@ def _cell(
 
 
 def _ranks(item: Item, quantity: str, values: dict[str, float | None]) -> dict[str, int]:
-    """Rank of each method that is no bound; equal values share the better one."""
+    """Rank of each method that is not a bound; equal values share the better rank."""
     direction = item.better.get(quantity)
     if direction is None:
         return {}

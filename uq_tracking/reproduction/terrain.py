@@ -1,6 +1,6 @@
-"""The six uncertainties of MeRCI (2018, section 5) on a map: terrain of which few cells were measured.
+"""The six uncertainties of MeRCI (2018, section 5) on a map: terrain with few measured cells.
 
-It stands for the papers' depth maps: a real surface, large networks replaced by the demo's small ones.
+It stands in for the papers' depth maps: a real surface, with large networks replaced by the demo's small ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ METHODS = {
     "Learned Error": "learned-error",
 }
 COMMON = "Multi Inits"
-"""Whose predictions all methods share where the predictor is common; the paper does not say whose it takes."""
+"""The method whose predictions all methods share if the predictor is common; the paper does not say which it uses."""
 SHARED = "terrain"
 SMALLEST = Effort(Schedule(epochs=15, batch=32), members=4, passes=8)
 """For tests."""
@@ -51,7 +51,7 @@ class Estimates:
 
 
 def estimates(study: Study) -> Estimates:
-    """Predict with every method; the whole terrain at full size, else its small crop."""
+    """Predict with every method: the whole terrain at full size, else its small crop."""
     terrain = load_terrain(study.seed, fast=study.quick)
     found = {
         name: study.cached(key, partial(_estimate, study, terrain, name), of=SHARED)

@@ -33,18 +33,18 @@ HALF_WIDTH = 4.0
 """Inputs are divided by half the width of their range before they reach a network."""
 TESTED = 1000
 SHARED = "toy"
-"""Work that both papers use."""
+"""Name of the work that both papers use."""
 AT_ONCE = 10
-"""Repeats that are kept together."""
+"""Repeats stored together."""
 DENSITY_FLOOR = 1e-3
-"""Added to the density under the logarithm. The papers' log scores never fall below -6.9 = log 0.001, also where the
-quadratic score tells of a density that is all but zero."""
+"""Added to the density inside the log. The papers' log scores never fall below -6.9 = log 0.001, even where the
+quadratic score implies a density of almost zero."""
 STD_FLOOR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Ensembles:
-    """Outputs (members, n) of each method, and the predictions (n,) of the one network that all share."""
+    """Outputs (members, n) of each method, and the predictions (n,) of the one network shared by all."""
 
     base: FloatArray
     outputs: Mapping[str, FloatArray]
@@ -60,8 +60,8 @@ class Ensembles:
     ) -> Ensembles:
         """Train every method on a toy set, and predict at inputs (n,).
 
-        The shared predictions are those of the network whose last epochs and whose dropout passes make two of the
-        uncertainties, without dropout.
+        The shared predictions are those, without dropout, of the network whose last epochs and dropout passes make
+        two of the uncertainties.
         """
         training = training or Training()
         x, y = (data.x / HALF_WIDTH).astype(np.float32), data.y.astype(np.float32)
@@ -91,12 +91,12 @@ class Ensembles:
 
 
 def test_set(study: Study) -> Sample:
-    """What every repeat is tested on."""
+    """The test set for every repeat."""
     return cubic(TESTED, np.random.default_rng([study.seed, 0]))
 
 
 def ensembles(study: Study, repeat: int, at: FloatArray) -> tuple[Sample, Ensembles]:
-    """The training set of a repeat, and what is trained on it."""
+    """The training set of a repeat, and the ensembles trained on it."""
     rng = np.random.default_rng([study.seed, 1, repeat])
     data = cubic_with_outliers(20, rng)
     training = Training(epochs=study.pick(600, 600, 300))
@@ -149,7 +149,7 @@ def _repeat(study: Study, repeat: int) -> Arrays:
 
 
 def scored(y: FloatArray, mean: FloatArray, std: FloatArray) -> Report:
-    """The report of what the tables show."""
+    """The report with the scores shown in the tables."""
     return evaluate(y, mean, std, metrics=[key for key in SCORES if key != "log_score"])
 
 
@@ -160,7 +160,7 @@ def numbers(report: Report, y: FloatArray, mean: FloatArray, std: FloatArray) ->
 
 
 def floored_log_score(z: FloatArray, std: FloatArray) -> float:
-    """Mean of the logarithm of a Gaussian density plus `DENSITY_FLOOR`."""
+    """Mean log of a Gaussian density plus `DENSITY_FLOOR`."""
     density = np.exp(-0.5 * z**2) / (std * np.sqrt(2 * np.pi))
     return float(np.mean(np.log(density + DENSITY_FLOOR)))
 

@@ -1,4 +1,4 @@
-"""``uq_tracking.reproduce``: run papers, keep what was found, write the page."""
+"""The function `reproduce`: run papers, keep the results, write the page."""
 
 from __future__ import annotations
 
@@ -38,32 +38,32 @@ def reproduce(
     size: Size | None = None,
     console: Console | None = None,
 ) -> dict[str, Section]:
-    """Run the experiments of papers again and set what comes out beside what they print.
+    """Rerun the papers' experiments and show our results beside theirs.
 
-    Work that is finished is kept in the folder and not done again, so an interrupted reproduction resumes where it
-    was. The page and the numbers hold every paper that the folder has results of.
+    Finished work is kept in the folder and not repeated, so an interrupted reproduction resumes where it stopped. The
+    page and the numbers cover every paper for which the folder has results.
 
     Parameters
     ----------
     papers : str or sequence of str
         Keys of `PAPERS`, or "all".
     quick : bool
-        Smaller samples and fewer repeats: on two cores three minutes in all instead of fifteen.
+        Smaller samples and fewer repeats: on two cores, three minutes in total instead of fifteen.
     output : path
-        Folder of ``index.html``, ``reproduction.json``, the figures, the runs and finished work.
+        Folder for ``index.html``, ``reproduction.json``, the figures, the runs and finished work.
     to : str, optional
-        Address that runs are logged to, such as ``mlflow:EXPERIMENT``; by default ``dir:OUTPUT/runs``.
+        Address to log runs to, such as ``mlflow:EXPERIMENT``; by default ``dir:OUTPUT/runs``.
     seed : int
-        Seed of everything random: the same seed gives the same numbers.
+        Random seed: the same seed gives the same numbers.
     size : {"full", "quick", "test"}, optional
-        Instead of ``quick``; "test" is the smallest at which the findings still show.
+        Overrides ``quick``; "test" is the smallest size at which the findings still hold.
     console : rich.console.Console, optional
-        Where progress is shown, and a line for every paper; standard error by default.
+        Where to show progress, and a line for every paper; by default standard error.
 
     Returns
     -------
     dict of str to Section
-        What was found about each of the papers.
+        The results for each paper.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def reproduce(
 
 
 def _run(study: Study) -> Section:
-    """Run one paper and keep what it found."""
+    """Run one paper and keep its results."""
     start = time.perf_counter()
     try:
         from threadpoolctl import threadpool_limits
 
-        with threadpool_limits(1):  # the arrays are small: more threads cost more than they bring
+        with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
             import_module(PAPERS[study.paper].module).reproduce(study)
     except ModuleNotFoundError as error:
         raise BackendError(f"{study.paper} needs {error.name}; install it: {INSTALL}") from error
@@ -120,7 +120,7 @@ def _run(study: Study) -> Section:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, this package, and the libraries that models are made with."""
+    """Versions of Python, this package, and the libraries behind the models."""
     found = {"python": platform.python_version(), "uq-tracking": __version__}
     for library in LIBRARIES:
         try:
@@ -131,12 +131,12 @@ def versions() -> dict[str, str]:
 
 
 def read(folder: Path) -> list[Section]:
-    """Results of every paper that a folder has, in the order of `PAPERS`.
+    """All papers' results in a folder, in the order of `PAPERS`.
 
     Raises
     ------
     FileFormatError
-        A file there is not what ``reproduce`` wrote.
+        A file there was not written by ``reproduce``.
     """
     sections = []
     for key in PAPERS:
@@ -146,12 +146,14 @@ def read(folder: Path) -> list[Section]:
         try:
             sections.append(Section.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except (ValueError, KeyError, TypeError) as error:
-            raise FileFormatError(f"{path} is no result of a reproduction ({error!r}); delete it") from error
+            raise FileFormatError(
+                f"{path} is not a result of a reproduction ({error!r}); delete it"
+            ) from error
     return sections
 
 
 def write(folder: Path) -> None:
-    """Write the page and the numbers of every paper that a folder has results of."""
+    """Write the page and the numbers of every paper for which a folder has results."""
     sections = read(folder)
     numbers = {
         name: [{"paper": section.paper, **entry} for section in sections for entry in section.to_dict()[name]]

@@ -92,7 +92,7 @@ Scores = Mapping[str, npt.NDArray[np.generic]]
 
 
 def table(study: Study, item: str, models: Models) -> dict[str, Scores]:
-    """One of tables I to IV; the true distribution's range is that of test sets of a thousand."""
+    """One of tables I to IV; the true distribution's range is over test sets of a thousand samples."""
     name = models.data.name
     sets = f"Brackets: 5 % and 95 % quantiles over {TRUE_SETS} test sets of {TRUE_SIZE:,} samples."
     study.item(
@@ -137,7 +137,7 @@ def _true_sets(study: Study, models: Models) -> dict[str, npt.ArrayLike]:
 
 
 def _truth_findings(study: Study, found: Mapping[str, Mapping[str, Scores]]) -> None:
-    """What the true distributions score, against what they must in expectation, and against what is printed."""
+    """The true distributions' scores, against their expectations and against the printed values."""
     moments = {name: nll_moments(data) for name, data in DATASETS.items()}
     expected = {name: mean for name, (mean, _) in moments.items()}
     spread = {name: std for name, (_, std) in moments.items()}
@@ -164,7 +164,7 @@ def _truth_findings(study: Study, found: Mapping[str, Mapping[str, Scores]]) -> 
 
 
 def _chosen(found: Mapping[str, Scores], methods: Sequence[str]) -> list[dict[str, float]]:
-    """The scores of some methods, of those that the tables hold."""
+    """The scores of those of the given methods that the tables hold."""
     return [{key: float(found[one][key]) for key in QUANTITIES.values()} for one in methods]
 
 
@@ -244,7 +244,7 @@ def _ratio(values: Mapping[str, float]) -> float:
 def nll_moments(data: Conditional, points: int = 20_001) -> tuple[float, float]:
     """Mean and standard deviation of one sample's NLL under the true distribution, by quadrature.
 
-    Over inputs by the midpoint rule, over the noise by Gauss-Hermite.
+    Over inputs with the midpoint rule, over the noise with Gauss-Hermite.
     """
     x = data.domain[0] + (np.arange(points) + 0.5) / points * (data.domain[1] - data.domain[0])
     means, stds = data.components(x)

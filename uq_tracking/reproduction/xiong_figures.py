@@ -1,4 +1,4 @@
-"""Drawings of Xiong et al.: predicted densities, stability, sparsification."""
+"""Drawings for Xiong et al.: predicted densities, stability, sparsification."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOTS = "#D55E00"
 
 
 def densities(study: Study, models: Mapping[str, Models]) -> None:
-    """Figures 2 and 3: the data, and the log densities that the models predict."""
+    """Figures 2 and 3: the data, and the log densities predicted by the models."""
     study.item(
         "figures 2 and 3",
         "The four data sets and what the models make of them",
@@ -91,7 +91,7 @@ def stability(study: Study, keys: Sequence[str], growing: Columns, independent: 
 
 
 def sparsifications(study: Study, found: Mapping[str, Columns]) -> None:
-    """Figure 5: sparsification of the ensemble where noise has one size and where it has not."""
+    """Figure 5: sparsification of the ensemble with constant noise and with varying noise."""
     study.item(
         "figure 5",
         "Sparsification of the ensemble",

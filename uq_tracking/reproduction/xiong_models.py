@@ -23,15 +23,15 @@ MEMBERS = 5
 ENSEMBLE, MIXTURE, ENERGY, TRUTH = "Ensemble", "Ensemble as a mixture", "EBR", "True dist."
 MODE = "True dist., a mode predicts"
 TEST_SIZES = 4096, 2048, 2000
-"""Samples of the test sets, by the size of the study."""
+"""Sizes of the test sets, by the size of the study."""
 
 ROOM = 0.3
-"""How far beyond the training targets the energy-based model's density reaches."""
+"""How far the energy-based model's density extends beyond the training targets."""
 
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """What was trained on one problem.
+    """The models trained on one problem.
 
     Attributes
     ----------
@@ -47,19 +47,19 @@ class Models:
 
     @classmethod
     def trained(cls, study: Study, data: Conditional) -> Models:
-        """Train both models, or read them if they are trained already."""
+        """Train both models, or read them if they are already trained."""
         return cls(data, study.cached(f"models-{data.name}", lambda: _train(study, data)))
 
     def __getitem__(self, name: str) -> FloatArray:
         return np.asarray(self.arrays[name], dtype=np.float64)
 
     def ensemble_at(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Members' means and standard deviations (5, n), interpolated between fine inputs."""
+        """Members' means and standard deviations (5, n), interpolated between finely spaced inputs."""
         tables = (self["table_mean"], self["table_std"])
         return tuple(np.stack([np.interp(x, self["table_x"], row) for row in one]) for one in tables)  # type: ignore[return-value]
 
     def predictions(self) -> dict[str, Predictions]:
-        """The test set as each method predicts it."""
+        """The test set as predicted by each method."""
         x, y = self["x"], self["y"]
         means, stds = self.ensemble_at(x)
         true_means, true_stds = self.data.components(x)
@@ -94,7 +94,7 @@ def ensemble_drawer(models: Models) -> Callable[[int, np.random.Generator], Pred
 
 
 def true_predictions(data: Conditional, x: FloatArray, y: FloatArray) -> Predictions:
-    """The true distribution as predictions; quantiles of mixtures are not searched for."""
+    """The true distribution as predictions; quantiles of mixtures are not computed."""
     means, stds = data.components(x)
     if len(means) == 1:
         return Predictions(y, means[0], stds[0])

@@ -14,10 +14,10 @@ from uq_tracking.reproduction.study import Study
 
 KEYS = ("calibration_error", "ause_mae", "nll", "spearman")
 TOLERANCE = 0.02
-"""A metric has settled where the standard deviation between test sets is at most this."""
+"""A metric has settled once the standard deviation between test sets is at most this."""
 
 Draw = Callable[[int, np.random.Generator], Predictions]
-"""Predictions of new samples, as `uq_tracking.iid_stability` asks for them."""
+"""Predictions for new samples, in the form that `uq_tracking.iid_stability` expects."""
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
 
@@ -72,7 +72,7 @@ def _independent(study: Study, draw: Draw, sizes: list[int], repeats: int) -> di
 
 
 def settled(columns: Columns, key: str) -> float:
-    """The smallest size from which on the spread stays within the tolerance; infinite if it never does."""
+    """The smallest size from which the spread stays within the tolerance; infinite if it never does."""
     wide = np.flatnonzero(~(columns[f"{key} spread"].astype(float) <= TOLERANCE))
     first = 0 if not len(wide) else int(wide[-1]) + 1
     sizes = columns["samples"]

@@ -1,4 +1,4 @@
-"""After the runs: scoring logged runs again, pooling them, and copying them to another tracker."""
+"""After the runs: rescore logged runs, pool them, and copy them to another tracker."""
 
 from uq_tracking.rescoring.copying import sync
 from uq_tracking.rescoring.pooling import pool

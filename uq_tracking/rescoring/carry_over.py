@@ -1,8 +1,8 @@
-"""What of the old report still holds, so that nothing is overwritten with less.
+"""Carry over what is still valid in the old report, so that a rescore never loses information.
 
 Three things can make a new report poorer than the old one: its source knows less (a sketch of exact statistics),
-something cannot be computed again (a score that needs samples, intervals, scores after a recalibration), or a metric
-is no longer installed. What the new settings leave as it was is kept; what they change and what cannot be computed is
+something cannot be recomputed (a score that needs samples, intervals, scores after a recalibration), or a metric is
+no longer installed. Whatever the new settings do not affect is kept; whatever they affect but cannot be recomputed is
 kept too, and marked.
 """
 
@@ -22,19 +22,19 @@ from uq_tracking.report import Report
 from uq_tracking.rescoring.source import methods_of
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
-"""How far a score from a sketch may lie beside the exact one; the calibration errors of good models are near 0."""
+"""How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
 EXACT = "exact, as it was; the stored sketch agrees within its bounds"
-"""Why a score or a curve is kept that was computed from the samples."""
+"""Why a score or curve computed from the samples is kept."""
 
 
 def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
-    """The new report with what it lacks of the old one.
+    """The new report, completed with what only the old one has.
 
     Parameters
     ----------
     again
-        Scores the same source under the old settings: what is equal there and in the new report does not depend on
-        what was changed. None when nothing was changed.
+        Scores the same source under the old settings: whatever is equal there and in the new report is unaffected by
+        the change. None if nothing was changed.
     """
     if not _may_lack(new, old):
         return new
@@ -74,19 +74,19 @@ def _lost(new: Report, old: Report) -> bool:
 
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:
-    """Whether the old score, or curve, was computed from the samples and the new one from a sketch."""
+    """Whether the old score or curve was computed from the samples, but the new one from a sketch."""
     was_exact = old.provenance.get("statistics") == "exact" or _reasons(old).get(name) == EXACT
     return was_exact and new.provenance.get("statistics") == "sketch"
 
 
 def _reasons(old: Report) -> Mapping[str, str]:
-    """What the old report had kept itself, with the reasons."""
+    """What the old report itself had kept, with the reasons."""
     found: Mapping[str, str] = old.provenance.get("kept") or {}
     return found
 
 
 def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], dict[str, str]]:
-    """Scores in the old order, new ones last; and which were kept, with the reason."""
+    """Scores in the old order, new ones last; also which ones were kept, with the reason."""
     scores, kept = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}, {}
     for key, value in old.scores.items():
         is_coarser = _is_coarser(new, old, key)
@@ -96,7 +96,7 @@ def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], d
             continue  # it has no value under the new settings, or by a corrected definition
         if key not in new.scores:
             scores[key] = value
-            kept[key] = _as_it_was(old, key, "cannot be computed again; it is of")
+            kept[key] = _as_it_was(old, key, "cannot be recomputed; kept from")
         elif is_coarser and then.scores.get(key) == new.scores[key] and _close(value, new.scores[key]):
             scores[key] = value
             kept[key] = EXACT
@@ -104,7 +104,7 @@ def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], d
 
 
 def _as_it_was(old: Report, name: str, why: str) -> str:
-    """The reason with the settings behind what is kept: those of the report that it was first kept from."""
+    """The reason with the settings behind what is kept: those of the report from which it was first kept."""
     known = _reasons(old).get(name)
     if known is not None and known.startswith(why):
         return known
@@ -118,7 +118,7 @@ def _close(one: float, other: float) -> bool:
 
 
 def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], dict[str, str]]:
-    """New curves, and old ones that alone are exact or cannot be built again; and why each of these was kept."""
+    """New curves, and old ones if only they are exact or they cannot be rebuilt; also why each of these was kept."""
     curves, kept = dict(new.curves), {}
     for name, curve in old.curves.items():
         shown = f"curve {name}"
@@ -126,7 +126,7 @@ def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], d
             is_after = name.endswith(RECALIBRATED)
             if name not in then.curves and (not is_after or not methods_of(new)):
                 curves[name] = curve
-                kept[shown] = _as_it_was(old, shown, "as it was, with")
+                kept[shown] = _as_it_was(old, shown, "unchanged, with")
         elif (
             _is_coarser(new, old, shown)
             and name in then.curves
@@ -145,7 +145,7 @@ def same_curve(one: Curve, other: Curve) -> bool:
 
 
 def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[str, tuple[float, float]]:
-    """Intervals of the scores that are what they were."""
+    """Intervals of the unchanged scores."""
     return {
         key: interval
         for key, interval in old.intervals.items()
@@ -154,7 +154,7 @@ def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[s
 
 
 def _recalibration(old: Report, *, changed: bool) -> Mapping[str, Any] | None:
-    """The old recalibrations; where the settings changed, with those that their scores are of."""
+    """The old recalibrations; if the settings changed, with the settings behind their scores."""
     if not old.recalibration or not changed:
         return old.recalibration
     settings = dict(old.settings)

@@ -1,7 +1,7 @@
 """A common predictor: every run's standard deviations judged against one run's means (MeRCI, 2018, table 3).
 
-Runs whose means differ cannot be compared by their uncertainty alone. Scored against the errors of one predictor,
-they can.
+Runs with different means cannot be compared by their uncertainty alone. Scored against the errors of the same
+predictor, they can.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREFIX = "common"
 
 
 def prefix_of(split: str | None) -> str:
-    """Name that the scores against a common predictor are put under, as if it were a split.
+    """The name for scores against a common predictor, used as if it were a split.
 
     >>> prefix_of(None), prefix_of("test")
     ('common', 'test-common')
@@ -30,27 +30,27 @@ def prefix_of(split: str | None) -> str:
 
 @dataclass(frozen=True)
 class CommonPredictor:
-    """The run whose means are taken."""
+    """The run whose means are used."""
 
     uri: str
     name: str
     predictions: Predictions
 
     def source(self, run: LoggedRun, request: Request, logged: Report | None) -> Source:
-        """The run's standard deviations with the common means.
+        """The run's standard deviations, combined with the common means.
 
         Raises
         ------
         NothingStoredError
             The run stores no predictions.
         ShapeError
-            The targets differ, in value, order or choice.
+            The targets differ in value, order or selection.
         """
         own = floored(_predictions(run, logged), request, logged)
         if own.target_digest() != self.predictions.target_digest():
             raise ShapeError(
-                f"its targets are not those of {self.name} (digests {own.target_digest()} and "
-                f"{self.predictions.target_digest()}): other data, another order, or others left out"
+                f"its targets differ from those of {self.name} (digests {own.target_digest()} and "
+                f"{self.predictions.target_digest()}): other data, another order, or different samples left out"
             )
         if own.shape == self.predictions.shape:
             return Source("predictions", predictions=own.replace(mean=self.predictions.mean))
@@ -61,7 +61,7 @@ class CommonPredictor:
 
 
 def common_predictor(uri: str, split: str | None, limit: int) -> CommonPredictor:
-    """Read the run whose means are taken.
+    """Read the run whose means are used.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Runs copied from one store into another, such as those that waited in ``./uq_runs`` for a tracker."""
+"""Copy runs from one store to another, such as those that waited in ``./uq_runs`` for a tracker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import open_store
 
 SOURCE_TAG = "uq.synced"
-"""Which run a copy was made of."""
+"""Names the run that was copied."""
 CONTENT_TAG = "uq.synced.content"
 """Digest of what was copied; set last."""
 
@@ -35,27 +35,27 @@ def sync(
     keep: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Send what trackers did not take while they were down, and copy runs into another tracker.
+    """Send what trackers missed while they were down, and copy runs to another tracker.
 
-    Without a destination, every call that `log` has kept for a sick tracker is sent into the run it was meant for;
-    where that run is gone, into one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
-    source are copied there too, with scores, series, tags, curves and files: each once, recognised by a tag, brought
-    up to date when it has changed, and left alone when it has not. Either may be interrupted and called again, and
-    two processes may do it at once.
+    Without a destination, every call that `log` kept for a failing tracker is sent to the run it was meant for; if
+    that run is gone, to a new one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
+    source are also copied there, with scores, series, tags, curves and files: each once, recognised by a tag, updated
+    if it has changed, and left alone otherwise. Both can be interrupted and called again, and two processes may run
+    them at once.
 
     Parameters
     ----------
     source : str, optional
-        Runs to copy, such as ``dir:uq_runs``. From another tracker, scalars come with their last values only. Without
-        a destination, the folder whose kept calls are sent; by default all places where `log` keeps them.
+        Runs to copy, such as ``dir:uq_runs``. From another tracker, only the last values of scalars are copied.
+        Without a destination, the folder whose kept calls to send; by default all places where `log` keeps them.
     destination : str, optional
         Where to copy runs, such as ``mlflow:EXPERIMENT`` or ``wandb:ENTITY/PROJECT``.
     where : str, optional
-        The filter expression of the source's tracker.
+        Filter expression, in the syntax of the source's tracker.
     dry_run : bool
-        Tell what would be sent or copied, write nothing.
+        Only say what would be sent or copied; write nothing.
     keep : bool
-        Keep the files of calls that were sent, in ``spool/sent``.
+        Keep the files of calls that were sent in ``spool/sent``.
     progress : callable, optional
         ``progress(outcome, total)`` is called after every run.
 
@@ -67,7 +67,7 @@ def sync(
     Raises
     ------
     BackendError
-        No backend claims an address, the destination is a single run, or a tracker is not there.
+        No backend handles an address, the destination is a single run, or a tracker is unavailable.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def sync(
     store, run_id = open_store(destination)
     if run_id is not None:
         raise BackendError(
-            f"{destination} is a single run; name the experiment or folder to copy the runs into"
+            f"{destination} is a single run; name the experiment or folder to copy the runs to"
         )
     runs = list(logged_runs(source, where=where))
     work = _Sync(store, _copies(store), dry_run)
@@ -96,7 +96,7 @@ def _sent(
     scheme, colon, address = (source or "").partition(":")
     if colon and scheme != "dir":
         if destination is None:
-            raise BackendError(f"{source} is no folder; name the destination to copy its runs to")
+            raise BackendError(f"{source} is not a folder; name the destination to copy its runs to")
         return
     folder = Path(address if colon else scheme).expanduser().absolute() if source else None
     outcomes = list(send_entries(folder, destination, dry_run=dry_run, keep=keep))
@@ -107,16 +107,16 @@ def _sent(
 
 
 def _copies(store: RunStore) -> dict[str, StoredRun]:
-    """The copies that the store holds, by what they are copies of."""
+    """The copies in the store, by what they are copies of."""
     try:
         return {run.tags[SOURCE_TAG]: run for run in store.runs() if SOURCE_TAG in run.tags}
-    except RunNotFoundError:  # the experiment is made with its first run
+    except RunNotFoundError:  # the experiment is created with its first run
         return {}
 
 
 @dataclass(frozen=True)
 class _Sync:
-    """What is done to each run of the source."""
+    """What is done with each run of the source."""
 
     store: RunStore
     copies: Mapping[str, StoredRun]
@@ -125,7 +125,7 @@ class _Sync:
     def __call__(self, run: LoggedRun) -> Outcome:
         try:
             return self._synced(run)
-        except Exception as error:  # trackers and damaged files may raise anything; the other runs go on
+        except Exception as error:  # trackers and damaged files may raise anything; go on with the others
             kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
             return Outcome(run.stored.uri, run.name, "failed", redact(f"{kind}{error}"), error=error)
 
@@ -133,8 +133,8 @@ class _Sync:
         source, content = _identity(run.stored), _content_digest(run)
         copy = self.copies.get(source)
         if copy is not None and copy.tags.get(CONTENT_TAG) == content:
-            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is a copy already")
-        told = "copied" if copy is None else f"brought up to date in {copy.uri}"
+            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy")
+        told = "copied" if copy is None else f"updated in {copy.uri}"
         if not self.dry_run:
             left_out = self._write(run, copy, source, content)
             told += f"; left out: {'; '.join(left_out)}" if left_out else ""
@@ -155,13 +155,13 @@ class _Sync:
 
 
 def _identity(stored: StoredRun) -> str:
-    """What tells the run from every other, wherever its store lies."""
+    """What distinguishes the run from every other, wherever its store is."""
     created = f"@{stored.created}" if stored.created else ""
     return f"{stored.uri.partition(':')[0]}:{stored.run_id}{created}"
 
 
 def _content_digest(run: LoggedRun) -> str:
-    """Digest of what the run holds; of files, names and sizes."""
+    """Digest of the run's content; for files, of names and sizes."""
     sizes = {name: run.store.size(run.stored.run_id, name) for name in run.files}
     series = [[step, name, value] for (step, name), value in run.store.series(run.stored).items()]
     text = json.dumps([series, _tags(run.stored), sizes], sort_keys=True)
@@ -169,7 +169,7 @@ def _content_digest(run: LoggedRun) -> str:
 
 
 def _tags(stored: StoredRun) -> dict[str, str]:
-    """The run's tags without those that a tracker or an earlier copy keeps for itself."""
+    """The run's tags, except those that a tracker or an earlier copy keeps for itself."""
     return {
         name: value
         for name, value in stored.tags.items()
@@ -178,7 +178,7 @@ def _tags(stored: StoredRun) -> dict[str, str]:
 
 
 def _copy(run: LoggedRun, written: Run) -> list[str]:
-    """Write everything; what is damaged is left out and named."""
+    """Write everything; leave out and name what is damaged."""
     left_out: list[str] = []
     series = run.store.series(run.stored)
     with written.batch():
@@ -205,7 +205,7 @@ def _is_curve(name: str) -> bool:
 
 
 def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
-    """Curves of every split's report, by the names that charts have them under."""
+    """Curves of every split's report, by their chart names."""
     for name in run.files:
         parts = name.split("/")
         if parts[0] != "uq" or parts[-1] != REPORT_FILE or len(parts) > 3:
@@ -221,7 +221,7 @@ def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
 
 
 def _copy_file(path: Path, name: str, written: Run) -> None:
-    """Store figures and maps as the tracker shows them, other files as they are."""
+    """Store figures and maps the way the tracker shows them, other files as they are."""
     is_ours = name.startswith("uq_") and name.endswith(".png") and "/" not in name
     if not is_ours:
         written.log_file(path, name)

@@ -1,4 +1,4 @@
-"""Predictions that runs hold in files of their own: runs that never knew this package."""
+"""Predictions that runs hold in their own files: runs that were not logged by this package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from uq_tracking.rescoring.source import NothingStoredError, Source, floored
 
 
 def foreign_source(run: LoggedRun, request: Request, logged: Report | None) -> Source:
-    """Predictions from the files of the run that the request names.
+    """Predictions from the files of a run that the request names.
 
     Raises
     ------
@@ -26,10 +26,10 @@ def foreign_source(run: LoggedRun, request: Request, logged: Report | None) -> S
     FileFormatError
         A file is damaged, foreign or too large.
     SettingsError
-        The columns cannot be found or told apart, or the run's own report is a classification's.
+        The columns cannot be found or are ambiguous, or the run's own report is a classification's.
     """
     if logged is not None and logged.task != "regression":
-        raise SettingsError(f"its report is of a {logged.task}; pass split= to put these scores beside it")
+        raise SettingsError(f"its report is a {logged.task}'s; pass split= to put these scores beside it")
     pattern = request.predictions or ""
     names = matching(run.files, pattern)
     if not names:
@@ -41,7 +41,7 @@ def foreign_source(run: LoggedRun, request: Request, logged: Report | None) -> S
 
 
 def _read(paths: list[Path], names: list[str], folder: Path, request: Request) -> Any:
-    """One file, one zarr store, or many files alike."""
+    """One file, one zarr store, or many similar files."""
     roots = zarr_roots(names)
     found = [folder / root for root in roots] or paths
     options: dict[str, Any] = {"unit": request.given.get("unit")}
@@ -49,7 +49,7 @@ def _read(paths: list[Path], names: list[str], folder: Path, request: Request) -
 
 
 def matching(names: Iterable[str], pattern: str) -> list[str]:
-    """Stored files that a pattern names: a file, all files below a folder, or a glob.
+    """Stored files that match a pattern: a file, all files below a folder, or a glob.
 
     >>> matching(["out/b.npz", "out/a.npz", "log.txt"], "out")
     ['out/a.npz', 'out/b.npz']
@@ -66,7 +66,7 @@ def matching(names: Iterable[str], pattern: str) -> list[str]:
 
 
 def _is_match(path: PurePosixPath, pattern: str) -> bool:
-    """Whether a path, or a folder that it lies in (a zarr store), matches part by part; ``*`` stays within a part."""
+    """Whether a path, or a folder containing it (a zarr store), matches part by part; ``*`` stays within a part."""
     wanted = PurePosixPath(pattern).parts
     return (
         len(path.parts) >= len(wanted)

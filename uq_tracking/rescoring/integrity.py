@@ -1,4 +1,4 @@
-"""Whether what a run stores is what its report was made of, asked before anything is replaced."""
+"""Check that a run's stored data are what its report was made from, before anything is replaced."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.report import Report
 
 HEADLINE = ("mae", "rmse", "bias", "mean_std", "nll", "crps", "accuracy", "brier", "log_loss")
-"""Scores whose definition is the same in every version."""
+"""Scores with the same definition in every version."""
 FROM_SUMS = ("mae", "rmse", "bias", "mean_std", "accuracy")
 """Those that a sketch holds as exactly as the samples do."""
 EXACT, SKETCHED = (1e-6, 1e-9), (1e-3, 5e-4)
-"""How far a recomputed score may lie beside the stored one, relatively and absolutely."""
+"""How far a recomputed score may deviate from the stored one, relatively and absolutely."""
 
 
 def check_scores(old: Report, again: Callable[[], Report], source: str) -> None:
-    """Compare the stored headline scores with those recomputed under the settings of then.
+    """Compare the stored headline scores with those recomputed under the old settings.
 
     Raises
     ------
     FileFormatError
-        One differs: the source is not what the report was made of.
+        One differs, so the source is not what the report was made from.
     """
     kept = old.provenance.get("kept") or {}
     stored = {key: old.scores[key] for key in HEADLINE if key in old.scores and key not in kept}
@@ -33,6 +33,6 @@ def check_scores(old: Report, again: Callable[[], Report], source: str) -> None:
         relative, absolute = EXACT if key in FROM_SUMS or source == "exact statistics" else SKETCHED
         if key in found and not math.isclose(found[key], value, rel_tol=relative, abs_tol=absolute):
             raise FileFormatError(
-                f"the report says {key} = {value:.6g}, its {source} say {found[key]:.6g}: they are not of the same "
-                "predictions; log the run again, or rescore with force to replace the report"
+                f"the report says {key} = {value:.6g}, but its {source} say {found[key]:.6g}: they come from "
+                "different predictions; log the run again, or rescore with force to replace the report"
             )

@@ -1,4 +1,4 @@
-"""Several runs as one: the statistics of seeds, folds or shards merged into one report."""
+"""Several runs as one: merge the statistics of seeds, folds or shards into one report."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def pool(
 ) -> Report:
     """Score the samples of several runs as one set, from their statistics.
 
-    For folds or shards this is the score of the whole. For seeds on the same data it is the score of a
-    predictor that is one of the runs at random; every sample counts once per run.
+    For folds or shards this is the score of the whole. For seeds on the same data it is the score of a predictor that
+    picks one of the runs at random; every sample counts once per run.
 
     Parameters
     ----------
     sources : str, Report, or several of these
         Addresses, such as ``mlflow:EXPERIMENT`` for all its runs, and reports that hold their statistics.
     where, split : str, optional
-        The tracker's own filter expression, and the split that is read.
+        Filter expression, in the tracker's own syntax, and the split to read.
     metrics : str or iterable of str, optional
         Keys to compute; by default the whole suite.
     alpha, n_bins, family, dof, unit : optional
@@ -58,7 +58,7 @@ def pool(
     Raises
     ------
     BackendError
-        There is no run to pool, or one holds no statistics.
+        There are no runs to pool, or one holds no statistics.
     SettingsError
         The reports' settings differ.
     IncompatibleStatisticsError
@@ -74,7 +74,7 @@ def pool(
     """
     found = list(_found(sources, where, split))
     if not found:
-        raise BackendError("there is no run to pool")
+        raise BackendError("there are no runs to pool")
     reports = [report for _, report in found]
     given = {"alpha": alpha, "n_bins": n_bins, "family": family, "dof": dof, "unit": unit}
     settings = _settings(found, {name: value for name, value in given.items() if value is not None})
@@ -85,17 +85,17 @@ def pool(
 
 
 def _found(sources: Any, where: str | None, split: str | None) -> Iterable[tuple[str, Report]]:
-    """Every report with its statistics, and what a person calls it."""
+    """Every report with its statistics, and its human-readable name."""
     for source in [sources] if isinstance(sources, str | Report) else sources:
         if isinstance(source, Report):
             yield "a report", _whole("a report", source)
         elif isinstance(source, str):
             for run in logged_runs(source, where=where, split=split):
                 try:
-                    yield run.stored.uri, _whole(run.stored.uri, run.scored())
+                    yield run.stored.uri, _whole(run.stored.uri, run.settled().scored())
                 except (FileNotFoundError, FileFormatError) as error:
                     raise BackendError(
-                        f"{run.name} cannot be pooled: {error}; leave it out with where="
+                        f"{run.name} cannot be pooled: {error}; exclude it with where="
                     ) from error
         else:
             raise InputTypeError(
@@ -145,7 +145,7 @@ def _digest(report: Report) -> Any:
 
 
 def _joint(reports: Sequence[Report]) -> str | None:
-    """Digest of all the data, whatever their order; None when a report does not know its own."""
+    """Digest of all the data, whatever their order; None if a report lacks its own."""
     digests = [_digest(report) for report in reports]
     if not all(isinstance(digest, str) for digest in digests):
         return None

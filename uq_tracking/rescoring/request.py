@@ -1,4 +1,4 @@
-"""What a rescoring asks for, the same for every run, and the digest that tells whether a run has it already."""
+"""What a rescoring requests, the same for every run, and the digest that shows whether a run already has it."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ Figures = Literal["auto"] | bool
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be done with each run.
+    """What to do with each run.
 
     Attributes
     ----------
     split
-        The split that is read.
+        The split to read.
     metrics
-        Keys to compute besides the default suite and what the run's report holds.
+        Keys to compute besides the default suite and those in the run's report.
     given
         Settings that replace those of the run's report.
     std_floor
-        Smaller standard deviations are raised to it; 0 takes a floor back, None keeps the report's.
+        Smaller standard deviations are raised to it; 0 removes a floor, None keeps the report's.
     calibration, recalibration, calibration_split
         As for ``rescore``.
     predictions, columns
-        Stored files of runs that were not logged by this package, and the names in them.
+        Stored files of runs not logged by this package, and the column names in them.
     figures
-        ``"auto"``: those that the run holds and whose numbers changed.
+        ``"auto"``: those the run holds whose numbers changed.
     scores
-        ``"headline"``: that, what was asked for, and what the run shows already; or ``"all"``.
+        ``"headline"``: the headline, requested scores, and those the run already shows; or ``"all"``.
     prefix
-        Name that the scores are put under in place of the split's.
+        Name to use for the scores instead of the split's.
     source_digest
-        Of further input, such as a common predictor.
+        Digest of further input, such as a common predictor.
     limit
-        Bytes above which a stored file is not read.
+        Stored files larger than this, in bytes, are not read.
     """
 
     split: str | None = None
@@ -71,30 +71,30 @@ class Request:
 
     @property
     def written_split(self) -> str | None:
-        """The split that the scores are written under."""
+        """The split under which the scores are written."""
         return self.split if self.prefix is None else self.prefix
 
     @property
     def recalibrates(self) -> bool:
-        """Whether scores after a recalibration are asked for."""
+        """Whether scores after a recalibration are requested."""
         return self.calibration not in (None, False) or self.calibration_split is not None
 
     def settings(self, report: Report | None) -> Settings:
-        """Settings to score with: those given, else the report's, else the default ones."""
+        """Settings to score with: those given, else the report's, else the defaults."""
         kept = {} if report is None else report.settings
         return Settings.from_dict({**kept, **self.given})
 
     def changes(self, report: Report) -> bool:
-        """Whether the settings differ from those of the report."""
+        """Whether the settings differ from the report's."""
         return self.changes_floor(report) or self.settings(report) != Settings.from_dict(report.settings)
 
     def changes_floor(self, report: Report | None) -> bool:
-        """Whether the std floor differs from that of the report; 0 is none."""
+        """Whether the std floor differs from the report's; 0 means none."""
         known = None if report is None else report.settings.get("std_floor")
         return self.std_floor is not None and (self.std_floor or None) != known
 
     def digest(self) -> str:
-        """Twelve hexadecimal digits of all that changes the numbers, with the metrics that are installed."""
+        """Twelve hexadecimal digits of everything that affects the numbers, including the installed metrics."""
         skipped = ("calibration", "limit", "figures", "split")
         values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in skipped}
         values["calibration"] = _described(self.calibration)
@@ -110,11 +110,11 @@ class Request:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def seal(self, scores: str) -> dict[str, str]:
-        """The tag of a run that has been rescored as asked and shows the scores of this digest."""
+        """The tag of a run that has been rescored as requested and shows the scores with this digest."""
         return {tag_name(RESCORED_TAG, self.written_split): f"{SCHEMA}-{self.digest()}-{scores}"}
 
     def is_done(self, tags: Mapping[str, str]) -> bool:
-        """Whether a run with these tags has been rescored as asked, and not logged again since."""
+        """Whether a run with these tags has been rescored as requested, and not logged again since."""
         scores = tags.get(tag_name(SCORES_TAG, self.written_split))
         sealed = {} if scores is None else self.seal(scores)
         return bool(sealed) and all(tags.get(name) == value for name, value in sealed.items())
@@ -130,23 +130,23 @@ def make_request(
     settings: Mapping[str, Any] | None = None,
     **rest: Any,
 ) -> Request:
-    """Check what a user asks for.
+    """Check a user's request.
 
     Raises
     ------
     SettingsError
-        An option is out of range, options exclude each other, or a metric is not installed (UnknownMetricError).
+        An option is out of range, options are mutually exclusive, or a metric is not installed (UnknownMetricError).
     """
     given = {name: value for name, value in (settings or {}).items() if value is not None}
     Settings.from_dict(given)
     if std_floor is not None and not 0 <= std_floor < float("inf"):
-        raise SettingsError(f"std_floor is {std_floor}; it is a standard deviation, at least 0")
+        raise SettingsError(f"std_floor is {std_floor}; pass a standard deviation, at least 0")
     if calibration is not None and calibration_split is not None:
-        raise SettingsError("calibration and calibration_split both say what to fit on; give one of them")
+        raise SettingsError("calibration and calibration_split both say what to fit on; pass only one")
     names = (recalibration,) if isinstance(recalibration, str) else tuple(recalibration or ())
     if names and calibration is None and calibration_split is None:
         raise SettingsError(
-            "recalibration names methods, but not what to fit them on; pass calibration_split=, or calibration=True"
+            "recalibration names methods, but not what to fit them to; pass calibration_split= or calibration=True"
         )
     check_scores(rest.get("scores", "headline"))
     return Request(
@@ -162,7 +162,7 @@ def make_request(
 
 
 def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The keys, each of which has to be a metric of some task."""
+    """The keys, each of which must be a metric of some task."""
     keys = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
     strange = [key for key in keys if key not in plugins.metrics("classification")]
     find(strange)
@@ -170,7 +170,7 @@ def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _loaded(calibration: Any) -> Any:
-    """Fitted parameters from their file, anything else as it is."""
+    """Fitted parameters from their file; anything else unchanged."""
     if isinstance(calibration, Path) or (isinstance(calibration, str) and calibration.endswith(".json")):
         found = list(read_recalibrations(calibration).values())
         return found[0] if len(found) == 1 else found

@@ -1,4 +1,4 @@
-"""A new report from what a run holds."""
+"""Make a new report from what a run holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError
-from uq_tracking.evaluation.plan import Plan
+from uq_tracking.evaluation.plan import Plan, check_family
 from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
@@ -26,7 +26,7 @@ from uq_tracking.tasks import task_of
 def scored(
     source: Source, settings: Settings, request: Request, old: Report | None, *, later: bool = False
 ) -> Report:
-    """Score the source, or have its scores wait until they are looked at; recalibrations are not among it."""
+    """Score the source, now or on first access; without recalibrations."""
     if source.predictions is not None:
         report = _of_predictions(source.predictions, settings, request, old, later=later)
     elif source.statistics is not None:
@@ -37,9 +37,9 @@ def scored(
 
 
 def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> list[Metric]:
-    """The default suite, what the run has and what is asked for.
+    """The default suite, what the run has, and what is requested.
 
-    A metric whose needs are not given is among them only if it is asked for and the run has no value of it: then the
+    A metric whose needs are not met is included only if it is requested and the run has no value for it: then the
     report says why there is none.
     """
     known = plugins.metrics(task)
@@ -54,7 +54,7 @@ def wanted(task: str, request: Request, old: Report | None, given: Set[str]) -> 
 
 
 def about_input(statistics: Statistics, old: Report | None) -> dict[str, Any]:
-    """What the report says of the input, besides its settings."""
+    """What the report says about the input, besides its settings."""
     own = {item.name for item in fields(Settings)}
     known = {} if old is None else {name: value for name, value in old.settings.items() if name not in own}
     return {**statistics.facts, **known}
@@ -66,14 +66,15 @@ def _of_statistics(
     digest = None if old is None else old.provenance.get("digest")
     chosen = wanted(statistics.task, request, old, frozenset())
     about = about_input(statistics, old)
+    check_family(settings, statistics.facts)
     report = score(statistics, settings, chosen, digest=digest, about=about, later=later)
     return _with_intervals(report, settings, chosen, old)
 
 
 def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], old: Report | None) -> Report:
-    """Intervals from the statistics of the groups, where they are stored, and more coarsely than they were counted.
+    """Intervals from the stored statistics of the groups, if any, which are coarser than when counted.
 
-    A score that is what it was keeps its interval.
+    An unchanged score keeps its interval.
     """
     tables = None if report.statistics is None else report.statistics.groups
     if tables is None or old is None or not old.intervals:
@@ -121,7 +122,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
     Raises
     ------
     RecalibrationError
-        The source does not hold what that takes.
+        The source does not hold what that requires.
     """
     entries = methods_of(old)
     if all(entry.get("how") in (FITTED_OBJECT, SECOND_SET) for entry in entries.values()):
@@ -134,7 +135,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
     else:
         if source.predictions is None:
             raise RecalibrationError(
-                "the halves of a cross-fit are made of predictions, and only statistics are read"
+                "the halves of a cross-fit need predictions, and only statistics are read"
             )
         new = _recalibrated(report, source, settings, True, list(entries))
     redone = {name: {**entry, "how": entries[name]["how"]} for name, entry in methods_of(new).items()}
@@ -144,7 +145,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
 def recalibrated_anew(
     report: Report, source: Source, settings: Settings, request: Request, calibration: Any
 ) -> Report:
-    """The report with the recalibrations that are asked for beside those it has."""
+    """The report with the requested recalibrations in addition to those it has."""
     before = methods_of(report)
     new = _recalibrated(report, source, settings, calibration, request.recalibration or None)
     return _with_methods(new, {**before, **methods_of(new)})

@@ -1,4 +1,4 @@
-"""What the scores of a run are computed from: its statistics where they suffice, else its predictions."""
+"""What a run's scores are computed from: its statistics if they suffice, else its predictions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Source:
     predictions: Any = None
     """``Predictions`` or ``ClassPredictions``."""
     stored_digest: str | None = None
-    """Of the stored predictions, which a std floor of a rescoring leaves as they are."""
+    """Digest of the stored predictions, which a rescoring's std floor does not change."""
 
 
 def stored_report(run: LoggedRun) -> Report | None:
-    """The report that the run holds, or None; FileFormatError when it is damaged."""
+    """The run's stored report, or None; FileFormatError if it is damaged."""
     try:
         return run.report()
     except FileNotFoundError:
@@ -45,10 +45,10 @@ def stored_report(run: LoggedRun) -> Report | None:
 
 
 def read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
-    """Read what the run is to be scored from.
+    """Read what to score the run from.
 
-    Statistics come first, unless the predictions would give more; what is missing or damaged is replaced by the
-    other where that suffices.
+    Statistics come first, unless the predictions would give more; if one is missing or damaged, the other is used if
+    it suffices.
 
     Raises
     ------
@@ -78,14 +78,14 @@ def read_source(run: LoggedRun, request: Request, old: Report | None) -> Source:
 
 
 def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
-    """Why predictions are better than statistics, "" if they are not, and whether nothing else will do."""
+    """Why predictions are better than statistics, "" if they are not, and whether they are indispensable."""
     if request.changes_floor(old):
-        return "a std floor is applied to predictions", True
+        return "a std floor can only be applied to predictions", True
     wanting = [key for key in request.metrics if _needs(key, old)]
     if wanting:
         return f"{', '.join(wanting)} cannot be computed from statistics, only from predictions", True
     if request.calibration is True or isinstance(request.calibration, str):
-        return "the halves of a cross-fit are made of predictions", False
+        return "the halves of a cross-fit need predictions", False
     if old is None:
         return "", False
     changes = request.changes(old)
@@ -94,7 +94,7 @@ def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
     if changes and any(_needs(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
     crossed = [entry for entry in methods_of(old).values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
-    return ("the halves of a cross-fit are made of predictions" if crossed and changes else ""), False
+    return ("the halves of a cross-fit need predictions" if crossed and changes else ""), False
 
 
 def methods_of(report: Report | None) -> Mapping[str, Any]:
@@ -112,8 +112,8 @@ def _from_statistics(run: LoggedRun, request: Request, old: Report | None) -> So
     statistics = run.statistics(old)
     if old is not None and dict(statistics.counts) != dict(old.counts):
         raise FileFormatError(
-            f"{STATISTICS_FILE} counts {statistics.counts['n']} samples and {REPORT_FILE} {old.counts.get('n')}: "
-            "they are not of the same predictions; log the run again"
+            f"{STATISTICS_FILE} counts {statistics.counts['n']} samples but {REPORT_FILE} {old.counts.get('n')}: "
+            "they come from different predictions; log the run again"
         )
     return Source("exact statistics" if statistics.kind == "exact" else "sketch", statistics)
 
@@ -124,21 +124,21 @@ def _from_predictions(run: LoggedRun, request: Request, old: Report | None) -> S
     known = None if old is None else stored_predictions_digest(old)
     if known is not None and digest != known:
         raise FileFormatError(
-            f"{PREDICTIONS_FILE} is not what {REPORT_FILE} was made of (digests {digest} and {known}); log the run "
+            f"{PREDICTIONS_FILE} is not what {REPORT_FILE} was made from (digests {digest} and {known}); log the run "
             "again with predictions=True"
         )
     return Source(PREDICTIONS, predictions=floored(predictions, request, old), stored_digest=digest)
 
 
 def stored_predictions_digest(report: Report) -> str | None:
-    """Digest of the predictions behind a report as they are stored, where the report knows it."""
+    """Digest of the predictions behind a report, as stored, if the report knows it."""
     rescored = report.provenance.get("rescored") or {}
     digest = rescored.get("predictions") or report.provenance.get("digest")
     return digest if isinstance(digest, str) and len(digest) == len("0123456789abcdef") else None
 
 
 def floored(predictions: Any, request: Request, old: Report | None) -> Any:
-    """The predictions with the std floor that is asked for, else that of the report."""
+    """The predictions with the requested std floor, else the report's."""
     floor = request.std_floor
     if floor is None and old is not None:
         floor = old.settings.get("std_floor")
@@ -147,7 +147,7 @@ def floored(predictions: Any, request: Request, old: Report | None) -> Any:
     if predictions.std_floor is not None and floor < predictions.std_floor:
         raise SettingsError(
             f"std was raised to {predictions.std_floor:g} before it was stored; a floor of {floor:g} needs the "
-            "predictions as the model made them"
+            "model's original predictions"
         )
     return predictions.replace(std_floor=floor)
 
@@ -162,5 +162,7 @@ def _nothing(run: LoggedRun) -> str:
         - {REPORT_FILE}
     )
     if splits and run.split not in splits:
-        return f"nothing was logged under this split; there are {', '.join(splits)}: pass split="
-    return "it holds neither statistics nor predictions of uq_tracking; name its own files with predictions="
+        return f"nothing was logged under this split; pass split= as one of {', '.join(splits)}"
+    return (
+        "it holds neither statistics nor predictions from uq_tracking; name its own files with predictions="
+    )

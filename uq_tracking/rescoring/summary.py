@@ -1,4 +1,4 @@
-"""What became of every run of a rescoring."""
+"""The outcome of every run in a rescoring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Status = Literal["done", "skipped", "failed"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run.
+    """The outcome of one run.
 
     Attributes
     ----------
@@ -21,11 +21,11 @@ class Outcome:
         The run.
     status : {"done", "skipped", "failed"}
     reason : str
-        Why it was skipped or failed; for one that is done, what was written.
+        Why it was skipped or failed; if done, what was written.
     source : str or None
         What the scores were computed from: ``exact statistics``, ``sketch`` or ``predictions``.
     error : Exception or None
-        What made it fail.
+        The cause of the failure.
     """
 
     uri: str
@@ -38,7 +38,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of every run, in the order of the runs; a dry run tells what would become of them."""
+    """The outcomes of all runs, in order; for a dry run, what they would be."""
 
     outcomes: Sequence[Outcome]
     dry_run: bool = False
@@ -50,12 +50,12 @@ class Summary:
 
     @property
     def skipped(self) -> list[Outcome]:
-        """Runs with nothing to do, or nothing to do it with."""
+        """Runs with nothing to do, or without the data to do it."""
         return self._with("skipped")
 
     @property
     def failed(self) -> list[Outcome]:
-        """Runs that could not be rescored; they keep the scores they had."""
+        """Runs that could not be rescored; they keep their old scores."""
         return self._with("failed")
 
     def raise_failures(self) -> None:

@@ -1,4 +1,4 @@
-"""Progress and outcome of a rescoring or copying, in a terminal."""
+"""Progress and outcome of a rescore or sync, in a terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from uq_tracking.rescoring.verb import Progress as Report
 
 STYLE = {"done": "green", "skipped": "dim", "failed": "red"}
 MOST = 20
-"""Rows of runs that are alike, in the table."""
+"""Maximum number of table rows for runs with the same status."""
 
 
 @contextmanager
 def progress_bar(console: Console, what: str) -> Iterator[Report]:
-    """A bar on a terminal; what it yields is called with every outcome."""
+    """A progress bar on a terminal; call what it yields with every outcome."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
@@ -32,7 +32,7 @@ def progress_bar(console: Console, what: str) -> Iterator[Report]:
 
 
 def show_summary(summary: Summary, console: Console) -> None:
-    """Print one line per run, the failed ones last and all of them, and the numbers of each kind."""
+    """Print one line per run, all failed ones last, and the number of each kind."""
     table = Table("run", "status", "from", "what", show_edge=False, pad_edge=False)
     for status in ("done", "skipped", "failed"):
         found = [outcome for outcome in summary.outcomes if outcome.status == status]

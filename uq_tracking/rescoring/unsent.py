@@ -1,4 +1,4 @@
-"""What trackers did not take, sent from the spool: into the run it was meant for, else into one that names it."""
+"""Send from the spool what trackers did not take: to the run it was meant for, else to one that names it."""
 
 from __future__ import annotations
 
@@ -11,48 +11,49 @@ from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachabl
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.health import is_sick
+from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
-from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, locked, read_entry
+from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
 
 ORIGIN_TAG = "uq.origin"
-"""Which run a substitute stands for, or which call a run was made for."""
+"""Names the run that a substitute stands for, or the call for which a run was created."""
 SENT = "sent"
-"""Folder of entries that were sent, where they are kept."""
+"""Folder in which sent entries are kept."""
 PATIENCE = 300.0
-"""Seconds to wait for another process that sends."""
+"""Seconds to wait for another process that is sending."""
 
 
 def send_entries(
     folder: Path | None = None, destination: str | None = None, *, dry_run: bool = False, keep: bool = False
 ) -> Iterator[Outcome]:
-    """Send the entries of a folder of reports, by default of all places; what became of each, in order.
+    """Send the entries of a folder of reports, by default of all places; return the outcome of each, in order.
 
-    Entries of one run go through one opening of it, in the order of the calls. Those that a tracker has taken are
-    removed at once, so a call that was interrupted goes on where it stopped.
+    Entries of one run share one opening of it, in call order. Those that a tracker has taken are removed at once, so
+    an interrupted call continues where it stopped.
 
     Parameters
     ----------
     folder
-        Such as ``uq_runs``.
+        A folder such as ``uq_runs``.
     destination
-        Where to make runs for entries whose own run is gone; by default beside it.
+        Where to create runs for entries whose own run is gone; by default beside it.
     dry_run
-        Tell what would be sent.
+        Only say what would be sent.
     keep
-        Move what was sent into ``spool/sent``.
+        Move sent entries to ``spool/sent``.
     """
     paths = list(entries(folder))
     with ExitStack() as locks:
         if not dry_run:
             for spool in sorted({path.parent for path in paths}):
-                locks.enter_context(locked(spool, PATIENCE))
+                locks.enter_context(spool_lock(spool, PATIENCE))
         sound: list[Entry] = []
         for path in paths:
             try:
                 sound.append(read_entry(path))
-            except FileNotFoundError:  # another process has sent it meanwhile
+            except FileNotFoundError:  # another process has sent it in the meantime
                 continue
             except (OSError, UQTrackingError) as error:
                 yield _failed(path, path.name, error)
@@ -62,7 +63,7 @@ def send_entries(
 
 
 def drop_entry(which: str) -> Path:
-    """Delete an entry, named by its file's name or path, that shall not be sent; its path.
+    """Delete an entry, given by its file name or path, instead of sending it; return its path.
 
     Raises
     ------
@@ -74,14 +75,16 @@ def drop_entry(which: str) -> Path:
     found = next((path for path in kept if path.absolute() == given or path.name == which), None)
     if found is None:
         names = ", ".join(path.name for path in kept)
-        raise BackendError(f"{which} is no kept call; {f'there are {names}' if names else 'there is none'}")
-    with locked(found.parent, PATIENCE):
+        raise BackendError(
+            f"{which} is not a kept call; {f'choose from {names}' if names else 'there are none'}"
+        )
+    with spool_lock(found.parent, PATIENCE):
         found.unlink(missing_ok=True)
     return found
 
 
 def _failed(path: Path, name: str, error: Exception) -> Outcome:
-    """Why an entry was not sent, where it lies, and how it is given up if it may never be."""
+    """Why an entry was not sent, where it is, and how to give it up if it can never be sent."""
     kind = "" if isinstance(error, OSError | UQTrackingError) else f"{type(error).__name__}: "
     is_refused = isinstance(error, UQTrackingError) and not isinstance(error, TrackerUnreachableError)
     rest = (
@@ -91,7 +94,7 @@ def _failed(path: Path, name: str, error: Exception) -> Outcome:
 
 
 def _run_of(entry: Entry) -> tuple[str, str, str]:
-    """What tells the entry's run from others; a run that is still to be made is the entry's own."""
+    """What distinguishes the entry's run from others; a run yet to be created is the entry's own."""
     origin = entry.origin
     return origin.place, origin.uri, "" if origin.is_run else entry.path.name
 
@@ -99,7 +102,7 @@ def _run_of(entry: Entry) -> tuple[str, str, str]:
 def _send_run(
     own: Sequence[Entry], destination: str | None, *, dry_run: bool, keep: bool
 ) -> Iterator[Outcome]:
-    """Send the entries of one run, and put away those that it has taken for certain."""
+    """Send the entries of one run, and put away those that it has certainly taken."""
     told = f"would be sent to {own[0].origin.uri}"
     try:
         _check_place(own[0].origin)
@@ -120,7 +123,7 @@ def _send_run(
 
 
 def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path, Exception]]:
-    """Write the entries into their run; into a substitute where the tracker shows a run that it has deleted."""
+    """Write the entries to their run, or to a substitute if the tracker shows a run that it has deleted."""
     opened = _opened(own[0], destination)
     failed = _replayed(own, opened)
     refused = [entry for entry in own if isinstance(failed.get(entry.path), RunNotFoundError)]
@@ -132,7 +135,7 @@ def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path
 
 
 def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
-    """Write the entries in order; those that were not taken, with the reason. A sick tracker is asked no more."""
+    """Write the entries in order; return those not taken, with the reason. Stop once the tracker is sick."""
     failed: dict[Path, Exception] = {}
     sick: Exception | None = None
     try:
@@ -151,21 +154,21 @@ def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
 
 
 def _check_place(origin: Origin) -> None:
-    """Refuse to send to another server than the one that the entry was meant for."""
+    """Refuse to send to a server other than the one the entry was meant for."""
     current = find_backend(origin.tracker).place("")
     if "://" in origin.place and current and current != origin.place:
         raise BackendError(
-            f"it is of {origin.place}, but {origin.tracker} is set to {current}; set it to the former and sync again"
+            f"it belongs to {origin.place}, but {origin.tracker} is set to {current}; set the former and sync again"
         )
 
 
 def _opened(entry: Entry, destination: str | None) -> Opened:
-    """The run that the entry was meant for, where it exists; else one that names it, made once."""
+    """The run the entry was meant for, if it exists; else one that names it, created once."""
     origin = entry.origin
     parent = origin.uri
     if parent.startswith("<") and destination is None:
         raise BackendError(
-            f"it is of {parent}, which has no address; name a destination, such as mlflow:EXPERIMENT"
+            f"it belongs to {parent}, which has no address; name a destination, such as mlflow:EXPERIMENT"
         )
     if origin.is_run and not parent.startswith("<"):
         try:
@@ -176,13 +179,13 @@ def _opened(entry: Entry, destination: str | None) -> Opened:
                 raise
             return _instead(entry, destination)
     _, run_id = open_store(destination or parent)
-    if run_id is not None:  # an address of a run, which could not be opened when the call was made
+    if run_id is not None:  # the address of a run that could not be opened when the call was made
         return reopened(destination or parent)
     return _instead(entry, destination)
 
 
 def _instead(entry: Entry, destination: str | None) -> Opened:
-    """A run that names the one, or the call, that the entry is of; made once."""
+    """A run that names the entry's run or call; created once."""
     origin = entry.origin
     store = _store_beside(origin) if destination is None else open_store(destination)[0]
     mark = origin.uri if origin.is_run else entry.path.name.removesuffix(SUFFIX)
@@ -193,18 +196,18 @@ def _instead(entry: Entry, destination: str | None) -> Opened:
 
 
 def _store_beside(origin: Origin) -> RunStore:
-    """The store that holds a run, or is to hold it."""
+    """The store that holds a run, or will hold it."""
     parent = origin.uri.rpartition("/")[0] if origin.is_run else origin.uri
     try:
         return open_store(parent or origin.uri)[0]
     except RunNotFoundError as error:
         raise RunNotFoundError(
-            f"{error}; pass a destination where a run is to be made instead, such as mlflow:EXPERIMENT"
+            f"{error}; pass a destination to create a run in instead, such as mlflow:EXPERIMENT"
         ) from error
 
 
 def _made_before(store: RunStore, mark: str) -> str | None:
-    """The run that an earlier, interrupted call has made."""
+    """The run that an earlier, interrupted call created."""
     try:
         return next((run.run_id for run in store.runs() if run.tags.get(ORIGIN_TAG) == mark), None)
     except RunNotFoundError:  # the experiment is made with its first run

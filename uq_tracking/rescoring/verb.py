@@ -1,4 +1,4 @@
-"""The verb: rescore logged runs, on any tracker."""
+"""The function `rescore`: rescore logged runs on any tracker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from uq_tracking.errors import SettingsError, TrackerUnreachableError
+from uq_tracking.errors import RunNotFoundError, SettingsError, TrackerUnreachableError
 from uq_tracking.logged_run import LIMIT, LoggedRun, logged_runs
 from uq_tracking.rescoring.common import CommonPredictor, common_predictor, prefix_of
 from uq_tracking.rescoring.request import Figures, make_request
@@ -17,7 +17,7 @@ from uq_tracking.settings import Family
 from uq_tracking.tracking.content import Scores
 
 Progress = Callable[[Outcome, int], object]
-"""Called with every outcome, as soon as it is there, and the number of runs."""
+"""Called with every outcome, as soon as it is available, and the total number of runs."""
 
 
 def rescore(
@@ -46,13 +46,13 @@ def rescore(
     limit: int = LIMIT,
     progress: Progress | None = None,
 ) -> Summary:
-    """Score logged runs again: new metrics, other settings, recalibrations, figures.
+    """Rescore logged runs: new metrics, other settings, recalibrations, figures.
 
-    What a run is scored from is its stored statistics where they suffice, else its stored predictions; its report
-    says which (``provenance["rescored"]["from"]``). Settings that are not given stay those of the run's own report.
-    The scores are written into the same run, whose status and end time stay as they are; nothing is replaced by
-    less. A run that has been rescored as asked, with the same version and metrics, is skipped: a call that was
-    interrupted goes on where it stopped.
+    A run is scored from its stored statistics if they suffice, else from its stored predictions; its report says
+    which (``provenance["rescored"]["from"]``). Settings that are not given stay those of the run's own report. The
+    scores are written to the same run, whose status and end time stay unchanged; nothing is replaced by something
+    less complete. A run already rescored as requested, with the same version and metrics, is skipped, so an
+    interrupted call continues where it stopped.
 
     Parameters
     ----------
@@ -60,18 +60,18 @@ def rescore(
         Runs: ``mlflow:EXPERIMENT[/RUN_ID]``, ``wandb:ENTITY/PROJECT[/RUN_ID]``, ``wandb-offline:DIR``,
         ``dir:PATH`` ...
     where : str, optional
-        The tracker's own filter expression; for MLflow ``tags.`uq.rescored` IS NULL``, for example.
+        Filter expression, in the tracker's own syntax; for MLflow, for example, ``tags.`uq.rescored` IS NULL``.
     split : str, optional
-        The split that is rescored.
+        The split to rescore.
     metrics : str or iterable of str, optional
         Keys to compute besides the default suite and what the run has.
     scores : "headline" or "all"
-        Which scores the tracker shows: the headline, those named in ``metrics`` and those that the run shows already;
-        or all.
+        Which scores the tracker shows: the headline, those named in ``metrics`` and those the run already shows; or
+        all.
     alpha, n_bins, family, dof, unit : optional
         As for ``Settings``.
     std_floor : float, optional
-        Smaller standard deviations are raised to it; 0 takes back the floor of an earlier rescoring. Needs the
+        Smaller standard deviations are raised to it; 0 removes the floor of an earlier rescore. Needs the
         predictions.
     calibration : optional
         Adds scores after recalibration: fitted parameters, or the path of their JSON file; True or names of methods
@@ -79,12 +79,12 @@ def rescore(
     recalibration : str or iterable of str, optional
         Methods to fit; by default ``std_scaling``.
     calibration_split : str, optional
-        Fit on the statistics that each run stores of this split, such as ``val``.
+        Fit on each run's stored statistics of this split, such as ``val``.
     predictions : str, optional
-        For runs that this package did not log: a stored file, a folder of files or a glob such as ``out/*.npz``;
-        npz, npy, csv, parquet, zarr, and tables of MLflow's ``log_table`` or of W&B (json).
+        For runs not logged by this package: a stored file, a folder of files or a glob such as ``out/*.npz``; npz,
+        npy, csv, parquet, zarr, and tables from MLflow's ``log_table`` or W&B (json).
     columns : mapping, optional
-        Names in those files by role, such as ``{"target": "y", "mean": "mu", "std": "sigma"}``; see
+        Column names in those files by role, such as ``{"target": "y", "mean": "mu", "std": "sigma"}``; see
         ``uq_tracking.files.read_predictions``.
     prediction_from : str, optional
         A run: score each run's standard deviations against this run's means, under ``uq/common/<key>``. The targets
@@ -92,11 +92,11 @@ def rescore(
     figures : "auto" or bool
         "auto" draws the figures that a run has and whose numbers changed; True draws all; False none.
     dry_run : bool
-        Read and score, write nothing.
+        Read and score, but write nothing.
     workers : int
-        Runs that are worked on at the same time.
+        Number of runs to process in parallel.
     force : bool
-        Also rescore runs that have been rescored as asked, and write everything anew.
+        Also rescore runs already rescored as requested, and rewrite everything.
     limit : int
         Bytes above which a stored file is not read.
     progress : callable, optional
@@ -105,14 +105,14 @@ def rescore(
     Returns
     -------
     Summary
-        ``done``, ``skipped`` and ``failed``, each with reasons. A run that fails keeps what it has.
+        ``done``, ``skipped`` and ``failed``, each with reasons. A failed run keeps what it has.
 
     Raises
     ------
     SettingsError
         An option is out of range, or a metric is unknown (UnknownMetricError).
     BackendError
-        No backend claims the URI, or its tracker is not there; RunNotFoundError when there is no such run.
+        No backend handles the URI, or its tracker is unavailable; RunNotFoundError if there is no such run.
 
     Examples
     --------
@@ -125,9 +125,9 @@ def rescore(
     1
     """
     if workers < 1:
-        raise SettingsError(f"workers is {workers}; at least one run is worked on at a time")
+        raise SettingsError(f"workers is {workers}; pass at least 1")
     if columns is not None and predictions is None:
-        raise SettingsError("columns name parts of the files that predictions= names; pass both")
+        raise SettingsError("columns= names columns in the files given by predictions=; pass both")
     common = None if prediction_from is None else common_predictor(prediction_from, split, limit)
     request = make_request(
         split,
@@ -145,6 +145,8 @@ def rescore(
         **_other_means(common, split, predictions),
     )
     runs = list(logged_runs(uri, where=where, split=split))
+    if not runs and where is None:
+        raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
     return Summary(
         list(worked(runs, Work(request, common, force, dry_run), workers, progress)), dry_run=dry_run
     )
@@ -157,7 +159,7 @@ def _other_means(
     if common is None:
         return {}
     if predictions is not None:
-        raise SettingsError("prediction_from reads the stored predictions; leave predictions out")
+        raise SettingsError("prediction_from= reads the stored predictions; omit predictions=")
     return {"prefix": prefix_of(split), "source_digest": common.predictions.digest()}
 
 

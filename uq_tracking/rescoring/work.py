@@ -1,4 +1,4 @@
-"""One run rescored: read, score, keep what still holds, write, and mark it done last."""
+"""Rescore one run: read, score, keep what is still valid, write, and finally mark it done."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.content import Content, scores_digest
+from uq_tracking.tracking.deadline import PATIENCE
+from uq_tracking.tracking.locks import run_lock
 from uq_tracking.tracking.map_file import DrawnCases
 from uq_tracking.tracking.names import (
     MAPS_FILE,
@@ -44,7 +46,7 @@ from uq_tracking.tracking.run_writer import RunWriter
 
 @dataclass(frozen=True)
 class Work:
-    """What is done to each run; may be called from several threads, a run at a time each."""
+    """What is done with each run; may be called from several threads, each with one run at a time."""
 
     request: Request
     common: CommonPredictor | None = None
@@ -53,15 +55,19 @@ class Work:
     _drawing: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, run: LoggedRun) -> Outcome:
-        """Rescore the run; whatever is wrong with it becomes its outcome."""
+        """Rescore the run; anything wrong with it becomes its outcome."""
         run = replace(run, split=self.request.split, limit=self.request.limit)
         if not self.force and self.request.is_done(run.stored.tags):
-            return _outcome(run, "skipped", "it has these scores already")
+            return _outcome(run, "skipped", "it already has these scores")
         try:
-            return self._rescored(run)
+            with nullcontext() if self.dry_run else run_lock(run.stored.uri, PATIENCE):
+                return self._rescored(run)
         except NothingStoredError as nothing:
-            return _outcome(run, "skipped", str(nothing))
-        except Exception as error:  # files of strangers and trackers may raise anything; the other runs go on
+            split = run.settled().split
+            if split == run.split or self.common is not None or self.request.predictions is not None:
+                return _outcome(run, "skipped", str(nothing))
+            return replace(self, request=replace(self.request, split=split))(run)
+        except Exception as error:  # strangers' files and trackers may raise anything; go on with the others
             kind = "" if isinstance(error, UQTrackingError) else f"{type(error).__name__}: "
             return _outcome(run, "failed", redact(f"{kind}{error}"), error=error)
 
@@ -71,7 +77,7 @@ class Work:
         shown = logged if request.prefix is None else stored_report(written)
         source = self._source(run, logged)
         is_own = self.common is None and request.predictions is None
-        # a floor is applied to the source, whose digest binds it to the report already
+        # a floor is applied to the source, whose digest already ties it to the report
         then = _as_then(source, request, logged)
         if logged is not None and is_own and not self.force and not request.changes_floor(logged):
             check_scores(logged, then, source.name)
@@ -81,7 +87,7 @@ class Work:
             with self._lock(content):
                 write(run, content)
         kept = len(report.provenance.get("kept", {}).keys() & report.scores.keys())
-        told = f"{len(report.scores)} scores" + (f", {kept} of them kept as they were" if kept else "")
+        told = f"{len(report.scores)} scores" + (f", {kept} of them unchanged" if kept else "")
         return _outcome(run, "done", told, source=source.name)
 
     def _source(self, run: LoggedRun, logged: Report | None) -> Source:
@@ -90,14 +96,14 @@ class Work:
         if self.request.predictions is not None:
             if logged is not None and not self.force and "files" not in _rescored(logged):
                 raise NothingStoredError(
-                    "it was logged by uq_tracking, whose scores would be replaced; leave predictions= out, or pass "
+                    "it was logged by uq_tracking, whose scores would be replaced; omit predictions=, or pass "
                     "split= to put these scores beside them"
                 )
             return foreign_source(run, self.request, logged)
         return read_source(run, self.request, logged)
 
     def _content(self, written: LoggedRun, report: Report, shown: Report | None, source: Source) -> Content:
-        """What has to be written: whatever differs from what the run shows."""
+        """What to write: whatever differs from what the run shows."""
         shown = None if self.force or not _is_whole(written, shown) else shown
         curves = changed_curves(report, shown)
         drawn = self._maps(written, report, shown)
@@ -129,7 +135,7 @@ class Work:
         return [name for name in stale if f"{figure_name(name, written.split)}.png" in written.files]
 
     def _maps(self, written: LoggedRun, report: Report, shown: Report | None) -> DrawnCases | None:
-        """The cases that the run drew, where they look different now or all are asked for; else None."""
+        """The cases that the run drew, if they look different now or all are requested; else None."""
         request = self.request
         own = self.common is None and request.predictions is None and not request.changes_floor(shown)
         if request.figures is False or not own:
@@ -140,12 +146,12 @@ class Work:
         return written.read(MAPS_FILE, DrawnCases.load) if written.has(MAPS_FILE) else None
 
     def _lock(self, content: Content) -> AbstractContextManager[Any]:
-        """Matplotlib draws in one thread at a time."""
+        """Lock for figures: Matplotlib must draw in one thread at a time."""
         return self._drawing if content.figures or content.kept else nullcontext()
 
 
 def _as_then(source: Source, request: Request, logged: Report | None) -> Callable[[], Report]:
-    """Scores the source under the settings of the logged report, once; each score when it is looked at."""
+    """Scores the source under the logged report's settings, once; each score on first access."""
     before = Settings() if logged is None else Settings.from_dict(logged.settings)
     return cache(lambda: scored(source, before, request, logged, later=True))
 
@@ -159,13 +165,13 @@ def new_report(
     *,
     is_other: bool = False,
 ) -> Report:
-    """The report of a source, with what still holds of the logged one unless it is about other predictions."""
+    """The report of a source, with what is still valid in the logged one unless that is about other predictions."""
     settings = request.settings(logged)
     report = scored(source, settings, request, logged)
     is_new = logged is None or is_other or request.predictions is not None
     changed = logged is not None and request.changes(logged)
     if logged is not None and logged.recalibration and changed and not is_new:
-        with suppress(RecalibrationError):  # what it showed is kept, marked with the settings of then
+        with suppress(RecalibrationError):  # what it showed is kept, marked with the old settings
             report = recalibrated_as_before(report, source, settings, logged)
     if logged is not None and not is_new:
         report = carried_over(report, logged, then if changed else None)
@@ -179,24 +185,24 @@ def new_report(
 
 
 def _asked(request: Request, logged: Report | None) -> dict[str, None]:
-    """Scores that were asked for by name, now or when the run was logged."""
+    """Scores requested by name, now or when the run was logged."""
     before = () if logged is None else logged.provenance.get("asked", ())
     return dict.fromkeys((*before, *request.metrics))
 
 
 def _shown(run: LoggedRun, report: Report) -> list[str]:
-    """Scores that the run shows already."""
+    """Scores that the run already shows."""
     return [key for key in report.scores if scalar_name(key, run.split, report.task) in run.stored.scalars]
 
 
 def _rescored(report: Report) -> Mapping[str, Any]:
-    """What a report says of its rescoring."""
+    """What a report says about its rescoring."""
     found: Mapping[str, Any] = report.provenance.get("rescored") or {}
     return found
 
 
 def _origin(source: Source, request: Request, logged: Report | None) -> dict[str, Any]:
-    """Digest of the stored predictions, or the files of a run that this package did not log."""
+    """Digest of the stored predictions, or the files of a run not logged by this package."""
     if request.predictions is not None:
         return {"files": request.predictions}
     known = (
@@ -220,13 +226,13 @@ def _calibration(run: LoggedRun, request: Request) -> Any:
 
 
 def _is_whole(run: LoggedRun, report: Report | None) -> bool:
-    """Whether the run shows what its report says: the tag of the scores is set when all else has arrived."""
+    """Whether the run shows what its report says: the scores' tag is set once all else has arrived."""
     tag = tag_name(SCORES_TAG, run.split)
     return report is not None and run.stored.tags.get(tag) == scores_digest(report)
 
 
 def changed_curves(report: Report, shown: Report | None) -> list[str]:
-    """Names of the curves that the run does not show yet."""
+    """Names of the curves that the run does not yet show."""
     return [name for name in report.curves if shown is None or not _shows(shown, report, name)]
 
 
@@ -239,7 +245,7 @@ def _shows(shown: Report, report: Report, name: str) -> bool:
 
 
 def _is_stale(needs: Collection[str], report: Report, shown: Report | None, curves: Collection[str]) -> bool:
-    """Whether a figure's curves, or the scores that are written into it, changed."""
+    """Whether a figure's curves, or the scores printed in it, changed."""
     if shown is None:
         return True
     known = plugins.metrics(report.task)
@@ -251,7 +257,7 @@ def _is_stale(needs: Collection[str], report: Report, shown: Report | None, curv
 
 
 def _files(report: Report, shown: Report | None, source: Source) -> list[str]:
-    """Files to write: statistics only where the run holds none of these predictions."""
+    """Files to write: statistics only if the run has none of these predictions."""
     files = [REPORT_FILE]
     is_same = shown is not None and shown.provenance.get("digest") == report.provenance.get("digest")
     if source.statistics is None and not is_same:
@@ -262,7 +268,7 @@ def _files(report: Report, shown: Report | None, source: Source) -> list[str]:
 
 
 def write(run: LoggedRun, content: Content) -> None:
-    """Write into the run; BackendError when something did not arrive, and then the run is not marked done."""
+    """Write to the run; BackendError if something did not arrive, in which case the run is not marked done."""
     store, stored = run.store, run.stored
 
     def opened() -> Opened:

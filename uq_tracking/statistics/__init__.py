@@ -1,1 +1,1 @@
-"""Sufficient statistics: sums over sorted groups of samples, which merge and which every number is made of."""
+"""Sufficient statistics: mergeable sums over sorted groups of samples, from which every number is computed."""

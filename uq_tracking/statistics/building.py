@@ -16,23 +16,23 @@ from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 from uq_tracking.statistics.weights import WEIGHT
 
 BUILD_BLOCK = 1 << 17
-"""Samples counted at a time: the buckets' tables are added once per block."""
+"""Samples counted at a time: bucket tables are added once per block."""
 
 WORKING = 256
-"""Bytes a sample that a block is worked on in."""
+"""Working memory per sample of a block, in bytes."""
 
 JOINED_AT_ONCE = 16
-"""Blocks whose tables wait to be added in one go."""
+"""How many blocks' tables are collected before they are added in one go."""
 
 
 class Builder:
-    """Counts rows into buckets; ``finish`` gives the parts of the sketch so far.
+    """Counts rows into buckets; ``finish`` returns the parts of the sketch so far.
 
     Parameters
     ----------
     layout : Layout
     facts : dict
-        As of `Statistics`.
+        As in `Statistics`.
     bits : int
         Mantissa bits of a bucket.
     """
@@ -103,7 +103,7 @@ class Builder:
         self.n += parts.counts["n"]
 
     def finish(self) -> Parts:
-        """Everything counted."""
+        """Return everything counted."""
         empty = self.layout.empty_tables(self.facts)
         tables = {name: [empty[name], *parts] for name, parts in self._tables.items()}
         for name, grid in self._grids.items():
@@ -119,5 +119,5 @@ class Builder:
 
 
 def empty_parts(layout: Layout, facts: Mapping[str, Any], bits: int) -> Parts:
-    """The parts of a sketch of no samples."""
+    """The parts of a sketch without samples."""
     return Builder(layout, facts, bits).finish()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BUCKETS = PAGES // 2 << JOINT_BITS
 """Buckets of non-negative values."""
 LARGEST_GRID = 1 << 21
-"""Cells of a grid that is held whole."""
+"""Largest grid, in cells, that is held whole."""
 _SHIFT = 32
 _LOW = (1 << _SHIFT) - 1
 
@@ -38,7 +38,7 @@ class CellCounts:
     count : array, shape (cells,)
         Samples (int64), or their weights.
     size : int
-        What the keys mean: mantissa bits of a grid, or the number of classes. Tables of differing size do not merge.
+        What the keys mean: mantissa bits of a grid, or the number of classes. Tables of different sizes do not merge.
     """
 
     key: IntArray
@@ -46,7 +46,7 @@ class CellCounts:
     size: int
 
     what: ClassVar[str]
-    """What ``size`` is, for messages."""
+    """What ``size`` is, for error messages."""
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -55,36 +55,36 @@ class CellCounts:
 
     @classmethod
     def check_keys(cls, key: IntArray, size: int) -> None:
-        """ValueError for keys that no table of this size has."""
+        """Raise ValueError for keys outside a table of this size."""
         if len(key) and key.min() < 0:
             raise ValueError("cells lie outside their table")
 
     @classmethod
     def total(cls, parts: Sequence[Self]) -> Self:
-        """Cells of all parts, which have the same size."""
+        """Cells of all parts, which must have the same size."""
         key = np.concatenate([part.key for part in parts])
         if not len(key):
             return cls.empty(parts[0].size)
-        order = np.argsort(key, kind="stable")  # fast where sorted parts follow each other
+        order = np.argsort(key, kind="stable")  # fast for concatenated sorted parts
         key, count = key[order], np.concatenate([part.count for part in parts if len(part.key)])[order]
         first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
         return cls(key[first], np.add.reduceat(count, first), parts[0].size)
 
     def in_units(self, unit: float) -> Self:
-        """The same cells, weights in units of ``unit``."""
+        """The same cells, with weights in units of ``unit``."""
         return replace(self, count=in_units(self.count, unit))
 
     def merge(self, other: Self) -> Self:
-        """Cells of both sets of samples; IncompatibleStatisticsError where the sizes differ."""
+        """Cells of both sets of samples; IncompatibleStatisticsError if the sizes differ."""
         if self.size != other.size:
             raise IncompatibleStatisticsError(
-                f"{self.what} differs ({self.size} and {other.size}); merge statistics of one kind"
+                f"{self.what} differs ({self.size} and {other.size}); merge only statistics of one kind"
             )
         return self.total([self, other])
 
     @classmethod
     def coarse_keys(cls, key: IntArray, size: int, drop: int) -> tuple[IntArray, int]:
-        """Keys and size of a table with ``drop`` bits less, where it is a grid; the same otherwise."""
+        """Keys and size of a table with ``drop`` fewer bits if it is a grid; otherwise unchanged."""
         return key, size
 
 
@@ -100,7 +100,7 @@ class Confusion(CellCounts):
 
     @classmethod
     def of(cls, pair: npt.NDArray[Any], n_classes: int, weight: FloatArray | None = None) -> Confusion:
-        """Count pairs, or add up their weights."""
+        """Count pairs, or sum their weights."""
         return cls(*tallied(pair, n_classes**2, weight), n_classes)
 
     @classmethod
@@ -128,7 +128,7 @@ class Joint(CellCounts):
 
     @classmethod
     def places(cls, std: FloatArray, size: FloatArray, bits: int) -> tuple[IntArray, IntArray]:
-        """Keys of the cells that occur, and each row's place among them."""
+        """Keys of the non-empty cells, and each row's position among them."""
         s_used, s_index = dense(coarse_bucket(std, bits))
         a_used, a_index = dense(coarse_bucket(size, bits))
         cell, place, _ = compact(s_index * len(a_used) + a_index, len(s_used) * len(a_used))
@@ -142,7 +142,7 @@ class Joint(CellCounts):
 
     @staticmethod
     def keys(std_bucket: IntArray, error_bucket: IntArray) -> IntArray:
-        """Keys of cells, increasing in the std's bucket, then in the error's."""
+        """Keys of cells, ordered by the std's bucket, then by the error's."""
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
@@ -176,7 +176,7 @@ class Joint(CellCounts):
         return cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits)
 
     def coarsened(self, bits: int) -> Joint:
-        """The same counts in cells of ``bits`` mantissa bits, or of its own where they are fewer."""
+        """The same counts in cells of ``bits`` mantissa bits, or of its own if those are fewer."""
         bits = min(bits, self.bits)
         drop = self.bits - bits
         s, a = (self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop
@@ -194,7 +194,7 @@ class Joint(CellCounts):
         return s_low, s_low + s_width, a_low, a_low + a_width
 
     def rank_correlation(self) -> float | None:
-        """Spearman's correlation of the two buckets, ties with average ranks; None when one is constant."""
+        """Spearman correlation of the two buckets, with average ranks for ties; None if one is constant."""
         if not len(self.key):
             return None
         s_rank, s_spread = _cell_ranks(self.key >> _SHIFT, self.count)
@@ -205,14 +205,14 @@ class Joint(CellCounts):
 
 
 class Grid:
-    """Counts of the cells that two orders of a sketch span, while samples are still added."""
+    """Counts of the cells spanned by two orders of a sketch, while samples are still being added."""
 
     def __init__(self, std: BucketSums, error: BucketSums) -> None:
         self._std, self._error = std, error
         self._table: npt.NDArray[Any] = np.zeros((0, 0), dtype=np.int64)
 
     def add(self, std: IntArray, error: IntArray, weight: FloatArray | None = None) -> Joint | None:
-        """Count samples, or add up their weights, by their places; those of a grid too large to hold come back."""
+        """Count samples, or sum their weights, by position; return the counts if the grid is too large to hold."""
         cell, shape = self._std.cells(std), (self._std.n_cells, self._error.n_cells)
         cell *= shape[1]
         cell += self._error.cells(error)
@@ -224,7 +224,7 @@ class Grid:
         return None
 
     def joint(self) -> Joint:
-        """What was counted and did not come back."""
+        """The counts that were held rather than returned."""
         table = np.pad(self._table, ((0, 0), (0, self._error.n_cells - self._table.shape[1]))).reshape(-1)
         used = np.flatnonzero(table)
         return self._joint(used, table[used])
@@ -237,7 +237,7 @@ class Grid:
 
 
 def table_blocks(n: int) -> list[slice]:
-    """Stretches of n samples for each of which a table is gone through once."""
+    """Ranges of n samples, for each of which a table is traversed once."""
     return [slice(start, start + TABLE_BLOCK) for start in range(0, n, TABLE_BLOCK)]
 
 
@@ -250,7 +250,7 @@ def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:
 
 
 def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Buckets of the absolute values, in 32 bits, and those that occur."""
+    """Buckets of the absolute values, in 32 bits, and the distinct ones."""
     made = np.empty(len(values), dtype=np.int32)
     occurs = np.zeros(BUCKETS, dtype=bool)
     for start, end in spans(len(values)):
@@ -261,7 +261,7 @@ def _buckets(values: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
 
 
 def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
-    """The buckets that occur, and each row's place among them."""
+    """The distinct buckets, and each row's position among them."""
     low = int(bucket.min())
     above = bucket - low
     present = np.bincount(above) > 0
@@ -272,8 +272,8 @@ def dense(bucket: IntArray) -> tuple[IntArray, IntArray]:
 def tallied(
     cell: npt.NDArray[Any], size: int, weight: FloatArray | None = None
 ) -> tuple[IntArray, npt.NDArray[Any]]:
-    """The cells (of 0 ... size - 1) that occur, and how many samples or how much weight is in each."""
-    if size > 16 * len(cell) + 1024:  # a table that is nearly all zeros
+    """The non-empty cells (of 0 ... size - 1), and how many samples or how much weight is in each."""
+    if size > 16 * len(cell) + 1024:  # the table would be nearly all zeros
         used, place = np.unique(cell, return_inverse=True)
         return used.astype(np.int64), np.bincount(place, weight, len(used))
     table = np.bincount(cell, weight, size)
@@ -282,8 +282,8 @@ def tallied(
 
 
 def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
-    """The cells (of 0 ... size - 1) that occur, each row's place among them, and their counts."""
-    if size > 8 * len(cell):  # a table that is nearly all zeros
+    """The non-empty cells (of 0 ... size - 1), each row's position among them, and their counts."""
+    if size > 8 * len(cell):  # the table would be nearly all zeros
         used, place, count = np.unique(cell, return_inverse=True, return_counts=True)
         return used, place, count.astype(np.int64)
     count = np.bincount(cell, minlength=size)
@@ -294,7 +294,7 @@ def compact(cell: IntArray, size: int) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _cell_ranks(bucket: IntArray, count: IntArray) -> tuple[FloatArray, float]:
-    """Centred average rank of each cell's samples in one variable, and the ranks' sum of squares."""
+    """Centred average rank of each cell's samples in one variable, and the sum of squares of the ranks."""
     values, inverse = np.unique(bucket, return_inverse=True)
     size = np.bincount(inverse, count, minlength=len(values))
     ends = np.cumsum(size)

@@ -22,7 +22,7 @@ from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
 
 STORED = ("one_minus_confidence", "correct", "entropy", "brier")
-"""The columns that exact statistics hold; those of a confusion matrix and of the log score are only summed."""
+"""The columns that exact statistics hold; those of the confusion matrix and the log score are only summed."""
 
 
 class ClassificationLayout(Layout):
@@ -30,7 +30,7 @@ class ClassificationLayout(Layout):
 
     One minus the confidence, because a sketch resolves values near zero, and confidences crowd near one. Rows are
     those columns, ``correct``, ``pair`` (true class times the number of classes, plus predicted class) and
-    ``log_chosen`` (logarithm of the true class's probability).
+    ``log_chosen`` (log probability of the true class).
     """
 
     task = "classification"
@@ -91,7 +91,7 @@ class ClassificationLayout(Layout):
         return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
 
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
-        """Confidence and correctness belong together, and entropy and Brier score; each pair has its own order."""
+        """Confidence goes with correctness, and entropy with the Brier score; each pair has its own order."""
         by_confidence, by_entropy = orders["one_minus_confidence"], orders["entropy"]
         if not (isinstance(by_confidence, SortedRows) and isinstance(by_entropy, SortedRows)):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")
@@ -106,7 +106,7 @@ def _sum(values: Column) -> float:
 
 
 def _by_confidence(rows: Rows) -> SortedRows:
-    """Values in [0, 1) leave their highest bits free: shifted left, they carry along who was right."""
+    """Values in [0, 1) leave their highest bits free: shifted left, they also carry correctness."""
     keys = np.asarray(rows["one_minus_confidence"], dtype=np.float64).view(np.uint64) << np.uint64(1)
     keys |= rows["correct"].astype(np.uint64)
     keys.sort()
@@ -120,7 +120,7 @@ def _by_entropy(rows: Rows) -> SortedRows:
     entropy, brier = rows["entropy"], rows["brier"]
     if entropy.dtype != np.float32 or sys.byteorder != "little":
         return sorted_rows("entropy", rows, ("brier",))
-    keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort as they do
+    keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort like the values
     halves = keys.view(np.uint32).reshape(-1, 2)
     halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)
     keys.sort()

@@ -1,4 +1,4 @@
-"""Statistics of predictions, and of a stream of which only the statistics are kept."""
+"""Statistics of predictions, and of streams of which only the statistics are kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOWS = ("auto", "exact", "sketch")
 
 
 class Counted(Protocol):
-    """Predictions of any task, as far as their statistics are concerned."""
+    """What statistics need of the predictions of any task."""
 
     counts: dict[str, int]
 
@@ -38,7 +38,7 @@ class Counted(Protocol):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What has to agree for statistics to be merged."""
+        """What must agree for statistics to be merged."""
 
     def rows(self) -> Rows:
         """Columns of all samples that count, in C order."""
@@ -46,13 +46,13 @@ class Counted(Protocol):
     def row_blocks(
         self, share: int = 0, of: int = 1, codes: npt.NDArray[Any] | None = None
     ) -> Iterator[Rows]:
-        """The same block by block, of one of several equal shares.
+        """The same block by block, for one of several equal shares.
 
-        With ``codes``, in the shape of the predictions, each block has those of its samples as column ``codes``.
+        With ``codes``, in the shape of the predictions, each block gets its samples' codes as the column ``codes``.
         """
 
     def label_codes(self, name: Literal["groups", "by"]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Distinct labels, and in the shape of the predictions the position of each sample's label among them."""
+        """Distinct labels, and, in the shape of the predictions, the position of each sample's label among them."""
 
     def select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Values of the samples that count, 1-D in C order, from an array of the predictions' shape."""
@@ -62,7 +62,7 @@ class Counted(Protocol):
 
 
 def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Statistics:
-    """Statistics of predictions: exact, or sketched above the limit of "auto"."""
+    """Statistics of predictions: exact, or with "auto" sketched above its limit."""
     counted: Counted = data
     if wants_exact(counted.n, statistics):
         return Statistics.exact(layout, counted.rows(), counts=counted.counts, facts=counted.facts)
@@ -81,7 +81,7 @@ def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Sta
 def statistics_of_rows(
     layout: Layout, rows: Rows, facts: Mapping[str, Any], statistics: How = "auto"
 ) -> Statistics:
-    """Statistics of validated rows, made like `build_statistics`; of none, an empty sketch."""
+    """Statistics of validated rows, as by `build_statistics`; without rows, an empty sketch."""
     n = len(next(iter(rows.values())))
     if not n:
         return Statistics.zero(layout, **facts)
@@ -93,7 +93,7 @@ def statistics_of_rows(
 
 
 def wants_exact(n: int, statistics: How) -> bool:
-    """Whether n samples are to have exact statistics; SettingsError for an unknown word."""
+    """Whether n samples get exact statistics; SettingsError for an unknown choice."""
     if statistics not in HOWS:
         raise SettingsError(f"statistics is {statistics!r}; choose auto, exact or sketch")
     return statistics == "exact" or (statistics == "auto" and n <= EXACT_LIMIT)
@@ -105,9 +105,9 @@ def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> Group
     Parameters
     ----------
     layout, data
-        Predictions of any task, and what their statistics consist of.
+        What the statistics consist of, and predictions of any task.
     wanted : bool, optional
-        None makes them where there are groups; True takes samples for groups where there are none.
+        None builds them if there are groups; True treats samples as groups if there are none.
     """
     counted: Counted = data
     if wanted is False or (wanted is None and data.groups is None):
@@ -133,7 +133,7 @@ def build_groups(layout: Layout, data: Any, wanted: bool | None = None) -> Group
 
 
 class Collector(ABC):
-    """Takes in validated rows; ``statistics`` are those of everything so far."""
+    """Takes in validated rows; ``statistics`` covers everything so far."""
 
     def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
         self.layout, self.facts = layout, dict(facts)
@@ -152,18 +152,18 @@ class Collector(ABC):
 
     @abstractmethod
     def to_arrays(self) -> Arrays:
-        """Plain arrays that ``load`` continues from."""
+        """Plain arrays from which ``load`` continues."""
 
     @abstractmethod
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what ``to_arrays`` gave, to the last bit as if never interrupted."""
+        """Continue from what ``to_arrays`` returned, bit for bit as if never interrupted."""
 
 
 class SketchCollector(Collector):
     """A sketch of constant size.
 
-    Samples are counted in blocks of a fixed number, whatever the size of the batches: so cutting the same stream
-    into other batches changes no bit of the result.
+    Samples are counted in blocks of fixed size, whatever the batch size, so splitting the same stream into different
+    batches does not change a bit of the result.
     """
 
     def __init__(self, layout: Layout, facts: Mapping[str, Any], bits: int = SKETCH_BITS) -> None:
@@ -202,7 +202,7 @@ class SketchCollector(Collector):
         """Add the samples of a finished sketch."""
         if statistics.bits != self.bits:
             raise IncompatibleStatisticsError(
-                f"bits differs ({self.bits} and {statistics.bits}); sketch both with the same resolution"
+                f"bits differs ({self.bits} and {statistics.bits}); sketch both at the same resolution"
             )
         self._flush()
         self._builder.absorb(statistics.parts)
@@ -233,7 +233,7 @@ class SketchCollector(Collector):
 
 
 class RowCollector(Collector):
-    """Every sample, for exact statistics of sets that fit into memory."""
+    """Every sample, for exact statistics of sets that fit in memory."""
 
     def __init__(self, layout: Layout, facts: Mapping[str, Any]) -> None:
         super().__init__(layout, facts)
@@ -243,7 +243,7 @@ class RowCollector(Collector):
     def add(self, rows: Rows) -> None:
         self._parts.append(
             {name: column.copy() for name, column in rows.items()}
-        )  # a batch's memory is reused
+        )  # the caller reuses a batch's memory
 
     @override
     def absorb(self, other: RowCollector) -> None:
@@ -272,10 +272,10 @@ class RowCollector(Collector):
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that values of batches of several types fit into."""
+    """The dtype that can hold values from batches of several dtypes."""
     return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
 def shares(items: int, of: int) -> list[tuple[int, int]]:
-    """First and last of each of several nearly equal, consecutive shares of some items."""
+    """Start and end of each of several nearly equal, consecutive shares of some items."""
     return list(itertools.pairwise(np.linspace(0, items, of + 1).astype(int).tolist()))

@@ -1,6 +1,6 @@
 """The statistics of a regression whose predictions are a mean and a covariance of vectors.
 
-Samples are the vectors' components. Beside all that a regression counts of them there are sums of their vectors'
+Samples are the vectors' components. Besides everything a regression counts of them, there are sums of their vectors'
 scores, and an order by the probability integral transform of their vectors' Mahalanobis distance.
 """
 
@@ -28,10 +28,10 @@ DISTANCE = "normal_distance"
 
 
 class CovarianceLayout(RegressionLayout):
-    """Orders of a regression, and of the Mahalanobis distance of the vector that a component belongs to.
+    """Orders of a regression, plus one by the Mahalanobis distance of the vector a component belongs to.
 
     Rows are those of a regression, ``joint_pit``, ``whole`` (1 where all components of the vector count, else 0) and
-    the scores of the vector.
+    the vector's scores.
     """
 
     orders: ClassVar[Mapping[str, tuple[str, ...]]] = {**REGRESSION.orders, DISTANCE: ("whole",)}
@@ -71,9 +71,9 @@ COVARIANCE = CovarianceLayout()
 
 
 def distance_shares(statistics: Statistics, scores: FloatArray, *, closed: bool = True) -> FloatArray:
-    """Share of the vectors inside the ellipsoids of some probabilities, given as normal scores.
+    """Share of the vectors inside the ellipsoids of given probabilities, passed as normal scores.
 
-    Their surfaces are included if ``closed``.
+    The surfaces are included if ``closed``.
     """
     order = statistics.orders[DISTANCE]
     at = order.position(scores, side="right" if closed else "left")

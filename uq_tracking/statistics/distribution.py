@@ -1,16 +1,16 @@
-"""The statistics of a regression whose predictions are a distribution of another form than mean and std.
+"""The statistics of a regression whose predictions are distributions in a form other than mean and std.
 
-Beside the orders of every regression there are two by the probability integral transform u of the truth. It is
-spread evenly over an interval ``[low, high]``, or is a point, so that the number of samples with ``u <= p`` is
-expected to be the sum of
+Besides the orders of every regression there are two by the probability integral transform u of the truth. It is
+spread evenly over an interval ``[low, high]``, or is a point, so the expected number of samples with ``u <= p`` is
+the sum of
 
 - 1 over points with ``u <= p``,
 - ``(p - low) / (high - low)`` over intervals with ``low <= p``, less
 - ``(p - high) / (high - low)`` over intervals with ``high <= p``.
 
-That takes no more than sums over the samples in the order of ``low`` and in that of ``high``. Both are ordered by the
-normal score ``Phi^-1``, whose buckets are fine in both tails. Proper scores are plain sums, NaN where the form does
-not determine them.
+That takes only sums over the samples in the order of ``low`` and in that of ``high``. Both are ordered by the normal
+score ``Phi^-1``, whose buckets are fine in both tails. Proper scores are plain sums, NaN where the form does not
+determine them.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
 
 POINT = 1e-9
-"""Intervals narrower than this are points: their position is known better than that."""
+"""Intervals narrower than this count as points: positions are known more precisely than that."""
 
 LOW, HIGH = "normal_low", "normal_high"
 
 
 class DistributionLayout(RegressionLayout):
-    """Orders of a regression, and of the ends of the interval of each probability integral transform.
+    """Orders of a regression, plus two by the ends of each probability integral transform's interval.
 
-    Rows are those of a regression, and ``pit_low``, ``pit_high``, ``size`` (draws, members or levels), ``crossed``,
+    Rows are those of a regression, plus ``pit_low``, ``pit_high``, ``size`` (draws, members or levels), ``crossed``
     and any of the scores.
     """
 
@@ -126,12 +126,12 @@ def layout_for(facts: Mapping[str, Any]) -> Layout:
 
 
 def is_distribution(statistics: Statistics) -> bool:
-    """Whether statistics are those of a distribution of another form than mean and std."""
+    """Whether statistics are those of distributions in a form other than mean and std."""
     return statistics.layout is DISTRIBUTION
 
 
 def plain(statistics: Statistics) -> Statistics:
-    """What statistics of a regression know of mean and std alone, whatever else they hold."""
+    """The part of regression statistics that concerns mean and std alone."""
     if statistics.layout not in (DISTRIBUTION, COVARIANCE):
         return statistics
     return replace(
@@ -151,7 +151,7 @@ def plain(statistics: Statistics) -> Statistics:
 
 
 def pit_columns(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[str, FloatArray]:
-    """The two orders' values and payloads from the ends of each interval."""
+    """The values and payloads of the two orders, from the ends of each interval."""
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     width = high - low
     point = width <= POINT
@@ -169,22 +169,22 @@ def pit_columns(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[str, Floa
 
 
 def _score_columns(rows: Rows, n: int) -> dict[str, FloatArray]:
-    """What is summed, NaN where the form does not determine it; ``impossible`` marks truths of density 0."""
+    """The summed columns, NaN where the form does not determine them; ``impossible`` marks truths of density 0."""
     made = {name: np.asarray(rows.get(name, np.full(n, np.nan)), dtype=np.float64) for name in SCORES}
     made["impossible"] = np.isposinf(made["nll"]).astype(np.float64)
     return made
 
 
 def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: bool = True) -> FloatArray:
-    """Expected number of samples whose probability integral transform is at most (or below) each level.
+    """Expected number of samples whose probability integral transform is at or below (or strictly below) each level.
 
     Parameters
     ----------
     statistics : Statistics
-        Of a distribution.
+        Of distributions.
     levels : array, between 0 and 1
     closed : bool
-        Whether a point at a level itself counts.
+        Whether a point exactly at a level counts.
     """
     p = np.atleast_1d(np.asarray(levels, dtype=np.float64))
     return expected_at(statistics, np.asarray(special.ndtri(p)), p, closed=closed)
@@ -193,7 +193,7 @@ def expected_below(statistics: Statistics, levels: npt.ArrayLike, *, closed: boo
 def expected_at(
     statistics: Statistics, score: FloatArray, p: FloatArray, *, closed: bool = True
 ) -> FloatArray:
-    """The same at normal scores whose levels ``p`` are known; a score that occurs is met to the last digit."""
+    """The same at normal scores whose levels ``p`` are known; scores that occur are matched to the last digit."""
     low, high = statistics.orders[LOW], statistics.orders[HIGH]
     begun = low.position(score, side="right" if closed else "left")
     ended = high.position(score)

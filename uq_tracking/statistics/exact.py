@@ -1,7 +1,7 @@
-"""Exact statistics: the samples themselves, sorted three times, with ties resolved when asked.
+"""Exact statistics: the samples themselves, sorted three times, with ties resolved on request.
 
-A row is one sample. Sums are taken in float64, block by block, whatever the dtype of the columns, so nothing of
-the input's length is ever copied to float64.
+A row is one sample. Sums are taken in float64, block by block, whatever the dtype of the columns, so nothing of the
+input's length is ever copied to float64.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Column = npt.NDArray[Any]
 SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
-"""Rows between two stored prefix sums; what lies between is added up when asked for."""
+"""Rows between two stored prefix sums; those in between are summed on demand."""
 
 FEW = 1 << 14
-"""Up to this many rows every prefix sum is stored."""
+"""Up to this many rows, every prefix sum is stored."""
 
 FEW_RANKS = 8
-"""From more ranks on, absolute values of few rows are sorted: two runs, one falling and one rising."""
+"""For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class SortedRows(Groups):
         return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
-        """First and last row boundary of the tied run that each position cuts."""
+        """First and last row boundary of the run of ties that each position cuts."""
         last = np.clip(np.ceil(positions).astype(np.int64) - 1, 0, self.total - 1)
         value = self.values[last]
         left = np.searchsorted(self.values, value, side="left")
@@ -139,7 +139,7 @@ class SortedRows(Groups):
             )
 
     def _sums(self, name: str) -> FloatArray:
-        """Prefix sums of a payload, every ``STEP`` rows; of few rows, all."""
+        """Prefix sums of a payload every ``STEP`` rows; for few rows, all of them."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_sums", {})
         if name not in cache:
             with np.errstate(invalid="ignore"):
@@ -151,7 +151,7 @@ class SortedRows(Groups):
         return cache[name]
 
     def _whole(self, name: str) -> FloatArray:
-        """A payload of all of few rows."""
+        """A payload of all rows, when there are few."""
         cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_columns", {})
         if name not in cache:
             cache[name] = self.payload(name, slice(None))
@@ -188,7 +188,7 @@ class SortedRows(Groups):
         edges, step = [0], block_size(self.total)
         while edges[-1] < self.total:
             end = min(edges[-1] + step, self.total)
-            if end < self.total:  # whole runs only, a long one by itself
+            if end < self.total:  # whole runs only, long ones on their own
                 left, right = (
                     int(np.searchsorted(self.values, self.values[end - 1], side)) for side in SIDES
                 )
@@ -235,7 +235,9 @@ class SortedRows(Groups):
         values, total, wanted = self.values, self.total, np.atleast_1d(np.asarray(ranks)).astype(np.int64)
         if total <= FEW and len(wanted) > FEW_RANKS:
             return np.asarray(np.sort(np.abs(values), kind="stable")[wanted - 1], dtype=np.float64)
-        below = int(np.searchsorted(values, values.dtype.type(0)))  # fall towards 0, the others rise from it
+        below = int(
+            np.searchsorted(values, values.dtype.type(0))
+        )  # these fall towards 0, the others rise from it
 
         def one(rank: int) -> float:
             low, high = max(0, rank - (total - below)), min(rank, below)
@@ -256,7 +258,7 @@ class SortedRows(Groups):
 
 
 def _prefix_sums(column: FloatArray) -> FloatArray:
-    """Sums of the first 0, 1, ... values: those of short rows first, so that rounding does not add up."""
+    """Sums of the first 0, 1, ... values, first within short rows so that rounding errors do not accumulate."""
     rows = np.zeros((-(-len(column) // STEP), STEP))
     rows.ravel()[: len(column)] = column
     within = np.cumsum(rows, axis=1)
@@ -266,7 +268,7 @@ def _prefix_sums(column: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class TiedRuns:
-    """Where sorted values are equal, in runs of two or more."""
+    """Runs of two or more equal values among sorted ones."""
 
     first: IntArray
     count: IntArray
@@ -274,7 +276,7 @@ class TiedRuns:
     @classmethod
     def of(cls, values: Column) -> TiedRuns:
         """Runs of sorted values."""
-        alike = np.flatnonzero(values[1:] == values[:-1])  # with the value that follows
+        alike = np.flatnonzero(values[1:] == values[:-1])  # to the next value
         if not len(alike):
             return cls(alike, alike)
         start = np.concatenate([[0], np.flatnonzero(alike[1:] > alike[:-1] + 1) + 1, [len(alike)]])
@@ -282,12 +284,12 @@ class TiedRuns:
 
     @cached_property
     def members(self) -> IntArray:
-        """Indices of all values that are part of a run."""
+        """Indices of all values that belong to a run."""
         ends = np.cumsum(self.count)
         return np.repeat(self.first - ends + self.count, self.count) + np.arange(self.count.sum())
 
     def shared(self, columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """The columns with the mean of its run in place of each of these."""
+        """The columns, with each of these values replaced by the mean of its run."""
         if not len(self.first):
             return dict(columns)
         made, start = (
@@ -301,7 +303,7 @@ class TiedRuns:
 
 
 class _Payloads(dict[str, FloatArray]):
-    """Payloads of some rows; what several are derived from is made once."""
+    """Payloads of some rows; shared intermediates are computed once."""
 
     def __init__(self, columns: Mapping[str, Column], part: slice | IntArray) -> None:
         super().__init__()
@@ -324,7 +326,7 @@ _TOGETHER = {
     "abs_error": ("abs_error", "sq_error"),
     "z": ("std", "error"),
 }
-"""Payloads that scores sum along an order: in one pass, once one of them is asked for."""
+"""Payloads that scores sum along an order, computed in one pass once any of them is requested."""
 
 _DERIVED: dict[str, Callable[[Mapping[str, FloatArray]], FloatArray]] = {
     "std2": lambda made: np.square(made["std"]),

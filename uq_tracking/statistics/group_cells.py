@@ -12,7 +12,7 @@ import numpy.typing as npt
 from uq_tracking.statistics.grouped import FloatArray, IntArray
 
 DENSE = 1 << 22
-"""Numbers of a dense table that are multiplied at a time."""
+"""How many numbers of a dense table are multiplied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class GroupCells:
     row: IntArray
     column: IntArray
     sums: Mapping[str, npt.NDArray[Any]]
-    """What is known of each cell's samples, ``count`` among it."""
+    """Sums over each cell's samples, including ``count``."""
 
     @classmethod
     def of(cls, row: IntArray, bucket: npt.NDArray[Any], sums: Mapping[str, npt.NDArray[Any]]) -> GroupCells:
@@ -38,7 +38,7 @@ class GroupCells:
 
     @classmethod
     def joined(cls, tables: Sequence[GroupCells], starts: Sequence[int] | None = None) -> GroupCells:
-        """Cells of several tables in one; ``starts`` says at which row each begins, by default all at the first."""
+        """Cells of several tables in one; ``starts`` gives the row at which each begins, by default the first."""
         starts = [0] * len(tables) if starts is None else starts
         row = np.concatenate([table.row + start for table, start in zip(tables, starts, strict=True)])
         bucket = np.concatenate([table.bucket[table.column] for table in tables])
@@ -46,19 +46,19 @@ class GroupCells:
         return cls.of(row, bucket, sums)
 
     def moved(self, rows: IntArray) -> GroupCells:
-        """The same cells with ``rows[i]`` for row i; rows that fall together are added up."""
+        """The same cells with ``rows[i]`` for row i; rows that coincide are summed."""
         return GroupCells.of(rows[self.row], self.bucket[self.column], self.sums)
 
     def rebucketed(self, bucket: npt.NDArray[Any]) -> GroupCells:
-        """The same cells with ``bucket[j]`` for column j; columns that fall together are added up."""
+        """The same cells with ``bucket[j]`` for column j; columns that coincide are summed."""
         return GroupCells.of(self.row, bucket[self.column], self.sums)
 
     def weighted(self, weights: FloatArray) -> dict[str, FloatArray]:
-        """Every sum of each resample and bucket, shape (resamples, buckets); ``weights`` (resamples, groups)."""
+        """Every sum by resample and bucket, shape (resamples, buckets); ``weights`` has shape (resamples, groups)."""
         return {name: self._weighted(weights, values) for name, values in self.sums.items()}
 
     def _weighted(self, weights: FloatArray, values: npt.NDArray[Any]) -> FloatArray:
-        """A dense stretch of columns at a time."""
+        """One dense range of columns at a time."""
         groups, buckets = weights.shape[1], len(self.bucket)
         made = np.empty((len(weights), buckets))
         step = max(1, DENSE // groups)
@@ -71,7 +71,7 @@ class GroupCells:
         return made
 
     def nbytes(self) -> int:
-        """Bytes of the numbers."""
+        """Size of the numbers in bytes."""
         return int(self.row.nbytes + self.column.nbytes + sum(v.nbytes for v in self.sums.values()))
 
 

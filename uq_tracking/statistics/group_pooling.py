@@ -1,4 +1,4 @@
-"""Labels of groups, and the pools that many groups are put into."""
+"""Labels of groups, and the pools that large numbers of groups are put into."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uq_tracking.statistics.grouped import IntArray
 Label: TypeAlias = str | int | float | bool
 
 MOST_GROUPS = 1000
-"""More groups than this are pooled at random into so many, of nearly equal numbers of groups."""
+"""More groups than this are pooled at random into this many pools of nearly equal numbers of groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Pooling:
     labels : tuple
         Distinct labels, in an order that depends on them alone.
     place : int array
-        Pool of each label, in the order that the labels were given in.
+        Pool of each label, in the order the labels were given.
     members : str
         Digest of the labels.
     """
@@ -38,7 +38,7 @@ class Pooling:
 
     @classmethod
     def of(cls, names: Sequence[Label], members: str | None = None, most: int = MOST_GROUPS) -> Pooling:
-        """Pools of distinct labels; ``members`` stands for a digest of them."""
+        """Pools of distinct labels; ``members``, if given, is their digest."""
         order = sorted(range(len(names)), key=lambda i: label_order(names[i]))
         place = np.empty(len(names), dtype=np.int64)
         place[order] = pool_chain(len(names), most)
@@ -47,9 +47,9 @@ class Pooling:
 
 
 def pool_chain(groups: int, size: int) -> IntArray:
-    """Which pool each group falls into when they are halved until there are at most ``size``.
+    """Which pool each group falls into when pools are halved until there are at most ``size``.
 
-    Halved and not cut to size, so that equal groups share pools whichever size they were brought to before.
+    Halved rather than cut to size, so that equal groups share pools whatever size they were reduced to before.
     """
     pool = np.arange(groups)
     while groups > size:

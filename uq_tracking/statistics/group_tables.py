@@ -1,7 +1,7 @@
 """Coarse statistics of many groups (images, scenes, blocks) side by side, so that resampling is one matrix product.
 
-A resample draws groups with replacement: each group counts so many times. Its statistics are the groups' cells,
-weighted with these numbers and added up; no sample is looked at again.
+A resample draws groups with replacement, so each group counts some number of times. Its statistics are the groups'
+cells, weighted with these numbers and summed; no sample is revisited.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from uq_tracking.statistics.weights import WEIGHT, whole
 Arrays = dict[str, npt.NDArray[Any]]
 
 STORED_BYTES = 8 * 2**20
-"""Size that tables are brought under before they are stored, uncompressed."""
+"""Tables are reduced below this size, uncompressed, before they are stored."""
 ENOUGH_GROUPS = 400
-"""More groups than this are pooled before their buckets are made wider: the spread is known to 5 % from 200."""
+"""More groups than this are pooled before buckets are widened: 200 groups give the spread to within 5 %."""
 COARSEST = 3
 WORTH_COARSER = 0.9
-"""Wider buckets have to make the tables at least so much smaller."""
+"""Wider buckets must shrink the tables at least to this fraction."""
 EACH_AT_ONCE = 1 << 16
-"""Groups times groups whose weights are held at a time when every group is looked at by itself."""
+"""Weights, groups by groups, held at a time when every group is examined by itself."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupTables:
-    """Coarse statistics of groups, in tables that are resampled, pooled, merged, and made coarser to be stored.
+    """Coarse statistics of groups, in tables that can be resampled, pooled, merged and coarsened for storage.
 
     Attributes
     ----------
     layout : Layout
     labels : tuple
-        Label of each group, in an order that depends on the labels alone; numbers where groups are pooled.
+        Label of each group, in an order that depends on the labels alone; numbers if groups are pooled.
     orders : dict of GroupCells
-        Counts and payload sums by each value that the samples are ordered by.
+        Counts and payload sums by each value the samples are ordered by.
     tables : dict of GroupCells
         Counts by the cells of each table of the layout.
     sizes : dict of int
@@ -60,14 +60,14 @@ class GroupTables:
     sums : dict of arrays, shape (groups,)
         ``n``, what the layout counts, and what it sums.
     moments : array, shape (variables, 4, groups)
-        Mean, sum of squared deviations, least and greatest value of each moment variable; the last one is the weight
-        where samples have weights. All other sums are weighted then, as the weights were given.
+        Mean, sum of squared deviations, minimum and maximum of each moment variable; if samples have weights, the
+        weight is the last one, and all other sums are weighted with the weights as given.
     bits : int
         Mantissa bits of the buckets.
     facts : dict
         As of `Statistics`.
     members : str
-        Digest of the groups' labels, which tells whether two tables hold the same groups.
+        Digest of the groups' labels, which shows whether two tables hold the same groups.
     n_groups : int
         Number of groups before pooling.
     """
@@ -99,23 +99,23 @@ class GroupTables:
 
     @property
     def sizes_by_weight(self) -> npt.NDArray[Any]:
-        """Weight of the samples of each group; their number where they have no weights."""
+        """Weight of each group's samples, or their number if they have no weights."""
         n = self.sums["n"]
         return n * self.moments[-1, 0] if self.weighted else n
 
     @property
     def unit(self) -> float:
-        """Weight of the lightest sample; 1 where samples have no weights."""
+        """Weight of the lightest sample; 1 if samples have no weights."""
         return float(self.moments[-1, 2].min()) if self.weighted else 1.0
 
     @property
     def moment_counts(self) -> list[npt.NDArray[Any]]:
-        """What the moments of each variable count as their number of samples, each of shape (groups,)."""
+        """The sample count behind the moments of each variable, each of shape (groups,)."""
         own = [self.sizes_by_weight] * len(self.layout.moments)
         return [*own, self.sums["n"]] if self.weighted else own
 
     def resampled(self, weights: FloatArray) -> Iterator[Parts]:
-        """What every resample is made of: the parts of a sketch of ``bits``.
+        """The parts of every resample, as a sketch of ``bits``.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class GroupTables:
             yield from zip(self.labels[start : start + step], self.resampled(weights), strict=True)
 
     def pooled(self, pool: IntArray) -> GroupTables:
-        """Groups added up: ``pool`` holds the new place of each, 0 ... P - 1, all of them in use."""
+        """Groups summed into pools: ``pool`` holds the pool of each, 0 ... P - 1, all in use."""
         size = int(pool.max()) + 1
         moments = [
             _pooled_moments(rows, count, pool, size)
@@ -195,7 +195,7 @@ class GroupTables:
         )
 
     def above(self, other: GroupTables) -> GroupTables:
-        """These groups and then those of another set of the same bits; labels may repeat."""
+        """These groups followed by those of another set with the same bits; labels may repeat."""
         starts = (0, len(self))
 
         def joined(mine: Mapping[str, GroupCells], theirs: Mapping[str, GroupCells]) -> dict[str, GroupCells]:
@@ -211,7 +211,7 @@ class GroupTables:
         )
 
     def in_order(self) -> GroupTables:
-        """The same groups in the order of their labels; groups of one label are added up."""
+        """The same groups in the order of their labels; groups with the same label are summed."""
         labels = sorted(
             {(type(label), label) for label in self.labels}, key=lambda item: label_order(item[1])
         )
@@ -221,49 +221,49 @@ class GroupTables:
         return replace(moved, labels=names, members=digest_of(names), n_groups=len(names))
 
     def width(self) -> int:
-        """Numbers that a resample's weighted sums take."""
+        """How many numbers a resample's weighted sums take."""
         cells = [*self.orders.values(), *self.tables.values()]
         return sum(len(each.bucket) * len(each.sums) for each in cells)
 
     def nbytes(self) -> int:
-        """Bytes of all numbers."""
+        """Size of all numbers in bytes."""
         cells = [*self.orders.values(), *self.tables.values()]
         return int(
             self.moments.nbytes + sum(each.nbytes() for each in cells) + 8 * len(self.sums) * len(self)
         )
 
     def pooled_to(self, size: int) -> GroupTables:
-        """The groups in at most ``size`` pools: halved until they are, so that equal groups pool alike."""
+        """The groups in at most ``size`` pools, halved repeatedly so that equal groups pool alike."""
         return self if len(self) <= size else self.pooled(pool_chain(len(self), size))
 
     def named(self, pooling: Pooling) -> GroupTables:
-        """The same tables of the pools that ``pooling`` put its groups into."""
+        """The same tables, labelled by the pools of ``pooling``."""
         labels = pooling.labels if len(pooling.labels) == len(self) else self.labels
         return replace(self, labels=labels, members=pooling.members, n_groups=len(pooling.labels))
 
     def merge(self, other: GroupTables) -> GroupTables | None:
-        """Groups of both; None where one holds pooled groups, which no longer tell their labels."""
+        """Groups of both; None if either holds pooled groups, whose labels are lost."""
         if any(len(tables) != tables.n_groups for tables in (self, other)):
             return None
         bits = min(self.bits, other.bits)
         return self.coarsened(bits).above(other.coarsened(bits)).in_order().pooled_to(MOST_GROUPS)
 
     def stored(self, limit: int = STORED_BYTES) -> GroupTables:
-        """The form that takes at most ``limit`` bytes: fewer, pooled groups, then wider buckets."""
+        """The form that takes at most ``limit`` bytes: first fewer, pooled groups, then wider buckets."""
         made = self
         while made.nbytes() > 2 * limit and len(made) > ENOUGH_GROUPS:  # stored as 32-bit numbers
             made = made.pooled_to((len(made) + 1) // 2)
         while made.nbytes() > 2 * limit and made.bits > COARSEST:
             finer, made = made, made.coarsened(made.bits - 1)
             if made.nbytes() > WORTH_COARSER * finer.nbytes():
-                made = finer  # it is not the buckets that take the room, but pairs of many classes
+                made = finer  # what takes the room is not buckets but pairs of many classes
                 break
         while made.nbytes() > 2 * limit and len(made) > 2:
             made = made.pooled_to((len(made) + 1) // 2)
         return made
 
     def to_arrays(self, *, full: bool = False) -> Arrays:
-        """Plain arrays to store; sums in 32 bits where these hold them, unless ``full``."""
+        """Plain arrays to store; sums in 32 bits where that is enough, unless ``full``."""
         about = {
             "labels": self.labels,
             "members": self.members,
@@ -325,7 +325,7 @@ def _grouped(
     *,
     weighted: bool,
 ) -> Grouped:
-    """The buckets of one resample that hold samples."""
+    """The non-empty buckets of one resample."""
     used = np.flatnonzero(sums["count"][i])
     payloads = {payload: values[i][used] for payload, values in sums.items() if payload != "count"}
     count = sums["count"][i][used]

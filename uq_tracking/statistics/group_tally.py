@@ -1,4 +1,4 @@
-"""Counting samples into coarse statistics of the labelled parts (images, scenes, strata) they belong to."""
+"""Count samples into coarse statistics of the labelled parts (images, scenes, strata) they belong to."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
 from uq_tracking.statistics.weights import WEIGHT
 
 GROUP_BITS, GROUP_TABLE_BITS = 5, 3
-"""Mantissa bits of the sketch of a group (an image, say), of which there may be thousands."""
+"""Mantissa bits in the sketch of a group (an image, say), of which there may be thousands."""
 
 STRATUM_BITS, STRATUM_TABLE_BITS = 8, 4
-"""Mantissa bits of the sketch of a stratum, of which there are few."""
+"""Mantissa bits in the sketch of a stratum, of which there are few."""
 
 WAITING = 1 << 18
-"""Cells that may wait before they are added up, at the least."""
+"""At least this many cells may wait before they are summed."""
 
 
 class GroupTally:
-    """Counts samples by label; a label that is new gets the next number.
+    """Counts samples by label; a new label gets the next number.
 
     Parameters
     ----------
     layout, facts
         As of `Statistics`.
     bits, table_bits : int
-        Mantissa bits of the buckets, and of the cells of tables that are grids.
+        Mantissa bits of the buckets, and of the cells of grids.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class GroupTally:
     def _add_block(
         self, labels: npt.NDArray[Any], codes: npt.NDArray[Any], numbers: IntArray, rows: Rows
     ) -> None:
-        """Count a block whose samples are sorted by their code."""
+        """Count a block whose samples are sorted by code."""
         starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         found = codes[starts]
         fresh = found[numbers[found] < 0]
@@ -133,7 +133,7 @@ class GroupTally:
         )
 
     def absorb(self, tables: GroupTables) -> None:
-        """Add groups that were counted elsewhere, with the same bits."""
+        """Add groups counted elsewhere with the same bits."""
         places = self._places(tables.labels)
         for kind, parts in (("order", tables.orders), ("table", tables.tables)):
             for name, cells in parts.items():
@@ -152,7 +152,9 @@ class GroupTally:
     def _put(self, name: tuple[str, str], cells: GroupCells) -> None:
         self._cells.setdefault(name, []).append(cells)
         self._waiting += len(cells.row)
-        if self._waiting > max(WAITING, self._held):  # joined when they have doubled: each cell a few times
+        if self._waiting > max(
+            WAITING, self._held
+        ):  # joined once doubled, so each cell is joined only a few times
             self._join()
 
     def _join(self) -> None:
@@ -163,7 +165,7 @@ class GroupTally:
         self._waiting = 0
 
     def tables(self) -> GroupTables | None:
-        """Tables of everything counted, in the order of the labels; None where nothing was."""
+        """Tables of everything counted, in the order of the labels; None if nothing was."""
         if not self._numbers:
             return None
         self._join()
@@ -190,7 +192,7 @@ class GroupTally:
 
 
 def plain_labels(labels: npt.NDArray[Any]) -> list[Label]:
-    """Labels as Python's own text and numbers; dates as ISO text."""
+    """Labels as plain Python text and numbers; dates as ISO text."""
     if labels.dtype.kind in "mM":
         labels = labels.astype(str)
     plain: list[Label] = labels.tolist()
@@ -226,7 +228,7 @@ def _moments(values: FloatArray, starts: IntArray, weight: FloatArray | None = N
     count: npt.NDArray[Any] = size if weight is None else np.add.reduceat(weight, starts)
     factor = 1.0 if weight is None else weight
     origin = np.where(np.isfinite(values[starts]), values[starts], 0.0)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
+    with np.errstate(invalid="ignore", over="ignore"):  # a zero std gives infinite z
         shifted = values - np.repeat(origin, size)  # a constant gives exactly zero spread
         mean = np.add.reduceat(shifted * factor, starts) / count
         m2 = np.add.reduceat(np.square(shifted - np.repeat(mean, size)) * factor, starts)

@@ -1,8 +1,8 @@
-"""Value-sorted groups of samples: what every ranking, scoring and calibration number is a function of.
+"""Value-sorted groups of samples, from which every ranking, scoring and calibration number is computed.
 
-A group is a run of samples that share a value (exact) or a narrow range of values (sketch). Inside a group the
-samples have no order: every cumulative sum is linear in the count, which is its expectation over a uniformly
-random order, so ties never depend on the order of the input.
+A group is a run of samples that share a value (exact) or a narrow range of values (sketch). Samples within a group
+have no order: every cumulative sum is linear in the count, which is its expectation over a uniformly random order, so
+ties never depend on the order of the input.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
 Ties = Literal["merged", "shared", "free"]
-"""Samples of equal value are one group, or each a group with an equal share of their payload, or each with its own.
+"""Samples of equal value form one group, or one group each, with an equal share of their payload or with their own.
 
-The last is the cheapest; it will do where the order inside a tie makes no difference.
+The last is cheapest; it suffices where the order within ties makes no difference.
 """
 
 R = TypeVar("R")
@@ -39,10 +39,10 @@ SQUARE_OF = {
     "z": "z2",
     "one_minus_confidence": "one_minus_confidence2",
 }
-"""The payload that holds the square of the value the groups are sorted by."""
+"""The payload that holds the square of the value by which groups are sorted."""
 
 SHORT = 1 - 1e-12
-"""What cumulative weights may lack for rounding and still reach a rank."""
+"""Cumulative weights within this fraction of a rank reach it: the rest is rounding."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,26 @@ class Block:
 
     low: FloatArray
     high: FloatArray
-    """The same array as ``low`` where every group has a single value."""
+    """The same array as ``low`` if every group has a single value."""
     count: FloatArray
     ends: FloatArray
-    """Number of samples up to the end of each group, from the very first group on."""
+    """Number of samples up to the end of each group, counted from the very first group."""
     sums: Mapping[str, FloatArray]
 
 
 class Groups(ABC):
-    """Samples sorted by ``by``, with sums of what else is known of them."""
+    """Samples sorted by ``by``, with sums of their other values."""
 
     by: str
 
     @property
     @abstractmethod
     def total(self) -> float:
-        """Number of samples, or their weight in units of the lightest."""
+        """Number of samples, or their weight in units of the lightest one."""
 
     @abstractmethod
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
-        """Expected number of samples at most (``right``) or below (``left``) each value."""
+        """Expected number of samples at or below (``right``) or strictly below (``left``) each value."""
 
     @abstractmethod
     def cumulative(self, name: str, positions: npt.ArrayLike) -> FloatArray:
@@ -91,18 +91,18 @@ class Groups(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of groups, each tied sample being one."""
+        """Number of groups, counting each tied sample as one."""
 
     @abstractmethod
     def steps(self, index: IntArray) -> Block:
-        """Some of these groups, without payloads."""
+        """A selection of these groups, without payloads."""
 
     @abstractmethod
     def spans(self) -> list[tuple[int, int]]:
-        """Consecutive stretches of whole groups, each of a cache-sized number of samples."""
+        """Consecutive ranges of whole groups, each with a cache-sized number of samples."""
 
     def loose_spans(self) -> list[tuple[int, int]]:
-        """Stretches of at most a cache-sized number of samples, where groups may be cut."""
+        """Ranges of at most a cache-sized number of samples, which may cut groups."""
         return self.spans()
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Groups(ABC):
             yield self.block(names, start, end)
 
     def map_blocks(self, function: Callable[[Block], R], names: Sequence[str], ties: Ties) -> list[R]:
-        """``function`` of every block, in order, on all cores."""
+        """Apply ``function`` to every block, in order, on all cores."""
 
         def one(start: int, end: int) -> R:
             return function(self.block(names, start, end, ties))
@@ -131,16 +131,16 @@ class Groups(ABC):
 class Grouped(Groups):
     """Groups as arrays: value range, count and payload sums of each, sorted by value.
 
-    Two of them merge by adding the groups that share a key.
+    Two of them merge by adding groups that share a key.
     """
 
     by: str
     key: FloatArray
-    """Where the group starts on the value axis; equal keys are the same group."""
+    """Where the group starts on the value axis; equal keys mean the same group."""
     width: FloatArray
-    """Where it ends, above the key; zero for a single value."""
+    """How far above its key the group ends; zero for a single value."""
     count: npt.NDArray[Any]
-    """Number of samples, or of samples with weights (float64) their weight in units of the lightest."""
+    """Number of samples; for weighted samples (float64), their weight in units of the lightest one."""
     sums: Mapping[str, FloatArray]
 
     @cached_property
@@ -173,7 +173,7 @@ class Grouped(Groups):
         with np.errstate(invalid="ignore", over="ignore"):
             mean = self.sums[self.by] / self.count
             spread = np.sqrt(3 * np.maximum(self.sums[square] / self.count - mean**2, 0))
-        spread = np.where(spread <= 1e-6 * np.abs(mean), 0.0, spread)  # below what the sums resolve
+        spread = np.where(spread <= 1e-6 * np.abs(mean), 0.0, spread)  # below the resolution of the sums
         mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
@@ -181,7 +181,7 @@ class Grouped(Groups):
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted: FloatArray = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
-        # A tied bucket's mean carries the rounding of its sums: what is this close is meant to be equal.
+        # A tied bucket's mean carries the rounding of its sums, so values this close are taken as equal.
         wanted = wanted * (1 + np.sign(wanted) * (1e-14 if side == "right" else -1e-14))
         whole = np.searchsorted(high, wanted, side=side)
         inside = np.minimum(whole, len(high) - 1)
@@ -303,13 +303,13 @@ class Grouped(Groups):
         return Grouped(self.by, key[first], width, add(self.count, other.count), sums)
 
     def in_units(self, unit: float) -> Grouped:
-        """The same groups, weights in units of ``unit``."""
+        """The same groups, with weights in units of ``unit``."""
         sums = {name: column / unit for name, column in self.sums.items()}
         return Grouped(self.by, self.key, self.width, in_units(self.count, unit), sums)
 
 
 def bucketed(groups: Groups) -> Grouped:
-    """The groups of a sketch; IncompatibleStatisticsError where they hold the samples themselves."""
+    """The groups of a sketch; IncompatibleStatisticsError if they hold the samples themselves."""
     if not isinstance(groups, Grouped):
         raise IncompatibleStatisticsError(
             f"the order by {groups.by} holds samples, not the buckets of a sketch"

@@ -1,4 +1,4 @@
-"""What a task's statistics consist of: the facts that tell a regression from a classification here."""
+"""What a task's statistics consist of: what distinguishes a regression from a classification here."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Rows = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Parts:
-    """What statistics are made of, besides what they say of the samples that were left out."""
+    """What statistics are made of, apart from the counts of samples left out."""
 
     orders: Mapping[str, Groups]
     sums: Mapping[str, float]
     moments: Mapping[str, Moments]
     tables: Mapping[str, CellCounts] = field(default_factory=dict)
     derived: Mapping[str, float | None] = field(default_factory=dict)
-    """What a sort finds beside the orders, such as a rank correlation; nothing that could be added up."""
+    """By-products of sorting, such as a rank correlation, that cannot be summed."""
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -38,11 +38,11 @@ class Parts:
 
     @property
     def unit(self) -> float:
-        """The weight of the lightest sample; 1 where samples have no weights."""
+        """The weight of the lightest sample; 1 if samples have no weights."""
         return self.moments[WEIGHT].low if self.weighted else 1.0
 
     def in_units(self, unit: float) -> Parts:
-        """The same samples, weights in units of ``unit`` times their present one; for sketches."""
+        """The same samples, with weights in units of ``unit`` times the present unit; for sketches."""
         if unit == 1.0:
             return self
         moments = {
@@ -61,20 +61,20 @@ class Parts:
 
 
 class Layout(ABC):
-    """Which orders, sums and tables the statistics of a task hold, and how they are made of samples.
+    """Which orders, sums and tables the statistics of a task hold, and how they are computed from samples.
 
     Samples come as rows: a mapping of names to columns. ``columns`` turns a block of rows into every payload of the
-    sketch; ``sort`` turns all rows into exact statistics. A column ``weight`` says how much each sample counts; no
-    layout has to know of it.
+    sketch; ``sort`` turns all rows into exact statistics. A column ``weight`` says how much each sample counts;
+    layouts need not know about it.
     """
 
     task: ClassVar[str]
     orders: ClassVar[Mapping[str, tuple[str, ...]]]
-    """The values that samples are ordered by, and the payloads that are summed along each."""
+    """The values by which samples are ordered, and the payloads summed along each."""
     sums: ClassVar[tuple[str, ...]]
     """Columns that are only summed."""
     moments: ClassVar[tuple[str, ...]]
-    """Columns whose moments are known."""
+    """Columns whose moments are kept."""
     tables: ClassVar[Mapping[str, type[CellCounts]]]
     grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """The tables that are grids of two orders."""
@@ -83,11 +83,11 @@ class Layout(ABC):
     counted: ClassVar[tuple[str, ...]] = ()
     """Counts that are sums of a column of the same name."""
     kept: ClassVar[tuple[str, ...]]
-    """Columns that exact statistics hold of every sample."""
+    """Columns that exact statistics hold for every sample."""
     forgotten: ClassVar[tuple[str, ...]] = ()
-    """Sums and moments that these columns do not tell."""
+    """Sums and moments that cannot be computed from these columns."""
     alike: ClassVar[Mapping[str, str]]
-    """Facts that statistics have to share to be merged, and how messages call them."""
+    """Facts that must agree for statistics to be merged, and what error messages call them."""
 
     @abstractmethod
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
@@ -96,32 +96,32 @@ class Layout(ABC):
     def cells(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any]
     ) -> dict[str, CellCounts]:
-        """The tables of a block that are no grids, from its columns."""
+        """The tables of a block other than grids, from its columns."""
         return {}
 
     @abstractmethod
     def places(
         self, columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, Any], bits: int
     ) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any], int]]:
-        """For each table the keys that occur in a block, each sample's place among them, and the table's size.
+        """For each table: the keys that occur in a block, each sample's position among them, and the table's size.
 
         Tables that are grids have ``bits`` mantissa bits.
         """
 
     @abstractmethod
     def empty_tables(self, facts: Mapping[str, Any]) -> dict[str, CellCounts]:
-        """The tables of no samples."""
+        """The tables for no samples."""
 
     @abstractmethod
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        """Exact statistics of rows; ``known`` holds what stored rows alone no longer tell."""
+        """Exact statistics of rows; ``known`` holds what cannot be recomputed from stored rows."""
 
     def derived(
         self, columns: Mapping[str, npt.NDArray[Any]], counts: npt.NDArray[np.float64]
     ) -> dict[str, float | None]:
-        """What sorting samples with weights finds beside the orders."""
+        """By-products of sorting samples with weights."""
         return {}
 
     @abstractmethod
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
-        """The rows that exact orders are made of, which ``sort`` takes again."""
+        """The rows that exact orders were made from, which ``sort`` accepts again."""

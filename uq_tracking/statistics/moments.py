@@ -39,7 +39,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None = None) -> Moments:
-        """Moments of an array, in cache-sized blocks; ``weights``, above 0, say how much each value counts."""
+        """Moments of an array, in cache-sized blocks; positive ``weights`` say how much each value counts."""
         if not len(values):
             return cls()
         stretches = spans(len(values)) if len(values) > TABLE_BLOCK else [(0, len(values))]

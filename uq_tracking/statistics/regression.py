@@ -23,18 +23,18 @@ from uq_tracking.statistics.weighted import weighted_correlation
 from uq_tracking.typed import override
 
 LARGE = 10**6
-"""From this many samples on, float32 errors stay so, being rounded once: one sample that crosses a threshold for that
-is then no more than 1e-6 of them. Below they are worked on in float64."""
+"""From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
+rounding is then at most 1e-6 of them. Fewer samples are processed in float64."""
 
 SAFE = 1e30
-"""Factor by which float32 errors may lie above or below the stds, so that z stays in the range of float32."""
+"""Factor by which float32 errors may be above or below the stds so that z stays within the range of float32."""
 
 
 class RegressionLayout(Layout):
     """Orders by std, absolute error and z.
 
-    Rows are ``target``, ``mean`` and ``std`` of validated samples (finite, std >= 0), float32 or float64; or, where
-    no target is known any more, ``std`` and ``error``.
+    Rows are ``target``, ``mean`` and ``std`` of validated samples (finite, std >= 0), float32 or float64; or, if the
+    target is no longer known, ``std`` and ``error``.
     """
 
     task = "regression"
@@ -54,7 +54,7 @@ class RegressionLayout(Layout):
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        """Every payload in float64; of a point mass (std 0) z is 0 where the error is, and infinite elsewhere."""
+        """Every payload in float64; for a point mass (std 0), z is 0 if the error is 0, else infinite."""
         std, made = rows["std"].astype(np.float64), {}
         if "target" in rows:
             made["target"] = rows["target"].astype(np.float64)
@@ -95,7 +95,7 @@ class RegressionLayout(Layout):
         error = _errors(rows) if "target" in rows else rows["error"]
         target = Moments.of(rows["target"]) if known is None else known.moments["target"]
         by_std = sort_by_std(rows["std"], error)
-        del error  # it is sorted now; the unsorted one would only take room
+        del error  # it is sorted now; the unsorted copy only takes up memory
         std = by_std.values
 
         def rest() -> tuple[SortedRows, float, dict[str, Moments]]:
@@ -129,7 +129,7 @@ class RegressionLayout(Layout):
 
 
 class RankingLayout(RegressionLayout):
-    """The orders that ``ause_*`` and ``aurg_rmse`` read, for those who want only these: a third of the work."""
+    """Only the orders that ``ause_*`` and ``aurg_rmse`` read: a third of the work."""
 
     orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
         name: RegressionLayout.orders[name] for name in ("std", "abs_error")
@@ -157,7 +157,7 @@ RANKING = RankingLayout()
 
 
 def _errors(rows: Rows) -> npt.NDArray[Any]:
-    """Target less mean, in float32 where there are many such samples and neither errors nor z leave its range."""
+    """Target minus mean, in float32 if there are many such samples and neither errors nor z leave its range."""
     target, mean, std = rows["target"], rows["mean"], rows["std"]
     if len(std) >= LARGE and np.result_type(target, mean, std) == np.float32:
         with np.errstate(over="ignore"):
@@ -178,7 +178,7 @@ def _log_sum(std: npt.NDArray[Any]) -> float:
 
 
 def joint_counts(statistics: Statistics) -> Joint:
-    """Coarse joint counts of std and absolute error; exact statistics make them when asked."""
+    """Coarse joint counts of std and absolute error; exact statistics compute them on demand."""
     table = statistics.tables.get("joint")
     return table if isinstance(table, Joint) else Joint.of(*_std_and_error(statistics))
 
@@ -192,7 +192,7 @@ def joint_within(statistics: Statistics, cells: int) -> Joint:
 
 
 def rank_correlation(statistics: Statistics) -> float | None:
-    """Spearman's correlation of std and absolute error; None when one of them is constant."""
+    """Spearman correlation of std and absolute error; None if either is constant."""
     if statistics.kind == "exact":
         return statistics.derived["rank_correlation"]
     return joint_counts(statistics).rank_correlation()

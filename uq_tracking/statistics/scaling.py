@@ -1,4 +1,4 @@
-"""The same predictions with every standard deviation multiplied by a factor, without looking at a sample again."""
+"""The same predictions with every standard deviation multiplied by a factor, without revisiting any sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POWERS = {
     "std": {"std": 1.0, "std2": 2.0, "abs_error": 0.0, "sq_error": 0.0, "error": 0.0},
     "z": {"z": -1.0, "z2": -2.0, "std": 1.0, "error": 0.0, "inv_std": -1.0, "inv_sqrt_std": -0.5},
 }
-"""Power of the factor that each payload is multiplied by, in the orders that change."""
+"""Power of the factor by which each payload is multiplied, in the orders that change."""
 
 
 def scaled(statistics: Statistics, factor: float) -> Statistics:
@@ -36,7 +36,7 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
         The factor is not positive and finite.
     """
     if not 0 < factor < math.inf:
-        raise SettingsError(f"factor is {factor}; a standard deviation is multiplied by a number above 0")
+        raise SettingsError(f"factor is {factor}; pass a finite number above 0")
     moments = {**statistics.moments}
     moments["std"] = _scaled_moments(moments["std"], factor)
     moments["z"] = _scaled_moments(moments["z"], 1 / factor)
@@ -77,7 +77,7 @@ def _scaled_moments(moments: Moments, factor: float) -> Moments:
 
 
 def coarsened(statistics: Statistics, bits: int) -> Statistics:
-    """A sketch in wider buckets: fewer groups to compute from; the same where it has no more ``bits``."""
+    """A sketch with wider buckets, so fewer groups to compute from; unchanged if it has no more than ``bits``."""
     if statistics.kind == "exact":
         return statistics.sketched(bits)
     if statistics.bits is None or statistics.bits <= bits:

@@ -1,8 +1,8 @@
-"""Sketched statistics: sums in log-spaced buckets of the value, of constant size and merged by addition.
+"""Sketched statistics: sums in log-spaced buckets of the value, constant in size and merged by addition.
 
 A bucket holds the values whose floating-point representation starts with the same bits: sign, exponent and
 the first ``bits`` of the mantissa, a relative width of at most ``2 ** -bits``. Finding it is a shift. The idea
-is DDSketch's (Masson, Rim and Lee, VLDB 2019), with payload sums beside the count.
+comes from DDSketch (Masson, Rim and Lee, VLDB 2019), with payload sums alongside the count.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 
 MANTISSA = 52
 PAGES = 1 << 12
-"""Values of the sign and the exponent of a float64."""
+"""Number of combinations of sign and exponent in a float64."""
 
 CLOSED = -(1 << 62)
-"""In place of the shift to a page that no value has called for."""
+"""Stands for the shift of a page that no value has needed yet."""
 
 SKETCH_BITS = 11
 """Mantissa bits of a full sketch: buckets are at most 1/2048 of their value wide."""
 
 JOINT_BITS = 5
-"""Mantissa bits of a cell of a grid: 32 cells to an octave, for each of the two variables."""
+"""Mantissa bits of a grid cell: 32 cells per octave for each of the two variables."""
 
 
 class BucketSums:
-    """Counts and payload sums per bucket, kept in pages of one octave, so memory follows the data."""
+    """Counts and payload sums per bucket, in pages of one octave, so that memory grows only with the data's range."""
 
     def __init__(self, by: str, payloads: Sequence[str], bits: int = SKETCH_BITS) -> None:
         self.by, self.payloads, self.bits = by, tuple(payloads), bits
         self._fine = max(bits, JOINT_BITS)
         self._shift = np.full(PAGES, CLOSED, dtype=np.int64)
-        """From a fine bucket's number to its place, per page."""
+        """Per page, the offset from a fine bucket's number to its position."""
         self._pages: list[int] = []
         self._count: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
         self._sums = {name: np.zeros(0) for name in self.payloads}
 
     def places(self, values: FloatArray) -> IntArray:
-        """Where each value (float64) lies among the fine buckets; makes room for new octaves."""
-        place = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
+        """Position of each value (float64) among the fine buckets; makes room for new octaves."""
+        place = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0
         page = place >> MANTISSA
         shift = self._shift[page]  # pages of negative values count from the end
         if shift.min(initial=0) == CLOSED:
@@ -54,7 +54,7 @@ class BucketSums:
         return place
 
     def add(self, places: IntArray, sums: Mapping[str, FloatArray], weight: FloatArray | None = None) -> None:
-        """Count values at these places and add their payloads, each as often as its weight says."""
+        """Count values at these positions and add their payloads, each multiplied by its weight."""
         index, size = self._index(places), len(self._count)
         if weight is not None:
             self._count = self._count.astype(np.float64, copy=False)
@@ -64,7 +64,7 @@ class BucketSums:
             self._sums[name] += np.bincount(index, column, size)
 
     def absorb(self, groups: Grouped) -> None:
-        """Add the buckets of another sketch of the same ``bits``."""
+        """Add the buckets of another sketch with the same ``bits``."""
         nearest_zero = np.where(groups.key < 0, groups.key + groups.width, groups.key)
         index = self._index(self.places(nearest_zero))
         if groups.weighted:
@@ -87,7 +87,7 @@ class BucketSums:
             self._sums[name] = np.concatenate([column, np.zeros(size)])
 
     def grouped(self) -> Grouped:
-        """The buckets that hold samples, sorted by value."""
+        """The non-empty buckets, sorted by value."""
         used = np.flatnonzero(self._count)
         low, width = bucket_edges(self._buckets(used, self.bits), self.bits)
         order = np.argsort(low, kind="stable")
@@ -96,11 +96,11 @@ class BucketSums:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells of an axis of a grid."""
+        """Number of cells along one axis of a grid."""
         return len(self._pages) << JOINT_BITS
 
     def cells(self, places: IntArray) -> IntArray:
-        """The cell of a grid's axis that each place lies in."""
+        """The cell along a grid's axis that contains each position."""
         return places >> (self._fine - JOINT_BITS)
 
     def cell_buckets(self, cells: IntArray) -> IntArray:
@@ -125,14 +125,14 @@ def bucket_edges(bucket: npt.NDArray[np.uint64], bits: int) -> tuple[FloatArray,
 
 
 def coarse_bucket(values: FloatArray, bits: int) -> IntArray:
-    """Bucket number of values, increasing with the value where it is not negative."""
-    bucket = (values + 0.0).view(np.int64)  # + 0.0 makes -0.0 zero
+    """Bucket numbers of values, increasing with the value if it is not negative."""
+    bucket = (values + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0
     bucket >>= MANTISSA - bits
     return bucket
 
 
 def bucket_of(key: FloatArray, bits: int) -> npt.NDArray[np.uint64]:
-    """Bucket numbers of lower edges; a bucket of negative values starts, seen from 0, at its upper edge."""
+    """Bucket numbers of lower edges; seen from 0, a bucket of negative values starts at its upper edge."""
     key = np.asarray(key, dtype=float) + 0.0
     number = key.view(np.uint64) >> np.uint64(MANTISSA - bits)
     negative = (key < 0) & np.isfinite(key)
@@ -140,6 +140,6 @@ def bucket_of(key: FloatArray, bits: int) -> npt.NDArray[np.uint64]:
 
 
 def coarse_keys(key: FloatArray, bits: int, fewer: int) -> FloatArray:
-    """Lower edges of the wider buckets of ``fewer`` mantissa bits that buckets of ``bits`` fall into."""
+    """Lower edges of the wider buckets, with ``fewer`` mantissa bits, that contain buckets of ``bits``."""
     bucket = bucket_of(key, bits) >> np.uint64(bits - fewer)
     return bucket_edges(bucket, fewer)[0]

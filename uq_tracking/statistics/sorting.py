@@ -1,7 +1,7 @@
-"""The sorts behind exact statistics, and the rank correlation that falls out of them.
+"""The sorts behind exact statistics, and the rank correlation that comes with them.
 
-numpy sorts plain integers several times faster than it argsorts floats, so samples travel inside 64-bit keys: the
-bits of the value above, and below them the sample's index, or where both are float32 another column.
+numpy sorts plain integers several times faster than it argsorts floats, so samples are packed into 64-bit keys: the
+bits of the value on top, and below them the sample's index or, if both are float32, another column.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sort_by_std(std: Column, error: Column) -> SortedRows:
 
 
 def sort_by_abs_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
-    """The same by absolute error, and the rank correlation of that with the std; None if either is constant."""
+    """The same by absolute error, and its rank correlation with the std; None if either is constant."""
     std, error = by_std.columns["std"], by_std.columns["error"]
     std_ranks, spread = centred_ranks(std)
     by_abs_error, ranks = (_Packed if _packable(std, error) else _Plain).by_abs_error(error, std_ranks)
@@ -50,9 +50,9 @@ def sort_by_z(by_std: SortedRows) -> SortedRows:
 
 
 def z_column(error: Column, std: Column) -> Column:
-    """``z = e / s`` in the dtype of the errors, no zero negative.
+    """``z = e / s`` in the dtype of the errors, without negative zeros.
 
-    Of a point mass (s = 0) it is 0 where e = 0 and infinite elsewhere.
+    For a point mass (s = 0) it is 0 if e = 0, else infinite.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         z: Column = np.divide(error, std, dtype=error.dtype)
@@ -64,7 +64,7 @@ def z_column(error: Column, std: Column) -> Column:
 
 
 def stable_order(values: Column) -> tuple[IntArray, Column]:
-    """Indices that sort floats without NaN, equal ones staying in their order, and the sorted values."""
+    """Indices that stably sort floats without NaN, and the sorted values."""
     n = len(values)
     keys, index = np.empty(n, dtype=np.uint64), np.uint64((1 << (n - 1).bit_length()) - 1)
     for start, end in spans(n):
@@ -83,14 +83,14 @@ def stable_order(values: Column) -> tuple[IntArray, Column]:
 
 
 def _without(index: np.uint64, values: Column) -> Keys:
-    """Keys that sort as the values do, up to the bits that make room for an index."""
+    """Keys that sort like the values, except for the bits that make room for an index."""
     keys: Keys = _ordered(_bits(values.astype(np.float64)))
     keys &= ~index
     return keys
 
 
 def _alike(ordered: Column, index: np.uint64) -> npt.NDArray[np.bool_]:
-    """Which values have a neighbour that differs only in those bits, if at all."""
+    """Which values have a neighbour that differs at most in those bits."""
     same = np.zeros(len(ordered) + 1, dtype=bool)
     for start, end in spans(len(ordered) - 1):
         keys = _without(index, ordered[start : end + 1])
@@ -99,7 +99,7 @@ def _alike(ordered: Column, index: np.uint64) -> npt.NDArray[np.bool_]:
 
 
 def sorted_rows(by: str, columns: Mapping[str, Column], payloads: Sequence[str]) -> SortedRows:
-    """Samples sorted by one of their columns, with some others."""
+    """Samples sorted by one of their columns, together with some others."""
     order, ordered = stable_order(columns[by])
     return SortedRows(by, {by: ordered, **{name: gathered(columns[name], order) for name in payloads}})
 
@@ -128,7 +128,7 @@ class _Plain:
     def by_z(std: Column, error: Column) -> SortedRows:
         order, z = stable_order(z_column(error, std))
         columns = {"z": z, "std": gathered(std, order)}
-        if z.dtype != np.float32 or std[0] == 0:  # else z * std is the error, to a float32's last digit
+        if z.dtype != np.float32 or std[0] == 0:  # else z * std is the error, to the last digit of a float32
             columns["error"] = gathered(error, order)
         return SortedRows("z", columns)
 
@@ -191,12 +191,12 @@ def _floats(bits: Bits) -> npt.NDArray[np.float32]:
 
 
 def _bits(values: Column) -> Bits:
-    """A copy of floats, as unsigned integers; those of non-negative floats sort as they do."""
-    return (values + 0.0).view(f"u{values.dtype.itemsize}")  # + 0.0 makes -0.0 zero
+    """A copy of floats as unsigned integers, which sort like the floats if those are non-negative."""
+    return (values + 0.0).view(f"u{values.dtype.itemsize}")  # + 0.0 turns -0.0 into 0.0
 
 
 def _ordered(bits: Bits) -> Bits:
-    """Integers, in place, that sort as the floats do: negative ones are reversed and put below."""
+    """Turn the bits, in place, into integers that sort like the floats: negatives are reversed and go below."""
     size = bits.dtype.itemsize
     flip = (bits.view(f"i{size}") >> (8 * size - 1)).view(bits.dtype)
     flip |= bits.dtype.type(1 << (8 * size - 1))
@@ -223,7 +223,7 @@ def _rank_correlation(ranks: Column, spread: int, size: Column) -> float | None:
 def centred_ranks(values: Column) -> tuple[Column, int]:
     """Ranks of sorted values, and three times the sum of their squares.
 
-    They are twice the rank less its mean, tied values sharing theirs: ``first + last - (n - 1)``.
+    Each is twice the centred rank, with ties sharing theirs: ``first + last - (n - 1)``.
     """
     n = len(values)
     ranks, spread = np.empty(n, dtype=np.int32 if n < 1 << 30 else np.int64), n * (n * n - 1)
@@ -234,7 +234,7 @@ def centred_ranks(values: Column) -> tuple[Column, int]:
 
 
 def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray, int]]:
-    """``centred_ranks``, block by block, and what ties of c samples take from the sum: ``c (c^2 - 1)``."""
+    """``centred_ranks``, block by block, and what ties of c samples subtract from the sum: ``c (c^2 - 1)``."""
     n = len(values)
     for start, end in SortedRows("values", {"values": values}).spans():
         part = values[start:end]

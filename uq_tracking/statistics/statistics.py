@@ -1,4 +1,4 @@
-"""Sufficient statistics of predictions: what every score, curve and recalibration of a task is a function of."""
+"""Sufficient statistics of predictions, from which all scores, curves and recalibrations of a task follow."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Kind = Literal["exact", "sketch"]
 Arrays = dict[str, npt.NDArray[Any]]
 
 STORED_ROWS = 50_000
-"""Exact statistics up to this many samples are stored as they are, larger ones as a sketch."""
+"""Exact statistics of up to this many samples are stored as they are, larger ones as a sketch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Samples grouped by the values that a task orders them by, with sums, moments and counts; merged with ``+``.
+    """Samples grouped by the values a task orders them by, with sums, moments and counts; merged with ``+``.
 
     Attributes
     ----------
@@ -41,26 +41,26 @@ class Statistics:
     kind : {"exact", "sketch"}
         One group per distinct value, or one per log-spaced bucket of ``bits`` mantissa bits.
     orders : dict of Groups
-        Of a regression by ``std``, ``abs_error`` and ``z``; of a classification by ``one_minus_confidence``,
-        ``entropy`` and ``brier``; with the payload sums each serves.
+        For a regression by ``std``, ``abs_error`` and ``z``; for a classification by ``one_minus_confidence``,
+        ``entropy`` and ``brier``; each with its payload sums.
     sums : dict of float
-        Of a regression ``log_std``; of a classification ``log_loss`` (over samples where it is finite) and
+        For a regression ``log_std``; for a classification ``log_loss`` (over samples where it is finite) and
         ``impossible`` (samples whose label had probability 0).
     moments : dict of Moments
-        Of target, std, error and z of a regression; of the weights where samples have any.
+        Of a regression's target, std, error and z; of the weights, if samples have any.
     tables : dict of CellCounts
         ``joint`` (std and absolute error) of a sketched regression, ``confusion`` of a classification.
     counts : dict of int
-        ``n`` samples that count, and how many were left out, and why: numbers, whatever their weights. With weights
-        ``n_effective`` too, rounded.
+        ``n``, the samples that count, and how many were left out, by reason: numbers of samples, whatever their
+        weights. With weights also ``n_effective``, rounded.
     derived : dict
-        ``rank_correlation`` of an exact regression: Spearman's, None when std or error is constant.
+        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant.
     bits : int or None
         Resolution of a sketch.
     facts : dict
-        What has to agree for a merge: ``std_floor``, ``n_classes``.
+        What must agree for a merge: ``std_floor``, ``n_classes``.
     groups : GroupTables or None
-        Coarse statistics of each group (image, scene), which are resampled for confidence intervals.
+        Coarse statistics of each group (image, scene), resampled for confidence intervals.
     """
 
     layout: Layout
@@ -86,7 +86,7 @@ class Statistics:
         facts: Mapping[str, Any] | None = None,
         groups: GroupTables | None = None,
     ) -> Statistics:
-        """Statistics of parts that are sorted, or with ``bits`` counted into buckets; ``counts`` come on top."""
+        """Statistics of sorted parts or, with ``bits``, of parts counted into buckets; ``counts`` are added."""
         made = cls(
             layout,
             "exact" if bits is None else "sketch",
@@ -112,7 +112,7 @@ class Statistics:
         facts: Mapping[str, Any] | None = None,
         known: Parts | None = None,
     ) -> Statistics:
-        """Exact statistics of validated rows; ``known`` holds what stored rows alone no longer tell."""
+        """Exact statistics of validated rows; ``known`` holds what cannot be recomputed from stored rows."""
         made = (
             sort_weighted(layout, rows, facts or {}, known)
             if WEIGHT in rows
@@ -122,7 +122,7 @@ class Statistics:
 
     @classmethod
     def zero(cls, layout: Layout, bits: int = SKETCH_BITS, **facts: Any) -> Statistics:
-        """The sketch of no samples: adding it changes nothing."""
+        """An empty sketch: adding it changes nothing."""
         return cls.of(layout, empty_parts(layout, facts, bits), bits=bits, facts=facts)
 
     @property
@@ -132,16 +132,16 @@ class Statistics:
 
     @property
     def n(self) -> float:
-        """What all samples count: their number, or with weights their sum in units of the lightest sample.
+        """Total count of all samples: their number, or the sum of their weights in units of the lightest sample.
 
-        Means are sums over this; ``counts["n"]`` is the number of samples whatever their weights.
+        Means are sums divided by this; ``counts["n"]`` is the number of samples whatever their weights.
         """
         weight, n = self.moments.get(WEIGHT), self.counts["n"]
         return n if weight is None or not n else whole(n * weight.mean / weight.low)
 
     @property
     def n_effective(self) -> float:
-        """Number of equally weighted samples that are as much evidence, ``(sum w)^2 / sum w^2`` (Kish 1965)."""
+        """Effective sample size, ``(sum w)^2 / sum w^2`` (Kish 1965)."""
         weight, n = self.moments.get(WEIGHT), self.counts["n"]
         return n if weight is None or not n else whole(n / (1 + weight.m2 / (n * weight.mean * weight.mean)))
 
@@ -151,7 +151,7 @@ class Statistics:
         return Parts(self.orders, self.sums, self.moments, self.tables, self.derived, self.counts)
 
     def rows(self) -> Rows:
-        """The columns that exact statistics are made of, in the orders they are stored in; exact statistics only."""
+        """The columns that exact statistics are made of, in their stored order; exact statistics only."""
         if self.kind != "exact":
             raise IncompatibleStatisticsError(
                 "a sketch has no rows; evaluate with statistics='exact' to keep them"
@@ -178,12 +178,12 @@ class Statistics:
         )
 
     def stored(self) -> Statistics:
-        """The form that is kept with a run: a few megabytes at any size."""
+        """The form stored with a run: a few megabytes at any sample size."""
         made = self.sketched() if self.kind == "exact" and self.counts["n"] > STORED_ROWS else self
         return made if self.groups is None else replace(made, groups=self.groups.stored())
 
     def with_counts(self, counts: Mapping[str, int]) -> Statistics:
-        """The same samples, with what their validation counted."""
+        """The same samples, with the counts from their validation."""
         return replace(self, counts={**self.counts, **counts})
 
     def __add__(self, other: Statistics) -> Statistics:
@@ -215,7 +215,7 @@ class Statistics:
 
     @classmethod
     def from_arrays(cls, layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
-        """Statistics from the arrays that ``to_arrays`` made; FileFormatError for anything else."""
+        """Statistics from the arrays made by ``to_arrays``; FileFormatError for anything else."""
         own = {name.removeprefix("groups/"): arrays[name] for name in arrays if name.startswith("groups/")}
         try:
             made = _from_arrays(layout, arrays)
@@ -225,7 +225,7 @@ class Statistics:
 
 
 def resampled(tables: GroupTables, weights: npt.NDArray[np.float64]) -> Iterator[Statistics]:
-    """Statistics of every resample of groups; ``weights``, shape (resamples, groups), say how often each counts."""
+    """Statistics of every resample of groups; ``weights``, shape (resamples, groups), give how often each counts."""
     for parts in tables.resampled(weights):
         yield Statistics.of(tables.layout, parts, bits=tables.bits, facts=tables.facts)
 
@@ -246,11 +246,9 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
         if one.task == other.task:
             forms = [statistics.facts.get("distribution") or "mean and std" for statistics in (one, other)]
             raise IncompatibleStatisticsError(
-                f"distribution differs ({' and '.join(forms)}); evaluate both alike"
+                f"distribution differs ({' and '.join(forms)}); evaluate both the same way"
             )
-        raise IncompatibleStatisticsError(
-            f"statistics of a {one.task} and of a {other.task} cannot be pooled"
-        )
+        raise IncompatibleStatisticsError(f"statistics of a {one.task} and a {other.task} cannot be pooled")
     counts = {name: one.counts[name] + other.counts[name] for name in one.layout.counts}
     if not one.n or not other.n:
         return (one if one.n else other).with_counts(counts)
@@ -265,7 +263,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
     bits = one.bits or other.bits or SKETCH_BITS
     if {one.bits or bits, other.bits or bits} != {bits}:
         raise IncompatibleStatisticsError(
-            f"bits differs ({one.bits} and {other.bits}); sketch both with the same resolution"
+            f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
         )
     own, added = _in_common_units(one.sketched(bits).parts, other.sketched(bits).parts)
     orders = {
@@ -276,7 +274,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
 
 
 def _summed(one: Parts, other: Parts) -> Parts:
-    """What is simply added."""
+    """The parts that simply add."""
     return Parts(
         {},
         {name: one.sums[name] + other.sums[name] for name in one.sums},
@@ -286,7 +284,7 @@ def _summed(one: Parts, other: Parts) -> Parts:
 
 
 def _in_common_units(one: Parts, other: Parts) -> tuple[Parts, Parts]:
-    """Both with weights in units of the lightest sample of all."""
+    """Both with weights in units of the lightest sample overall."""
     unit = min(one.unit, other.unit)
     return one.in_units(unit / one.unit), other.in_units(unit / other.unit)
 
@@ -299,7 +297,7 @@ def _check_alike(one: Statistics, other: Statistics) -> None:
     for name, words in one.layout.alike.items():
         if one.facts.get(name) != other.facts.get(name):
             raise IncompatibleStatisticsError(
-                f"{words} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both alike"
+                f"{words} differs ({one.facts.get(name)} and {other.facts.get(name)}); evaluate both the same way"
             )
 
 

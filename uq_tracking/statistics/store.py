@@ -1,4 +1,4 @@
-"""Statistics in files: plain npz, never pickled, checked when read."""
+"""Statistics in files: plain npz, never pickled, validated when read."""
 
 from __future__ import annotations
 
@@ -24,23 +24,25 @@ from uq_tracking.typed import DAMAGE
 LAYOUTS: dict[str, Layout] = {layout.task: layout for layout in (REGRESSION, CLASSIFICATION)}
 
 BINDING = "binding"
-"""Entry that says which data the statistics are of, and what they were when they were written."""
+"""Entry that says which data the statistics describe, and holds their digest from when they were written."""
 
 
 def statistics_from_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
-    """Statistics from named arrays, whatever their task; FileFormatError for anything else."""
+    """Statistics of any task from named arrays; FileFormatError for anything else."""
     task = str(arrays.get("task"))
     if task not in LAYOUTS:
         raise FileFormatError(f"these arrays are not statistics: they state the task {task!r}")
     layout = _layout(task, arrays)
     for name, values in arrays.items():
         if values.dtype.kind not in "biufU" or (_has_nan(values) and not _may_be_nan(name, layout)):
-            raise FileFormatError(f"the column {name} does not hold plain numbers or text, or a NaN")
+            raise FileFormatError(
+                f"the column {name} holds a NaN or something other than plain numbers and text"
+            )
     try:
         with np.errstate(invalid="raise"):
             return Statistics.from_arrays(layout, arrays)
-    except ArithmeticError as error:  # a negative std, say
-        raise FileFormatError(f"the columns hold values that cannot be ({error})") from error
+    except ArithmeticError as error:  # e.g. a negative std
+        raise FileFormatError(f"the columns hold impossible values ({error})") from error
 
 
 def _has_nan(values: npt.NDArray[Any]) -> bool:
@@ -48,14 +50,14 @@ def _has_nan(values: npt.NDArray[Any]) -> bool:
 
 
 def _may_be_nan(name: str, layout: Layout) -> bool:
-    """Whether an array holds sums of scores, NaN where the form of a distribution does not determine them."""
+    """Whether an array holds sums of scores, which are NaN if the form of a distribution does not determine them."""
     if layout is not DISTRIBUTION:
         return False
     return name == "sums" or any(name.endswith(f"sum/{score}") for score in SCORES)
 
 
 def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
-    """What statistics consist of: those of a regression by the distribution that was scored."""
+    """The layout of the statistics; for a regression it depends on the distribution that was scored."""
     if task != REGRESSION.task:
         return LAYOUTS[task]
     try:
@@ -65,14 +67,14 @@ def _layout(task: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Layout:
 
 
 def write_statistics(path: str | Path, statistics: Statistics, *, data: str | None = None) -> None:
-    """Store statistics in the form that stays a few megabytes at any size.
+    """Store statistics in a form that stays at a few megabytes for any sample size.
 
     Parameters
     ----------
     path, statistics
-        Where, and what.
+        Where to write, and what.
     data
-        Digest of the data behind them, as the report beside them states it: the two belong together.
+        Digest of their data, as stated in the report stored beside them; it ties the two together.
     """
     arrays = statistics.stored().to_arrays()
     binding = {"data": data, "content": content_digest(arrays)}
@@ -80,29 +82,27 @@ def write_statistics(path: str | Path, statistics: Statistics, *, data: str | No
 
 
 def read_statistics(path: str | Path, *, data: str | None = None) -> Statistics:
-    """Read what ``write_statistics`` wrote.
+    """Read statistics written by ``write_statistics``.
 
     Parameters
     ----------
     path
         The file.
     data
-        Digest of the data that they have to be of.
+        Digest of the data they must describe.
 
     Raises
     ------
     FileNotFoundError
         There is no such file.
     FileFormatError
-        It is damaged, has been changed since it was written, or is of other data.
+        The file is damaged, was changed after it was written, or describes other data.
     """
     arrays = read_arrays(Path(path))
     binding = _binding(arrays.pop(BINDING, None))
     if binding is not None:
         if binding.get("content") != content_digest(arrays):
-            raise FileFormatError(
-                "the statistics have been changed since they were written; log the run again"
-            )
+            raise FileFormatError("the statistics were changed after they were written; log the run again")
         if data is not None and binding.get("data") not in (None, data):
             raise FileFormatError(
                 f"the statistics are of other predictions (digest {binding['data']}) than the report ({data}); "
@@ -129,5 +129,5 @@ def _binding(entry: npt.NDArray[Any] | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"the entry {BINDING!r} is damaged: {error}") from error
     if not isinstance(found, dict):
-        raise FileFormatError(f"the entry {BINDING!r} is damaged: it is no object")
+        raise FileFormatError(f"the entry {BINDING!r} is damaged: it is not an object")
     return found

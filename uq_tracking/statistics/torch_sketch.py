@@ -1,9 +1,9 @@
-"""The sketch of torch tensors, counted on the device where they live.
+"""A sketch of torch tensors, counted on the device where they live.
 
 Nothing is copied to the host and nothing waits for the device until ``drain``: tables have a fixed size, samples
-that do not count go to a slot of their own instead of being selected, and whatever has to be judged (bad values,
+that do not count go to a slot of their own instead of being selected, and anything that needs judging (bad values,
 say) is counted too and judged later. The buckets are those of ``BucketSums``; values outside float32's range share
-the outermost bucket. All arithmetic is in float64, which the device has to support.
+the outermost bucket. All arithmetic is in float64, which the device must support.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from uq_tracking.statistics.statistics import Statistics
 Tensor = torch.Tensor
 
 LOW_OCTAVE, HIGH_OCTAVE = -150, 128
-"""Powers of two that bound float32's values; buckets further out are not told apart."""
+"""Powers of two that bound float32's values; buckets further out are merged."""
 BIAS = 1023
 SIGN_BIT = 63
 INFINITE = 2047
@@ -36,7 +36,7 @@ JOINT_OCTAVES, JOINT_HEADROOM = 64, 16
 """Octaves of the joint counts, and how many of them lie above the largest value of the first batch."""
 
 CHUNK = 1 << 20
-"""Samples worked on at a time."""
+"""Samples processed at a time."""
 
 FLAGS = (
     "n",
@@ -62,7 +62,7 @@ class BucketLayout:
         self.size = self.span + 3
 
     def slot(self, values: Tensor, valid: Tensor, *, signed: bool) -> Tensor:
-        """Slot of each value (float64); negative ones of a signed variable lie one table further on."""
+        """Slot of each value (float64); negative values of a signed variable go to a second table."""
         size = values.abs()
         bucket = size.view(torch.int64) >> (MANTISSA - self.bits)
         slot = (bucket - self.lowest).clamp(0, self.span - 1) + 1
@@ -73,7 +73,7 @@ class BucketLayout:
         return torch.where(valid, slot, self.unused)
 
     def bucket(self, slot: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Bucket numbers of slots, as ``BucketSums`` has them."""
+        """Bucket numbers of slots, as in ``BucketSums``."""
         negative, slot = slot >= self.size, slot % self.size
         bucket = np.where(slot == 0, 0, slot - 1 + self.lowest)
         bucket = np.where(slot == self.infinite, INFINITE << self.bits, bucket).astype(np.uint64)
@@ -82,7 +82,7 @@ class BucketLayout:
 
 
 class Drained(NamedTuple):
-    """What a device had counted."""
+    """What a device has counted."""
 
     statistics: Statistics
     flags: dict[str, int]
@@ -91,7 +91,7 @@ class Drained(NamedTuple):
 
 @dataclass(frozen=True)
 class _Samples:
-    """A chunk in float64, with which of its samples count."""
+    """A chunk in float64, and which of its samples count."""
 
     target: Tensor
     mean: Tensor
@@ -103,12 +103,12 @@ class _Samples:
 
 
 class TorchSketch:
-    """Sketch of tensors on one device; its tables take about 130 MB there.
+    """Sketch of tensors on one device, where its tables take about 130 MB.
 
     Parameters
     ----------
     device : torch.device
-        Where the tensors live: CPU or CUDA, or another that has float64.
+        Where the tensors live: CPU, CUDA or another device with float64.
     bits : int
         Mantissa bits of a bucket.
     std_floor : float, optional
@@ -125,7 +125,7 @@ class TorchSketch:
             for name in REGRESSION.orders
         }
         cells = JOINT_OCTAVES << JOINT_BITS
-        self._axis = cells + 2  # zero first, and last a cell for samples that do not count
+        self._axis = cells + 2  # zero first; last, a cell for samples that do not count
         self._joint = self._zeros((self._axis**2,), torch.int64)
         self._start()
 
@@ -151,9 +151,9 @@ class TorchSketch:
         target, mean, std : floating or integer tensors of equal shape
             As for ``Predictions``: a non-finite target is missing.
         mask : bool tensor of that shape, optional
-            True leaves a sample out.
+            True excludes a sample.
         batch : int
-            Number of the batch, for messages about bad values.
+            Batch number, for messages about bad values.
         """
         columns = [tensor.detach().reshape(-1) for tensor in (target, mean, std)]
         hidden = None if mask is None else mask.reshape(-1)
@@ -165,7 +165,7 @@ class TorchSketch:
     def _checked(
         self, target: Tensor, mean: Tensor, std: Tensor, hidden: Tensor | None, batch: int
     ) -> _Samples:
-        """Count what is missing or bad; the rest is valid."""
+        """Count missing and bad samples; the rest are valid."""
         flags = self._flags
         here = torch.isfinite(target)
         if hidden is not None:
@@ -216,7 +216,7 @@ class TorchSketch:
         self._add_hashes(samples)
 
     def _add_joint(self, samples: _Samples, size: Tensor) -> None:
-        """Count cells in a window of octaves that the first batch with a positive value places."""
+        """Count cells in a window of octaves positioned by the first batch with a positive value."""
         places = []
         for axis, values in enumerate((samples.std, size)):
             bucket = values.view(torch.int64) >> (MANTISSA - JOINT_BITS)
@@ -231,7 +231,7 @@ class TorchSketch:
         self._joint.index_add_(0, cell, torch.ones_like(cell))
 
     def _merge_moments(self, row: int, values: Tensor, samples: _Samples) -> None:
-        """Merge the chunk's moments into the known ones (Chan et al. 1979), as ``Moments`` does."""
+        """Merge the chunk's moments into the running ones (Chan et al. 1979), as ``Moments`` does."""
         count, mean, m2, low, high = self._moments[row].clone().unbind()
         n = samples.valid.sum().double()
         least = samples.where(values, torch.inf).min()
@@ -261,7 +261,7 @@ class TorchSketch:
         self._hashes += torch.stack((sums[0], sums[-1]))
 
     def drain(self) -> Drained:
-        """Everything counted, as host statistics, and begin again; this waits for the device."""
+        """Return everything counted, as host statistics, and start over; this waits for the device."""
         flags = {name: int(flag) for name, flag in self._flags.items()}
         hashes = [value % MODULUS for value in self._hashes.tolist()]
         groups = {name: self._grouped(name) for name in REGRESSION.orders}
@@ -278,7 +278,7 @@ class TorchSketch:
     def _grouped(self, name: str) -> Grouped:
         table = self._tables[name]
         used = table[:, 0].clone()
-        used[self._layout.unused] = 0  # of z's second table too: what does not count is never negative
+        used[self._layout.unused] = 0  # in z's second table too: samples that do not count are never negative
         rows = used.nonzero().reshape(-1)
         found, slot = table[rows].cpu().numpy(), rows.cpu().numpy()
         low, width = bucket_edges(self._layout.bucket(slot), self.bits)
@@ -300,12 +300,12 @@ class TorchSketch:
 
 
 def _safe(values: Tensor, valid: Tensor) -> Tensor:
-    """Values in float64, -0.0 as zero, and 1 where a sample does not count, so that no arithmetic goes wrong."""
+    """Values in float64, with -0.0 as zero, and 1 for samples that do not count, so that arithmetic stays safe."""
     return torch.where(valid, values.double() + 0.0, 1.0)
 
 
 def _payloads(std: Tensor, error: Tensor) -> dict[str, Tensor]:
-    """Every payload of samples, by name, as ``RegressionLayout.columns`` has them."""
+    """Every payload of samples, by name, as in ``RegressionLayout.columns``."""
     z = torch.nan_to_num(error / std, nan=0.0, posinf=torch.inf, neginf=-torch.inf)
     inverse = 1 / std
     return {

@@ -1,6 +1,6 @@
 """Exact statistics of samples with weights: one group per distinct value, whatever the task.
 
-Samples without weights have a faster way of their own for each task (``sorting``).
+Samples without weights take a faster, task-specific route (``sorting``).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from uq_tracking.statistics.weights import WEIGHT, in_units
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows(Grouped):
-    """Groups of equal values, made of samples that are still known."""
+    """Groups of equal values, made of samples that are still available."""
 
     rows: Rows = field(default_factory=dict)
-    """Columns of the samples, and their weights as they were given."""
+    """Columns of the samples, and their weights as given."""
 
 
 def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
@@ -63,7 +63,7 @@ def _grouped(
     rows: Rows,
 ) -> WeightedRows:
     order, values = stable_order(columns[by])
-    values += 0.0  # no zero is negative
+    values += 0.0  # no negative zeros
     first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     sums = {name: np.add.reduceat((columns[name] * counts)[order], first) for name in payloads}
     count = np.add.reduceat(counts[order], first)
@@ -71,7 +71,7 @@ def _grouped(
 
 
 def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:
-    """Weight below each sample and half of that of its equals, less half of all."""
+    """Weight below each sample, plus half that of its ties, minus half the total."""
     order, ordered = stable_order(values)
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     count = np.add.reduceat(counts[order], first)
@@ -84,7 +84,7 @@ def weighted_ranks(values: npt.NDArray[Any], counts: FloatArray) -> FloatArray:
 
 
 def weighted_correlation(one: FloatArray, other: FloatArray, counts: FloatArray) -> float | None:
-    """Rank correlation of two columns; None when one of them is constant."""
+    """Rank correlation of two columns; None if either is constant."""
     x, y = weighted_ranks(one, counts), weighted_ranks(other, counts)
     spread, wide = float((counts * x * x).sum()), float((counts * y * y).sum())
     return (

@@ -1,12 +1,12 @@
 """Sample weights: how much each sample counts.
 
-Statistics hold weights in units of the lightest sample. So nothing changes when all weights are multiplied by a
-number, and samples with the weights 1, 2 and 3 are as if they were there once, twice and three times: in sums and
-order statistics, and where numbers of samples matter (edges of bins, fractions, degrees of freedom) as well. A weight
-of 0 leaves a sample out before anything is counted.
+Statistics hold weights in units of the lightest sample. So multiplying all weights by a constant changes nothing, and
+samples with weights 1, 2 and 3 behave as if they occurred once, twice and three times: in sums and order statistics,
+and also where numbers of samples matter (bin edges, fractions, degrees of freedom). A weight of 0 excludes a sample
+before anything is counted.
 
-How sure one may be of a score is another question: two samples are not one that counts twice. Noise floors, bands and
-verdicts go by the effective number of samples, ``(sum w)^2 / sum w^2`` (Kish 1965).
+Certainty is a separate question: one sample that counts twice is not two samples. Noise floors, bands and
+verdicts use the effective sample size, ``(sum w)^2 / sum w^2`` (Kish 1965).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 WEIGHT = "weight"
-"""Column of rows, and moments of statistics, where samples have weights."""
+"""Name of the column of rows, and of the moments of statistics, when samples have weights."""
 
 ROUNDING = 1e-9
-"""Multiples of a unit that are this close to a whole number are meant to be one."""
+"""Multiples of a unit this close to a whole number are taken as whole."""
 
 LARGEST = 2**53
-"""Up to here every whole number is a float64."""
+"""Up to here, every whole number is exactly representable in float64."""
 
 
 def whole(total: float) -> float:
-    """The whole number that a total is up to rounding, as an int; else the total itself.
+    """Return a total as an int if it is a whole number up to rounding; else the total itself.
 
     >>> whole(3 * 0.1 / 0.1), whole(2.5)
     (3, 2.5)
@@ -39,7 +39,7 @@ def whole(total: float) -> float:
 
 
 def in_units(weights: npt.NDArray[Any], unit: float) -> npt.NDArray[np.float64]:
-    """Weights in units of one of them, freed of rounding where they are multiples of it.
+    """Weights in units of one of them, with rounding removed where they are multiples of it.
 
     >>> in_units(np.asarray([0.1, 0.3]), 0.1)
     array([1., 3.])
@@ -50,7 +50,7 @@ def in_units(weights: npt.NDArray[Any], unit: float) -> npt.NDArray[np.float64]:
 
 
 def equal_edges(total: float, parts: int) -> npt.NDArray[Any]:
-    """Ends of parts of equal weight, the first being 0; of whole numbers with the sizes of ``numpy.array_split``.
+    """Edges of parts of equal weight, starting with 0; for whole numbers, with the sizes of ``numpy.array_split``.
 
     >>> equal_edges(7, 3)
     array([0, 3, 5, 7])
@@ -62,7 +62,7 @@ def equal_edges(total: float, parts: int) -> npt.NDArray[Any]:
 
 
 def middle_ranks(total: float) -> tuple[float, float]:
-    """Ranks whose values the median lies half way between: up to the first and beyond the second lies half of all.
+    """The two ranks that the median lies midway between, with half of the total on either side.
 
     >>> middle_ranks(4), middle_ranks(5)
     ((2, 3), (3, 3))

@@ -1,1 +1,1 @@
-"""Scoring what does not fit into memory at once: batches, blocks, processes, dask chunks."""
+"""Score data that does not fit in memory at once: batches, blocks, processes, dask chunks."""

@@ -1,4 +1,4 @@
-"""Scores of a stream: batches in, one report out, in constant memory; an accumulator per task."""
+"""Score a stream: batches in, one report out, in constant memory; one accumulator per task."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 class Accumulator(BatchAccumulator):
     """Counts predictions batch by batch and scores them as `evaluate` would score them all at once.
 
-    What is kept are statistics of constant size, about 5 MB: a sketch (buckets of relative width ``2 ** -11``), whose
-    accuracy the report states. Cutting the same stream into other batches changes nothing; merging in another order
-    changes nothing beyond rounding.
+    Only statistics of constant size are kept, about 5 MB: a sketch (buckets of relative width ``2 ** -11``), whose
+    accuracy the report states. Splitting the same stream into different batches changes nothing; merging in another
+    order changes nothing beyond rounding.
 
     Parameters
     ----------
     metrics, alpha, n_bins, family, dof, unit
         As for `evaluate`.
     std_floor, on_invalid
-        As for `Predictions`, which checks every batch. A batch that is refused is not counted at all. A batch
-        without any ground truth is counted as missing and does not stop the stream.
+        As for `Predictions`, which checks every batch. A rejected batch is not counted at all. A batch without any
+        ground truth is counted as missing and does not stop the stream.
     statistics : {"sketch", "exact"}
-        "exact" keeps every sample, for sets that fit into memory; the report then equals `evaluate`'s exact one.
+        "exact" keeps every sample, for sets that fit in memory; the report then equals `evaluate`'s exact one.
     maps : "auto", bool, int or list of int
-        Spatial cases, shape (..., height, width), that are kept to be drawn: "auto" the first four of batches that
-        look like pictures; an int: the first so many; a list: these numbers, counted over all batches.
+        Spatial cases, shape (..., height, width), to keep for drawing. "auto": the first four of batches that look
+        like pictures; an int: the first that many; a list: these numbers, counted over all batches.
     bits : int
-        Mantissa bits of a bucket, 4 to 14; memory doubles with each.
+        Mantissa bits of a bucket, 4 to 14; memory doubles with each bit.
     on_device : bool, optional
-        Count torch tensors on the device where they live, without copying them to the host and without waiting for
-        the device: None means CUDA tensors, True CPU tensors too, False none. There, bad values are noticed by
-        ``compute``, not by ``update``; batches with ``groups`` or ``by`` are copied to the host, and
-        ``statistics="exact"`` is too.
+        Count torch tensors on the device where they live, without copying them to the host or waiting for the
+        device. None: CUDA tensors; True: also CPU tensors; False: none. Bad values are then reported by ``compute``,
+        not by ``update``; batches with ``groups`` or ``by``, and all batches with ``statistics="exact"``, are still
+        copied to the host.
 
     Examples
     --------
@@ -101,16 +101,16 @@ class Accumulator(BatchAccumulator):
         Parameters
         ----------
         y_true, y_pred, y_std : arrays of equal shape
-            Truth, predictive mean and std, as for `Predictions`; or one `Predictions`, for the first three.
+            Truth, predictive mean and std, as for `Predictions`; or a `Predictions` instead of all three.
         mask : bool array of that shape, optional
-            True leaves a sample out.
+            True excludes a sample.
         weights : array, optional
-            How much each sample counts, as for `Predictions`. Given for one batch, they have to be given for all.
+            How much each sample counts, as for `Predictions`. If given for one batch, they must be given for all.
         groups, by : labels, optional
-            As for `Predictions`: the image or block of each sample, and its stratum. Given for one batch, they have
-            to be given for all.
+            As for `Predictions`: the image or block of each sample, and its stratum. If given for one batch, they
+            must be given for all.
         images : array, shape (cases, h, w) or (cases, h, w, channels), optional
-            Input images of spatial batches; those of the cases kept are kept too.
+            Input images of spatial batches; those of the kept cases are kept.
 
         Raises
         ------
@@ -128,12 +128,12 @@ class ClassificationAccumulator(BatchAccumulator):
     Parameters
     ----------
     logits, class_axis, members_axis, ignore_label, on_invalid, class_names
-        As for `ClassPredictions`, which checks every batch. A batch that is refused is not counted at all. A batch
-        without any label is counted as left out and does not stop the stream.
+        As for `ClassPredictions`, which checks every batch. A rejected batch is not counted at all. A batch without
+        any label is counted as left out and does not stop the stream.
     metrics, n_bins
         As for `evaluate_classification`.
     statistics, maps, bits
-        As for `Accumulator`; "exact" keeps six numbers of every sample.
+        As for `Accumulator`; "exact" keeps six numbers per sample.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class ClassificationAccumulator(BatchAccumulator):
         Parameters
         ----------
         labels, probs
-            As for `evaluate_classification`; or one `ClassPredictions`, for both.
+            As for `evaluate_classification`; or a `ClassPredictions` instead of both.
         mask, weights, groups, by, images
             As for ``Accumulator.update``.
 
@@ -203,7 +203,7 @@ class ClassificationAccumulator(BatchAccumulator):
         InputError
             The batch cannot be scored; it is not counted.
         IncompatibleStatisticsError
-            It has another number of classes than earlier ones.
+            Its number of classes differs from that of earlier batches.
         """
         self._count_batch((labels, probs), mask=mask, weights=weights, groups=groups, by=by, images=images)
 

@@ -1,4 +1,4 @@
-"""What everything that counts a stream has in common: settings, merging, files, and the union of processes."""
+"""What all stream counters share: settings, merging, files, and combining processes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ ABOUT = "about"
 
 
 class Streaming(ABC):
-    """Counts a stream of batches and makes one report of it.
+    """Counts a stream of batches and makes one report from it.
 
-    A task gives ``update`` its own arguments and says how its state starts, merges and becomes arrays.
+    A task gives ``update`` its own arguments and defines how its state starts, merges and becomes arrays.
     """
 
     kind: ClassVar[Any]
-    """The task that is counted."""
+    """The task being counted."""
     free: ClassVar[tuple[str, ...]] = ()
-    """Settings that may differ when merging, because they change no number."""
+    """Settings that may differ when merging, because they do not affect any number."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.settings = dict(settings)
-        """The options given, by name: plain values, ready for JSON."""
+        """The given options by name: plain values, ready for JSON."""
         self.reset()
 
     def reset(self) -> None:
@@ -51,7 +51,7 @@ class Streaming(ABC):
         self._start()
 
     def merge(self, other: Self) -> Self:
-        """Add the samples of another accumulator, in place; the other one is left as it is.
+        """Add the samples of another accumulator in place; the other one is left unchanged.
 
         The order of merging changes nothing beyond rounding (1e-12), and a fresh accumulator adds nothing.
 
@@ -68,7 +68,7 @@ class Streaming(ABC):
     def _check_settings(self, other: Streaming) -> None:
         if not isinstance(other, Streaming):
             raise IncompatibleStatisticsError(
-                f"{type(other).__name__} is no accumulator; merge accumulators, or pool reports with uq.pool"
+                f"{type(other).__name__} is not an accumulator; merge accumulators, or pool reports with uq.pool"
             )
         if other.task != self.task:
             raise IncompatibleStatisticsError(f"task differs ({self.task} and {other.task})")
@@ -81,15 +81,15 @@ class Streaming(ABC):
     def _check_open(self) -> None:
         if self._is_union:
             raise SettingsError(
-                "this accumulator holds the union of all processes since all_reduce(); reset() it before counting "
-                "on, or samples would count once per process"
+                "this accumulator has held the samples of all processes since all_reduce(); reset() it before "
+                "counting on, or samples would count once per process"
             )
 
     def all_reduce(self, group: Any = None) -> Self:
-        """Replace the samples of this process by those of all processes, with torch.distributed (gloo or nccl).
+        """Replace this process's samples with those of all processes, with torch.distributed (gloo or nccl).
 
-        Every process has to call it, and holds the same union afterwards, merged in the order of the ranks. A few
-        megabytes travel, whatever the number of samples. Until ``reset`` nothing more can be counted.
+        Every process must call it, and afterwards holds the same samples, merged in rank order. A few megabytes are
+        exchanged, whatever the number of samples. Nothing more can be counted until ``reset``.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Streaming(ABC):
         SettingsError
             There is no process group.
         IncompatibleStatisticsError
-            The settings of the processes differ.
+            The processes have different settings.
         """
         from uq_tracking.streams.ranks import gather
 
@@ -114,7 +114,7 @@ class Streaming(ABC):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write everything counted so far, to go on later or elsewhere; the file appears whole or not at all."""
+        """Write everything counted so far, to continue later or elsewhere; the file appears whole or not at all."""
         path = Path(path)
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent}; create it before saving {path.name}")
@@ -127,14 +127,14 @@ class Streaming(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read what ``save`` wrote: going on from it gives the report of an uninterrupted run.
+        """Read what ``save`` wrote; continuing from it gives the report of an uninterrupted run.
 
         Raises
         ------
         FileNotFoundError
             There is no such file.
         FileFormatError
-            The file is damaged, foreign, too new, or of another task.
+            The file is damaged, foreign, too new, or for another task.
         """
         return cls._unpacked(read_arrays(Path(path)), str(path))
 
@@ -153,7 +153,7 @@ class Streaming(ABC):
             made = cls(**settings)
             made._load(arrays)
             made._is_union = bool(arrays["is_union"])
-        except Exception as error:  # damaged values fail wherever they are used first
+        except Exception as error:  # damaged values fail wherever they are first used
             raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
         return made
 
@@ -177,11 +177,11 @@ class Streaming(ABC):
 
     @abstractmethod
     def compute(self) -> Report:
-        """The report of everything counted so far; counting can go on."""
+        """Return the report of everything counted so far; counting can continue."""
 
     @abstractmethod
     def _start(self) -> None:
-        """Begin with no samples."""
+        """Start without samples."""
 
     @abstractmethod
     def _absorb(self, other: Any) -> None:
@@ -193,11 +193,11 @@ class Streaming(ABC):
 
     @abstractmethod
     def _load(self, arrays: Arrays) -> None:
-        """Take over what ``_to_arrays`` gave."""
+        """Restore what ``_to_arrays`` returned."""
 
 
 def _settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
-    """The settings in a file, once it is known to be one of ours."""
+    """The settings in a file, after checking that it is one of ours."""
     try:
         about = json.loads(str(arrays[ABOUT]))
         found, version, of_task = about["format"], int(about["version"]), about["task"]
@@ -208,18 +208,18 @@ def _settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
         raise FileFormatError(f"{source} holds {found!r}, not {FORMAT!r}")
     if version > VERSION:
         raise FileFormatError(
-            f"{source} has format version {version}, this package reads up to {VERSION}; upgrade it"
+            f"{source} has format version {version}, but this package reads up to {VERSION}; upgrade it"
         )
     if of_task != task:
-        raise FileFormatError(f"{source} holds a {of_task} accumulator, not one of {task}")
+        raise FileFormatError(f"{source} holds a {of_task} accumulator, not a {task} one")
     return settings
 
 
 def under(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
-    """The arrays whose names start with ``prefix/``, without it."""
+    """The arrays whose names start with ``prefix/``, without that prefix."""
     return {name[len(prefix) + 1 :]: value for name, value in arrays.items() if name.startswith(f"{prefix}/")}
 
 
 def beneath(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """The arrays under names that start with ``prefix/``."""
+    """The arrays, with ``prefix/`` added to their names."""
     return {f"{prefix}/{name}": value for name, value in arrays.items()}

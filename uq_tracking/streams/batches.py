@@ -50,9 +50,9 @@ MAX_BITS = 14
 
 
 class BatchAccumulator(Streaming):
-    """What accumulators of every task share: counting, merging, files, and the report.
+    """What the accumulators of all tasks share: counting, merging, files, and the report.
 
-    A task's own class names its options; ``input_options`` are those that its predictions take.
+    A task's own class names its options; ``input_options`` are those that its predictions accept.
     """
 
     kind: ClassVar[Task]
@@ -94,7 +94,7 @@ class BatchAccumulator(Streaming):
         self._defect = ""
 
     def _open(self, facts: Mapping[str, Any]) -> Collector:
-        """The collector, and the tallies of labels; IncompatibleStatisticsError where earlier batches differ."""
+        """The collector and the tallies of labels; IncompatibleStatisticsError if earlier batches differ."""
         layout, bits = self.kind.layout_for(facts), self.settings["bits"]
         if self._collector is None:
             exact = self.settings["statistics"] == "exact"
@@ -119,7 +119,7 @@ class BatchAccumulator(Streaming):
     def _count_batch(
         self, arrays: Sequence[Any], *, mask: Any, weights: Any, groups: Any, by: Any, images: Any
     ) -> None:
-        """Count a batch, of which nothing is counted if it raises."""
+        """Count a batch; if this raises, nothing of it is counted."""
         self._check_open()
         if weights is None and self._counted_on_device(arrays, mask, groups, by, images):
             return
@@ -158,7 +158,7 @@ class BatchAccumulator(Streaming):
         floor = self.settings.get("std_floor")
         if getattr(data, "std_floor", None) != floor:
             raise SettingsError(
-                f"std_floor of the Predictions is {data.std_floor}, of the Accumulator {floor}; give both the same"
+                f"std_floor is {data.std_floor} for the Predictions but {floor} for the Accumulator; use the same"
             )
         return data
 
@@ -168,7 +168,7 @@ class BatchAccumulator(Streaming):
         self._batches += 1
 
     def count_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
-        """Count a batch of which no sample is left: it has cases, and samples that were left out."""
+        """Count a batch without remaining samples: its cases, and the samples left out."""
         shape = truth.shape if hasattr(truth, "shape") else np.shape(truth)
         self._count(counts)
         self._maps.add(tuple(shape), [], _no_case)
@@ -178,11 +178,11 @@ class BatchAccumulator(Streaming):
             given, known = getattr(data, name) is not None, bool(self._tallies.get(name))
             if given != known and (known or self._counts["n"] or self._devices):
                 raise SettingsError(
-                    f"{name} was {'' if known else 'not '}given for earlier batches; give it for all or for none"
+                    f"{name} was {'' if known else 'not '}given for earlier batches; pass it for all or for none"
                 )
 
     def _counted_on_device(self, arrays: Sequence[Any], mask: Any, groups: Any, by: Any, images: Any) -> bool:
-        """Count torch tensors of a regression where they live, if they are such."""
+        """Count torch tensors of a regression where they live, if that is what they are."""
         on_device = self.settings.get("on_device", False)
         if groups is not None or by is not None or self.settings["statistics"] == "exact":
             return False
@@ -191,7 +191,7 @@ class BatchAccumulator(Streaming):
         if not countable(tuple(arrays), on_device=on_device):
             return False
         if any(self._tallies.values()):
-            raise SettingsError("groups or by was given for earlier batches; give it for all or for none")
+            raise SettingsError("groups or by was given for earlier batches; pass it for all or for none")
         shape = tuple(arrays[0].shape)
         check_image_count(shape, images)
         chosen = self._maps.choose(shape)
@@ -204,7 +204,7 @@ class BatchAccumulator(Streaming):
         return True
 
     def _drain(self) -> None:
-        """Bring what devices counted to the host."""
+        """Bring what the devices counted to the host."""
         if self._devices is None or not isinstance(self._collector, SketchCollector):
             return
         for part in self._devices.drain():
@@ -217,18 +217,18 @@ class BatchAccumulator(Streaming):
 
     @property
     def statistics(self) -> Statistics:
-        """Statistics of everything counted so far; EmptyInputError where the task cannot tell those of nothing."""
+        """Statistics of everything counted so far; EmptyInputError if the task has none for an empty stream."""
         self._drain()
         if self._collector is None:
             if "n_classes" in self.kind.layout.alike:
-                raise EmptyInputError(f"no sample was counted: {self._counts}", self._counts)
+                raise EmptyInputError(f"no samples were counted: {self._counts}", self._counts)
             facts: dict[str, Any] = {name: self.settings.get(name) for name in self.kind.layout.alike}
             return Statistics.zero(self.kind.layout, SKETCH_BITS, **facts).with_counts(self._counts)
         return self._collector.statistics().with_counts(self._counts)
 
     @property
     def group_tables(self) -> GroupTables | None:
-        """Coarse statistics of the groups, which resampling turns into confidence intervals; None without."""
+        """Coarse statistics of the groups, from which resampling makes confidence intervals; None without groups."""
         return self._tallies["groups"].tables() if self._tallies.get("groups") else None
 
     @property
@@ -243,12 +243,12 @@ class BatchAccumulator(Streaming):
 
     @property
     def cases(self) -> dict[int, Case]:
-        """The spatial cases kept for maps, by their number in the stream."""
+        """The spatial cases kept for maps, by number in the stream."""
         self._drain()
         return dict(self._maps.cases)
 
     def keep(self, number: int, case: Case) -> None:
-        """Keep a case for maps that does not come out of a batch."""
+        """Keep a case for maps that does not come from a batch."""
         self._maps.cases[number] = case
 
     @property
@@ -270,25 +270,25 @@ class BatchAccumulator(Streaming):
         level: float = 0.95,
         seed: int = 0,
     ) -> Report:
-        """The report of everything counted so far; counting can go on.
+        """Return the report of everything counted so far; counting can continue.
 
         Parameters
         ----------
         on_invalid : {"raise", "drop"}, optional
             "drop" accepts bad values that a device counted; they are left out of the statistics either way.
         calibration, recalibration
-            As for `evaluate`; of a regression with ``statistics="exact"`` only.
+            As for `evaluate`; only for a regression with ``statistics="exact"``.
         intervals, level, seed
-            As for `evaluate`: intervals are made where batches came with ``groups``, unless this is False.
+            As for `evaluate`: intervals are made if batches came with ``groups``, unless this is False.
 
         Raises
         ------
         EmptyInputError
-            No sample was counted.
+            No samples were counted.
         InvalidValueError
             Batches counted on a device held bad values.
         SettingsError
-            An option out of range; or intervals are asked for, but no batch came with ``groups``.
+            An option is out of range, or intervals are requested but no batch came with ``groups``.
         """
         names = {name: self.settings[name] for name in self.kind.settings}
         plan = Plan.of(
@@ -308,11 +308,11 @@ class BatchAccumulator(Streaming):
         self._check_defects(on_invalid or self.settings["on_invalid"])
         if not self._counts["n"]:
             raise EmptyInputError(
-                f"no sample was counted in {self._batches} batches: {self._counts}", self._counts
+                f"no samples were counted in {self._batches} batches: {self._counts}", self._counts
             )
         statistics, tables, settings = self.statistics, self.group_tables, plan.settings
         if plan.intervals and tables is None:
-            raise SettingsError("a stream has intervals over groups only; pass groups= to update")
+            raise SettingsError("a stream has intervals only over groups; pass groups= to update")
         about = {**statistics.facts, **self._about}
         digest = self._fingerprint.digest
         asked = self.settings["metrics"]
@@ -330,9 +330,9 @@ class BatchAccumulator(Streaming):
     def _check_defects(self, on_invalid: str) -> None:
         if on_invalid == "raise" and self._counts["n_invalid"]:
             raise InvalidValueError(
-                f"{self._defect or 'bad values'}; noticed only now because a device counts without being waited "
-                "for. They are left out of the statistics: compute(on_invalid='drop') or "
-                "Accumulator(on_invalid='drop') accepts that"
+                f"{self._defect or 'bad values'}; noticed only now because devices count asynchronously. "
+                "They are left out of the statistics; to accept that, use compute(on_invalid='drop') or "
+                "Accumulator(on_invalid='drop')"
             )
 
     def _absorb(self, other: BatchAccumulator) -> None:
@@ -342,7 +342,7 @@ class BatchAccumulator(Streaming):
             mine, theirs = (bool(acc._tallies.get(name)) for acc in (self, other))
             if mine != theirs and self._counts["n"] and other._counts["n"]:
                 raise IncompatibleStatisticsError(
-                    f"{name} was given to one accumulator only; give it to both"
+                    f"{name} was given to only one accumulator; pass it to both"
                 )
         self._unit = _one_unit(self._unit, other._unit, given=self.settings.get("unit") is not None)
         if other._collector is not None:
@@ -399,18 +399,18 @@ class BatchAccumulator(Streaming):
 
 
 def _one_unit(known: str | None, new: str | None, *, given: bool) -> str | None:
-    """The target's unit; one that was given stands above those that arrays carry."""
+    """The target's unit; a given one takes precedence over those that arrays carry."""
     if given or new is None or known == new:
         return known
     if known is None:
         return new
     raise IncompatibleStatisticsError(
-        f"unit differs ({known} and {new}); convert to one, or give unit= to accept"
+        f"unit differs ({known} and {new}); convert to one unit, or pass unit= to accept both"
     )
 
 
 def _own(image: Any) -> Any:
-    """An image in memory of its own: the batch is gone when it is drawn."""
+    """A copy of an image: the batch is gone by the time it is drawn."""
     return None if image is None else np.array(image.cpu() if hasattr(image, "cpu") else image)
 
 

@@ -1,4 +1,4 @@
-"""Scoring what comes in blocks: generators of batches, and arrays on disk that are read a part at a time."""
+"""Score data that comes in blocks: generators of batches, and arrays on disk read part by part."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Progress = Callable[[int], object]
 A = TypeVar("A", bound=BatchAccumulator)
 
 BLOCK_SAMPLES = 1 << 22
-"""Samples read at a time from arrays that say nothing about their chunks."""
+"""Samples read at a time from arrays that do not state their chunks."""
 
 
 def evaluate_blocks(
     blocks: Iterable[Any], *, progress: Progress | None = None, calibration: Any = None, **settings: Any
 ) -> Report:
-    """Score blocks of predictions that need not fit into memory together.
+    """Score blocks of predictions that need not fit in memory together.
 
     Parameters
     ----------
     blocks : iterable of (y_true, y_pred, y_std), of dicts, or of Predictions
-        What ``Accumulator.update`` takes: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
-        where wanted ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
+        Whatever ``Accumulator.update`` accepts: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
+        optionally ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
     progress : callable, optional
-        Called after each block with the number of samples in it, whether they count or not.
+        Called after each block with its number of samples, whether they count or not.
     calibration : optional
         As for ``Accumulator.compute``.
     **settings
@@ -55,7 +55,7 @@ def evaluate_blocks(
 
 
 def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None) -> A:
-    """Count blocks, as for `evaluate_blocks`; returns the accumulator."""
+    """Count blocks, as for `evaluate_blocks`; return the accumulator."""
     for block in blocks:
         names = accumulator.kind.predictions.arguments
         arguments = _arguments(block, names)
@@ -93,9 +93,9 @@ def array_blocks(
     by: Any = None,
     samples: int = BLOCK_SAMPLES,
 ) -> Iterator[dict[str, Any]]:
-    """Cut arrays that can be sliced (numpy memory maps, zarr, HDF5) along their first axis.
+    """Split sliceable arrays (numpy memory maps, zarr, HDF5) along their first axis.
 
-    Only the block at hand is read. Blocks are whole chunks where the target has ``chunks``.
+    Only the current block is read. Blocks are whole chunks if the target has ``chunks``.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def array_blocks(
     mask, weights, groups, by : array-like, optional
         As for `Predictions`; weights and labels may also be one per entry of the first axis, strata of the last.
     samples : int
-        Samples per block, about.
+        Approximate number of samples per block.
 
     Yields
     ------
     dict
-        What ``Accumulator.update`` takes.
+        Arguments for ``Accumulator.update``.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def array_blocks(
 
 
 def rows_per_block(array: Any, samples: int = BLOCK_SAMPLES) -> int:
-    """Entries of the first axis that make about so many samples: whole chunks, and at least one."""
+    """Entries of the first axis that make up about this many samples: whole chunks, and at least one."""
     row = max(1, int(np.prod(array.shape[1:])))
     rows = max(1, samples // row)
     chunks = getattr(array, "chunks", None)

@@ -1,7 +1,7 @@
-"""Scoring dask arrays that need not fit into memory: a count per chunk, reduced as a tree.
+"""Score dask arrays that need not fit in memory: a count per chunk, reduced as a tree.
 
-The work runs on whatever scheduler is active: threads by default, processes, or ``dask.distributed``. Chunks are
-pure tasks, so a scheduler that loses a worker computes its chunks again and the result is the same.
+The work runs on the active scheduler: threads by default, processes, or ``dask.distributed``. Chunks are pure tasks,
+so a scheduler that loses a worker recomputes its chunks with the same result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPLIT_EVERY = 8
 """How many counts are merged at a time."""
 
 BY_CHUNK = "chunk"
-"""``groups="chunk"``: each chunk is a group of its own."""
+"""``groups="chunk"``: each chunk is its own group."""
 
 
 def count_dask(
@@ -52,10 +52,10 @@ def count_dask(
     ----------
     task : Task
     arrays : dask arrays, or xarray DataArrays on some
-        Truth and predictions. The truth's chunks are the blocks of work; the other arrays are cut to them.
+        Truth and predictions. The truth's chunks are the units of work; the other arrays are rechunked to match.
     plan : Plan
-        How it is scored; "auto" statistics are exact up to ten million samples, which come together where the tree
-        ends.
+        How to score; "auto" statistics are exact up to ten million samples, which are gathered at the root of the
+        tree.
     mask, weights, groups, by
         As for `evaluate`, lazy or not; ``groups="chunk"`` makes each chunk a group.
     cases, images
@@ -68,9 +68,9 @@ def count_dask(
     Raises
     ------
     ShapeError
-        Shapes differ, or are unknown.
+        Shapes differ or are unknown.
     InvalidValueError
-        Bad values; the message says in which block.
+        There are bad values; the message says in which block.
     """
     dask: Any = import_module("dask")
 
@@ -93,7 +93,7 @@ def count_dask(
         "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.statistics) else "sketch",
         "maps": False,
     }
-    accumulator_of(task)(**options)  # a wrong option raises here, not on a worker
+    accumulator_of(task)(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
     parts = _parts(task, lazy, labels, options, form)
     while len(parts) > 1:
@@ -108,7 +108,7 @@ def count_dask(
 
 
 def _named(task: Task, arrays: Sequence[Any]) -> dict[str, Any]:
-    """The arrays by the names of the verb's arguments."""
+    """The arrays by the function's argument names."""
     names = task.predictions.arguments
     missing = [name for name, array in zip(names, arrays, strict=True) if array is None]
     if missing:
@@ -139,7 +139,7 @@ def _arrays(task: Task, named: Mapping[str, Any], mask: Any, weights: Any) -> di
 
 
 def _repeated(weights: Any, shape: tuple[int, ...]) -> Any:
-    """Weights in the truth's shape: of its first axes, or with axes of length 1, along which they repeat."""
+    """Weights in the truth's shape, from its first axes or with axes of length 1, along which they repeat."""
     da: Any = import_module("dask.array")
 
     try:
@@ -149,7 +149,7 @@ def _repeated(weights: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _labels(value: Any, name: str, shape: tuple[int, ...], chunks: Any) -> Any:
-    """Labels as a dask array cut like the target; None, or the word for one label per chunk."""
+    """Labels as a dask array chunked like the target; or None, or the word for one label per chunk."""
     da: Any = import_module("dask.array")
 
     if value is None:
@@ -178,7 +178,7 @@ def _parts(
     truth = arrays[task.predictions.arguments[0]]
     count = dask.delayed(_count_block, pure=True)
     cut = {name: array.rechunk(_chunks(array, truth, task)) for name, array in arrays.items()}
-    # Not optimised one by one: arrays that share tasks (the outputs of one model) keep sharing them.
+    # Not optimised one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
     blocks = {name: array.to_delayed(optimize_graph=False) for name, array in cut.items()}
     strata = {
         name: label if label is None or isinstance(label, str) else label.to_delayed(optimize_graph=False)
@@ -232,13 +232,13 @@ def _count_block(
     try:
         counted.update(**arguments) if form is None else _count_form(counted, form, arguments, options)
     except InvalidValueError as error:
-        raise InvalidValueError(f"in the block that starts at {start}: {error}") from error
+        raise InvalidValueError(f"in the block starting at {start}: {error}") from error
     made: BatchAccumulator = counted
     return made
 
 
 def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
-    """Count predictions of another form; of a block without a truth that counts, that it was there."""
+    """Count predictions in another form; for a block without truth that counts, only that it existed."""
     given: dict[str, Any] = {
         name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
     }
@@ -252,7 +252,7 @@ def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mappi
 
 
 def _merged(parts: Sequence[BatchAccumulator], task: str, options: Mapping[str, Any]) -> BatchAccumulator:
-    """A new accumulator of several; the parts stay as they are, for a scheduler may need them again."""
+    """A new accumulator from several; the parts stay unchanged, because a scheduler may need them again."""
     merged: Any = accumulator_of(task_of(task))(**options)
     for part in parts:
         merged.merge(part)

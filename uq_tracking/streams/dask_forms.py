@@ -1,4 +1,4 @@
-"""Lazy predictions of other forms than mean and std: draws, ensembles and quantiles on dask arrays."""
+"""Lazy predictions in forms other than mean and std: draws, ensembles and quantiles as dask arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uq_tracking.inputs.predictions import Predictions
 
 @dataclass(frozen=True)
 class Form:
-    """The constructor that makes predictions of a block; members, draws or levels lie along the last axis."""
+    """The constructor that makes predictions from a block, with members, draws or levels along the last axis."""
 
     constructor: str
     arguments: Mapping[str, Any]
@@ -33,7 +33,7 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Form, di
     SettingsError
         ``given`` has options that belong to the constructor.
     ShapeError
-        One member does not have the shape of the truth.
+        A member does not have the shape of the truth.
     """
     da: Any = import_module("dask.array")
 
@@ -41,7 +41,9 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Form, di
         name for name, value in given.items() if value is not None and name not in ("unit", "on_invalid")
     ]
     if spare or given.get("on_invalid", "raise") != "raise":
-        raise SettingsError(f"{', '.join(spare) or 'on_invalid'}: give it to Predictions.{lazy.constructor}")
+        raise SettingsError(
+            f"pass {', '.join(spare) or 'on_invalid'} to Predictions.{lazy.constructor} instead"
+        )
     arrays: dict[str, Any] = {}
     for name, value in lazy.arrays.items():
         listed = da.stack(value) if isinstance(value, list | tuple) else value
@@ -50,7 +52,7 @@ def read_form(lazy: LazyPredictions, given: Mapping[str, Any]) -> tuple[Form, di
         arrays[name] = da.moveaxis(array, lazy.axes[name], -1) if name in lazy.axes else array
         if arrays[name].shape[: len(lazy.shape)] != lazy.shape:
             raise ShapeError(
-                f"{name} has shape {tuple(array.shape)} and y_true {lazy.shape}: one member must have the shape of "
+                f"{name} has shape {tuple(array.shape)} and y_true {lazy.shape}: each member must have the shape of "
                 "y_true; say which axis holds the members, for example axis=-1"
             )
     arguments = {**lazy.arguments, **({"axis": -1} if lazy.axes else {})}

@@ -1,4 +1,4 @@
-"""Counting torch tensors on the devices where they live, for an accumulator."""
+"""Count torch tensors on the devices where they live, for an accumulator."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ DEFECTS = {
 
 
 class DevicePart(NamedTuple):
-    """What one device had counted."""
+    """What one device has counted."""
 
     statistics: Statistics
     flags: dict[str, int]
     fingerprint: Fingerprint
     defect: str
-    """What was bad, and in which batch first; empty when nothing was."""
+    """What was bad, and in which batch first; empty if nothing was."""
 
 
 class DeviceCounts:
@@ -45,7 +45,7 @@ class DeviceCounts:
         self._sketches: dict[Any, TorchSketch] = {}
 
     def add(self, target: Any, mean: Any, std: Any, mask: Any, batch: int) -> None:
-        """Count tensors of one device; arguments as for ``Accumulator.update``, ``batch`` being its number."""
+        """Count tensors on one device; arguments as for ``Accumulator.update``, plus the batch number."""
         from uq_tracking.statistics.torch_sketch import TorchSketch
 
         tensors = (target, mean, std)
@@ -56,16 +56,16 @@ class DeviceCounts:
         self._sketches[target.device].add(target, mean, std, mask, batch)
 
     def drain(self) -> Iterator[DevicePart]:
-        """What the devices have counted since the last time; waits for them."""
+        """What the devices have counted since the last drain; waits for them."""
         for device, sketch in self._sketches.items():
             part = sketch.drain()
             yield DevicePart(part.statistics, part.flags, part.fingerprint, _described(part.flags, device))
 
 
 def countable(tensors: tuple[Any, ...], *, on_device: bool | None) -> bool:
-    """Whether these are tensors of one device, to be counted there.
+    """Whether these are tensors on one device, to be counted there.
 
-    ``on_device=None`` means CUDA only: tensors on the CPU are views for numpy anyway.
+    ``on_device=None`` means CUDA only: numpy can view CPU tensors anyway.
     """
     torch = sys.modules.get("torch")
     if on_device is False or torch is None or len(tensors) != len(NAMES):
@@ -77,7 +77,7 @@ def countable(tensors: tuple[Any, ...], *, on_device: bool | None) -> bool:
 
 
 def cutter(target: Any, mean: Any, std: Any, mask: Any, images: Any) -> Callable[[Any], Case]:
-    """Function that cuts a case out of tensors and leaves it on the device."""
+    """Return a function that slices a case out of tensors and leaves it on the device."""
 
     def cut(place: Any) -> Case:
         import torch
@@ -113,7 +113,7 @@ def _tensor_mask(mask: Any, like: Any) -> Any:
     found = mask if isinstance(mask, torch.Tensor) else torch.as_tensor(np.asarray(mask))
     if found.dtype != torch.bool:
         raise InputTypeError(
-            f"mask has dtype {found.dtype}, not bool; True leaves a sample out: pass for example mask != 0"
+            f"mask has dtype {found.dtype}, not bool; pass, for example, mask != 0, where True excludes a sample"
         )
     check_shapes(("y_true", tuple(like.shape)), ("mask", tuple(found.shape)))
     return found.to(like.device, non_blocking=True)

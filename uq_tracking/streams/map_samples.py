@@ -1,4 +1,4 @@
-"""The few cases of a stream of spatial batches that are kept, to be drawn as maps."""
+"""The few cases of a stream of spatial batches that are kept for drawing as maps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ AUTO_MIN_SIDE = 16
 AUTO_MAX_RATIO = 8
 
 IMAGE = "image"
-"""Entry of a case's input image among its stored arrays."""
+"""Name of a case's input image among its stored arrays."""
 PARTS = ("epistemic", "aleatoric")
 CHANNELS = (1, 3, 4)
-"""Numbers of channels of a picture: grey, colour, colour with opacity."""
+"""Possible numbers of channels of a picture: grey, colour, colour with opacity."""
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:
@@ -38,8 +38,8 @@ class MapSamples:
     Parameters
     ----------
     wanted : "auto", bool, int or list of int
-        ``"auto"``: the first four when the last two axes look like a picture; True: the first four; an int: so many;
-        a list: these numbers; False: none.
+        ``"auto"``: the first four if the last two axes look like a picture; True: the first four; an int: the first
+        that many; a list: these numbers; False: none.
     """
 
     def __init__(self, wanted: Wanted = "auto") -> None:
@@ -52,12 +52,12 @@ class MapSamples:
         self.cases: dict[int, Case] = {}
 
     def choose(self, shape: tuple[int, ...]) -> list[int]:
-        """Which cases of the next batch, of this shape, to keep: their numbers within the batch.
+        """Which cases of the next batch, of this shape, to keep, numbered within the batch.
 
         Raises
         ------
         SettingsError
-            Cases are asked for and the batch is not spatial.
+            Cases are requested but the batch is not spatial.
         """
         if self.wanted is False or (self.wanted == "auto" and not looks_spatial(shape)):
             return []
@@ -77,7 +77,7 @@ class MapSamples:
         return self.wanted if isinstance(self.wanted, int) else len(self.wanted)
 
     def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], Case]) -> None:
-        """Keep the chosen cases of a batch; ``cut`` makes one from its index."""
+        """Keep the chosen cases of a batch; ``cut`` extracts one by its index."""
         for number in chosen:
             self.cases[self.seen + number] = cut(
                 np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
@@ -85,7 +85,7 @@ class MapSamples:
         self.seen += _count(shape)
 
     def merge(self, other: MapSamples) -> None:
-        """Take in the cases of a stream that comes after this one."""
+        """Add the cases of a stream that follows this one."""
         listed = isinstance(self.wanted, Sequence) and not isinstance(self.wanted, str)
         for number, case in other.cases.items():
             if listed:
@@ -95,7 +95,7 @@ class MapSamples:
         self.seen += other.seen
 
     def to_host(self) -> None:
-        """Bring cases that were left on a device to the host."""
+        """Bring cases left on a device to the host."""
         for number, case in self.cases.items():
             arrays = {name: _on_host(array) for name, array in case.arrays.items()}
             self.cases[number] = Case(arrays, _on_host(case.image), case.parts)
@@ -105,7 +105,7 @@ class MapSamples:
         return {"seen": np.asarray(self.seen), **case_arrays(self.cases)}
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what ``to_arrays`` gave."""
+        """Restore what ``to_arrays`` returned."""
         self.seen = int(arrays["seen"])
         self.cases = cases_of(arrays)
 
@@ -120,7 +120,7 @@ def case_arrays(cases: Mapping[int, Case]) -> dict[str, npt.NDArray[Any]]:
 
 
 def cases_of(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[int, Case]:
-    """Cases by number, from what ``case_arrays`` made; other arrays are left out."""
+    """Cases by number, from what ``case_arrays`` made; other arrays are ignored."""
     columns: dict[int, dict[str, npt.NDArray[Any]]] = {}
     for key, value in arrays.items():
         number, _, name = key.partition("/")
@@ -148,7 +148,7 @@ def case_image(images: Any, place: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _channels_last(shape: tuple[int, ...]) -> bool:
-    """Whether an image has its channels last, or none; else they come first."""
+    """Whether an image has its channels last, or none; otherwise they come first."""
     return len(shape) == 2 or shape[-1] in CHANNELS
 
 
@@ -157,24 +157,24 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def check_image_count(shape: tuple[int, ...], images: Any) -> None:
-    """ShapeError unless there is one input image per case of a batch, its channels first or last.
+    """Raise ShapeError unless there is one input image per case of a batch, with channels first or last.
 
-    InputTypeError for what is no array of numbers.
+    Raises InputTypeError for anything but an array of numbers.
     """
     if images is None:
         return
     try:
         array = images if hasattr(images, "shape") else np.asarray(images)
     except ValueError as error:
-        raise InputTypeError(f"images is no array ({error}); pass pictures of one size") from None
+        raise InputTypeError(f"images is not an array ({error}); pass pictures of equal size") from None
     if getattr(getattr(array, "dtype", None), "kind", "f") not in "biuf":
         raise InputTypeError(f"images holds {array.dtype}; pass an array of numbers")
     found = tuple(array.shape)
     one = found[1:] if len(shape) > 2 else found
     if len(one) not in (2, 3) or (len(one) == 3 and not {one[0], one[-1]}.intersection(CHANNELS)):
         raise ShapeError(
-            f"images has shape {found}: a picture is (height, width), or has {', '.join(map(str, CHANNELS))} "
-            "channels, first or last; pick the channels to show, such as images[..., :3]"
+            f"images has shape {found}, but a picture is (height, width), or has {', '.join(map(str, CHANNELS))} "
+            "channels, first or last; select the channels to show, such as images[..., :3]"
         )
     if len(shape) > 2 and len(images) != _count(shape):
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""Bytes of every process of a torch.distributed group."""
+"""Gather bytes from every process of a torch.distributed group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uq_tracking.errors import SettingsError
 
 
 def gather(data: bytes, group: Any = None) -> list[bytes]:
-    """The bytes of all processes, in the order of the ranks: one all-gather of the sizes and one of the contents.
+    """The bytes of all processes, in rank order: one all-gather of the sizes and one of the contents.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def gather(data: bytes, group: Any = None) -> list[bytes]:
     if not (distributed.is_available() and distributed.is_initialized()):
         raise SettingsError(
             "torch.distributed has no process group; call torch.distributed.init_process_group first, "
-            "and all_reduce only where there are several processes"
+            "and all_reduce only with several processes"
         )
     device = _device_of(group)
     world = distributed.get_world_size(group)
@@ -37,7 +37,7 @@ def gather(data: bytes, group: Any = None) -> list[bytes]:
 
 
 def _device_of(group: Any) -> Any:
-    """Where the group's backend wants its tensors: nccl on the GPU, gloo on the host."""
+    """Where the group's backend expects its tensors: nccl on the GPU, gloo on the host."""
     import torch
     from torch import distributed
 

@@ -1,4 +1,4 @@
-"""Tables of scores: one model, and a small renderer for each form it is shown in."""
+"""Tables of scores: one model, and a small renderer for each output format."""
 
 from uq_tracking.tables.model import Cell, Column, Row, Table
 

@@ -18,7 +18,7 @@ KEYS = ("ence", "cv")
 
 @dataclass(frozen=True, eq=False)
 class BeforeAfter:
-    """The table, which prints itself and shows itself in notebooks.
+    """The table, which can be printed or shown in notebooks.
 
     Examples
     --------
@@ -53,16 +53,16 @@ class BeforeAfter:
 def before_after(
     reports: Mapping[str, Report], metrics: str | Sequence[str] = KEYS, corner: str = "output"
 ) -> BeforeAfter:
-    """One row per report: the metrics before, then after each recalibration that any of the reports has.
+    """One row per report: the metrics before, then after each recalibration that any report has.
 
     Parameters
     ----------
     reports : mapping of str to Report
-        By output, method, or whatever the rows are to be; made with ``calibration=``.
+        Reports made with ``calibration=``, by output, method, or whatever the rows stand for.
     metrics : str or sequence of str
         Keys.
     corner : str
-        Heading of the rows' names.
+        Heading of the column of row names.
 
     Returns
     -------

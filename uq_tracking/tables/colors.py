@@ -1,4 +1,4 @@
-"""Colours of ranks: yellow for the best to red, as in MeRCI (2018), table 1; the worst is grey."""
+"""Colours of ranks: from yellow for the best to red, as in MeRCI (2018), table 1; the worst is grey."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from uq_tracking.tables.model import Cell
 BEST, WORST = (255, 221, 64), (222, 84, 60)
 GREY = "#a8a8a8"
 UNMARKED = 0.55
-"""How far the colour of a method that ties with the best fades to white."""
+"""How far towards white the colour of a method that ties with the best is faded."""
 
 
 def rank_color(cell: Cell) -> str | None:
-    """The colour of a cell as ``#rrggbb``; None where nothing is ranked."""
+    """The colour of a cell as ``#rrggbb``; None if nothing is ranked."""
     if cell.place is None:
         return None
     if cell.mark == "worst":

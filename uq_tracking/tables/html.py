@@ -1,4 +1,4 @@
-"""Tables as HTML for notebooks: no script, and nothing that touches the notebook's own style."""
+"""Tables as HTML for notebooks: no scripts, and nothing that affects the notebook's own style."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VERDICTS = {
     "miscalibrated in shape": "#b04a00",
     "consistent with calibrated": "#00734f",
 }
-"""Colours of the verdict, those of the figures; readable on white and on dark grounds."""
+"""Colours of the verdict, as in the figures; readable on white and dark backgrounds."""
 
 
 @lru_cache(maxsize=4)
 def templates(package: str) -> Environment:
-    """The templates of a package; every value is escaped, whatever its file is called."""
+    """The templates of a package; every value is escaped, whatever the file name."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -43,13 +43,13 @@ def templates(package: str) -> Environment:
 
 
 def report_html(report: Report, picture: bytes) -> str:
-    """A report for a notebook: the verdict, the headline, a picture, and every score by what it judges.
+    """A report for a notebook: the verdict, the headline scores, a picture, and every score by what it judges.
 
     Parameters
     ----------
     report : Report
     picture : bytes
-        PNG file that is shown inline.
+        PNG file, shown inline.
     """
     return (
         templates("uq_tracking.tables")
@@ -67,5 +67,5 @@ def report_html(report: Report, picture: bytes) -> str:
 
 
 def tables_html(tables: Sequence[Table]) -> str:
-    """The tables below one another, with colours by rank, warnings above and notes below."""
+    """The tables, one below the other, with colours by rank, warnings above and notes below."""
     return templates("uq_tracking.tables").get_template("tables.html").render(tables=tables)

@@ -26,7 +26,7 @@ _LATEX = {
 }
 ARROWS = {"lower": r"$\downarrow$", "higher": r"$\uparrow$", "": ""}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")
-"""A spreadsheet takes a text that begins so for a formula."""
+"""A spreadsheet takes text that starts this way for a formula."""
 CSV_COLUMNS = (
     "method",
     "metric",
@@ -50,12 +50,12 @@ CSV_COLUMNS = (
 
 
 def markdown_escaped(text: str) -> str:
-    """A user's text that no Markdown renderer takes for markup, on one line."""
+    """A user's text on one line, escaped so that no Markdown renderer takes it for markup."""
     return _MARKDOWN.sub(r"\\\1", one_line(text))
 
 
 def latex_escaped(text: str) -> str:
-    """A user's text that LaTeX prints as it is, on one line."""
+    """A user's text on one line, escaped so that LaTeX prints it verbatim."""
     return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
 
 
@@ -92,7 +92,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def table_latex(table: Table) -> str:
-    """A ``tabular`` with a comment that names the packages it needs."""
+    """A ``tabular`` with a comment naming the packages it needs."""
     alignment = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage[table]{xcolor}",
@@ -133,14 +133,14 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def _math(text: str) -> str:
-    """Numbers with a proper minus, plus-minus, power of ten and thousands separator."""
+    """Numbers with proper minus and plus-minus signs, powers of ten and thousands separators."""
     text = re.sub(r"(\d)e(-?\d+)", r"\1\\cdot10^{\2}", text)
     text = text.replace(",", "{,}").replace("±", r"\pm").replace(" .. ", "$--$")
     return "--" if text == NO_VALUE else f"${text}$"
 
 
 def table_csv(scores: Table, differences: Table | None = None, baseline: str | None = None) -> str:
-    """One line per method and metric; numbers with all digits, empty where there is none."""
+    """One line per method and metric; numbers in full precision, missing values empty."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -165,7 +165,7 @@ def _csv_row(name: str, key: str, cell: Cell, difference: Cell, baseline: str | 
 
 
 def _csv_text(value: object) -> str:
-    """All digits of a number; a text that a spreadsheet takes for a text."""
+    """A number in full precision, or text that a spreadsheet does not take for a formula."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""What a table is, whatever it is rendered as."""
+"""What a table is, however it is rendered."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ SIGNS: Mapping[Mark, str] = {
     "indistinguishable": "=",
     "unknown": "?",
 }
-"""How a mark is written where there are no colours."""
+"""How a mark is written without colours."""
 VERDICTS = frozenset({"better", "worse", "indistinguishable", "unknown"})
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table: a number and what is known of it, or words.
+    """One entry of a table: a number and what is known about it, or words.
 
     Attributes
     ----------
     value : float or None
-        The number; for several runs their mean. None where there is none.
+        The number, or the mean over several runs. None if there is none.
     words : str or None
-        Text of a cell that is no number.
+        Text of a non-numeric cell.
     spread : float or None
-        Standard deviation over the runs (``ddof=1``); None for a single one.
+        Standard deviation over the runs (``ddof=1``); None for a single run.
     runs, of : int
         Runs that have the metric, and runs of the method.
     interval : (float, float) or None
         Confidence interval of the value.
     upper : float or None
-        Upper end, where a bound is a range that begins at ``value``.
+        Upper end of a bound that is a range starting at ``value``.
     rank : int or None
-        1 for the best; equal values share the better rank. None when the metric does not judge.
+        1 for the best; equal values share the better rank. None if the metric does not judge.
     worst_rank : int or None
         Rank of the last method, so that ``rank`` can be read.
     mark : str or None
@@ -54,7 +54,7 @@ class Cell:
     reason : str or None
         Why there is no value.
     relative, effect : float or None
-        Of a difference: as a part of what it is a difference to, and Cohen's d.
+        For a difference: its size relative to the baseline, and Cohen's d.
     """
 
     value: float | None = None
@@ -73,7 +73,7 @@ class Cell:
 
     @property
     def ranked(self) -> bool:
-        """Whether the metric ranks at least two methods, not all alike."""
+        """Whether the metric ranks at least two methods, and not all equally."""
         return self.rank is not None and self.worst_rank is not None and self.worst_rank > 1
 
     @property
@@ -100,12 +100,12 @@ class Cell:
 
     @property
     def sign(self) -> str:
-        """The mark where there are no colours."""
+        """The mark to use without colours."""
         return "" if self.mark is None else SIGNS[self.mark]
 
     @property
     def text(self) -> str:
-        """The words, or the value with its spread or range; of a difference also how large it is."""
+        """The words, or the value with its spread or range; for a difference, also its relative size."""
         if self.value is None:
             return NO_VALUE if self.words is None else self.words
         text = format_score(self.value)
@@ -126,18 +126,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """What the cells below one another have in common.
+    """What the cells of a column have in common.
 
     Attributes
     ----------
     key : str
-        By which rows hold their cells.
+        Key of the column's cells in each row.
     unit, better : str
-        Below the key in the heading: the unit, and which values are better.
+        Shown below the key in the heading: the unit, and which values are better.
     family : str
         What the metric judges, in a word or two.
     headline : bool
-        Whether it is shown when nobody chooses.
+        Whether it is shown by default.
     numeric : bool
         Whether cells are aligned as numbers.
     """
@@ -161,7 +161,7 @@ class Row:
     kind : {"method", "run", "recalibrated", "bound", "score"}
         ``run`` and ``recalibrated`` rows belong to the method above them.
     notes : tuple of str
-        Behind the name: number of runs, baseline.
+        Shown after the name: number of runs, baseline.
     """
 
     name: str
@@ -192,13 +192,13 @@ class Table:
     rows : tuple of Row
     title : str
     lead : tuple of str
-        What it comes to, a sentence or two each, above everything.
+        Conclusions, a sentence or two each, above everything else.
     warnings : tuple of str
-        Above the table.
+        Shown above the table.
     notes : tuple of str
-        Below it: what the marks mean.
+        Shown below it: what the marks mean.
     remarks : tuple of str
-        Last: undefined scores, runs that were left out.
+        Shown last: undefined scores, runs left out.
     """
 
     corner: str
@@ -223,7 +223,7 @@ class Table:
 
     @property
     def ranked(self) -> bool:
-        """Whether any cell has a rank that is printed in brackets behind it."""
+        """Whether any cell has a rank, printed in brackets after it."""
         return any(row[column.key].ranked for row in self.rows for column in self.columns)
 
     def names(self) -> tuple[str, ...]:
@@ -231,9 +231,9 @@ class Table:
         return tuple(self._main)
 
     def select(self, keys: Iterable[str] | None = None) -> Table:
-        """The table with some of its columns: those of the headline, or those named, in that order.
+        """The table with some of its columns: the headline, or those named, in that order.
 
-        Rows of bounds that none of the columns has are left out.
+        Rows of bounds without a value in any of the columns are left out.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class Table:
         return replace(self, columns=tuple(known[key] for key in wanted), rows=tuple(rows))
 
     def of_kinds(self, *kinds: RowKind) -> Table:
-        """The table with the rows of these kinds."""
+        """The table with only the rows of these kinds."""
         return replace(self, rows=tuple(row for row in self.rows if row.kind in kinds))
 
 

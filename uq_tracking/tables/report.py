@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from uq_tracking.report import Report
 
 BY_CHANCE = (
-    "by chance: up to what a calibrated forecast scores in 95 % of all samples like this one, and the share of "
-    "calibrated forecasts that score as much as this one"
+    "by chance: a calibrated forecast scores up to this value in 95 % of samples like this one; p is the share of "
+    "calibrated forecasts that score at least as high as this one"
 )
 COLUMNS = (
     Column("value"),
@@ -55,7 +55,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
 
 
 def _row(report: Report, key: str, metric: Metric | None) -> Row:
-    """One score; a metric of a plugin that is not installed here has a value only."""
+    """One score; for a metric whose plugin is not installed here, only its value."""
     value, interval = report.shown(key)
     cell = Cell(value, interval=interval)
     cells = {"value": cell, "interval": Cell(words=cell.interval_text), "by chance": _by_chance(report, key)}
@@ -68,7 +68,7 @@ def _row(report: Report, key: str, metric: Metric | None) -> Row:
 
 
 def _by_chance(report: Report, key: str) -> Cell:
-    """What a calibrated forecast scores on as much data, and how often it scores as much as this one."""
+    """What a calibrated forecast scores on as much data, and how often it scores as high as this one."""
     floor = report.noise.get(key)
     if floor is None:
         return Cell(words="")

@@ -1,4 +1,4 @@
-"""A report in at most forty lines, and its scores as rows by what they judge."""
+"""A report in at most forty lines, and its scores as rows, grouped by what they judge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_LINES = 40
 
 
 def report_summary(report: Report) -> str:
-    """The verdict, and the scores by what they judge: those of the headline first, a line each."""
+    """The verdict, and the scores by what they judge: headline scores first, one line each."""
     lines = [*textwrap.wrap(one_line(report.verdict.text), WIDTH), scored_title(report)]
     for family, metrics in _families(report):
         lines += ["", family, *_family(report, metrics)]
@@ -37,7 +37,7 @@ def scored_title(report: Report) -> str:
 
 
 def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
-    """Metrics that the report has a score of, by what they judge."""
+    """Metrics with a score in the report, by what they judge."""
     known = plugins.metrics(report.task)
     found = [known[key] for key in report.scores if key in known]
     for family, metrics in groupby(sorted(found, key=lambda m: m.place), key=lambda m: m.family):
@@ -45,7 +45,7 @@ def _families(report: Report) -> Iterator[tuple[str, list[Metric]]]:
 
 
 def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
-    """A line for each score of the headline, and the others one behind the other."""
+    """One line per headline score; the others follow in running text."""
     for metric in metrics:
         if metric.headline:
             unit = unit_text(metric.unit, report.settings.get("unit"))
@@ -57,7 +57,7 @@ def _family(report: Report, metrics: list[Metric]) -> Iterator[str]:
 
 
 def _certainty(report: Report, key: str) -> str:
-    """Its interval, else what chance alone would score."""
+    """The score's interval, else what it would be by chance alone."""
     interval = report.shown(key)[1]
     if interval is not None:
         return format_interval(interval)
@@ -66,7 +66,7 @@ def _certainty(report: Report, key: str) -> str:
 
 
 def score_rows(report: Report) -> list[dict[str, Any]]:
-    """A row per score: key, value, interval, what chance alone would score, unit, direction, family, meaning."""
+    """A row per score: key, value, interval, score by chance alone, unit, direction, family, meaning."""
     known = plugins.metrics(report.task)
     return [_row(report, key, known.get(key)) for key in report.scores]
 
@@ -88,7 +88,7 @@ def _row(report: Report, key: str, metric: Metric | None) -> dict[str, Any]:
 
 
 def grouped_tables(report: Report, *, headline: bool = False) -> list[tuple[str, Table]]:
-    """The table of what each family judges, of all scores or of those of the headline."""
+    """One table per family of scores, with all scores or only the headline."""
     shown = {
         family: [metric.key for metric in metrics if metric.headline or not headline]
         for family, metrics in _families(report)

@@ -1,4 +1,4 @@
-"""Tables in a terminal: coloured by rank, and readable without colours."""
+"""Tables in a terminal: coloured by rank, but readable without colours."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 GAP = 2
 SHORTEST_NAME = 16
-"""Letters that a name keeps however narrow the terminal is."""
+"""Characters a name keeps, however narrow the terminal."""
 SHORTEST_WORDS = 30
-"""Letters below which words at the end of a row are left out."""
+"""Words at the end of a row are left out if they would get fewer characters than this."""
 PAGE = 120
-"""Letters in a line where no terminal says how many it has: notebooks, files."""
+"""Line length if no terminal states one: notebooks, files."""
 STRONG, QUIET, WARNING = "bold", "dim", "bold yellow"
 STYLES = {"bound": "italic", "recalibrated": "italic", "run": "dim"}
 
@@ -36,7 +36,7 @@ Line = list[Piece]
 
 @dataclass(frozen=True)
 class View:
-    """What ``rich`` prints: the lines with styles, as wide as the console."""
+    """Renderable for ``rich``: the lines with styles, as wide as the console."""
 
     tables: Sequence[Table]
 
@@ -56,7 +56,7 @@ def tables_text(tables: Sequence[Table], width: int | None = None) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text; addresses stay in one piece."""
+    """Wrap text into lines, keeping addresses in one piece."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
@@ -78,7 +78,7 @@ def table_lines(tables: Sequence[Table], width: int) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class _Laid:
-    """A column laid out: heading lines, and a piece per row, whose text may have several lines."""
+    """A column laid out: heading lines, and one piece per row, whose text may span several lines."""
 
     heading: tuple[str, ...]
     pieces: tuple[Piece, ...]
@@ -95,7 +95,7 @@ class _Laid:
 
 
 def _body(table: Table, width: int) -> Iterator[Line]:
-    """One table, or several below one another where one would be too wide."""
+    """One table, or several one below the other if one would be too wide."""
     if not table.rows or not table.columns:
         return
     names = _names(table, max(SHORTEST_NAME, width // 3))
@@ -103,7 +103,7 @@ def _body(table: Table, width: int) -> Iterator[Line]:
     notes: tuple[str, ...] = ()
     compact = [_laid(table, column, ranks=False) for column in table.columns]
     if _width(names, columns) > width >= _width(names, compact):
-        columns = compact  # without the ranks it is one table instead of two
+        columns = compact  # without ranks it fits in one table instead of two
     elif table.ranked:
         notes = (RANK_NOTE,)
     columns = _with_words_that_fit(names, columns, width)
@@ -122,7 +122,7 @@ def _body(table: Table, width: int) -> Iterator[Line]:
 
 
 def _with_words_that_fit(names: _Laid, columns: list[_Laid], width: int) -> list[_Laid]:
-    """Words at the end of the rows are folded, or left out, before the table is cut into several."""
+    """Wrap the words at the end of the rows, or leave them out, before splitting the table."""
     while len(columns) > 1 and not columns[-1].right and _width(names, columns) > width:
         *others, last = columns
         room = width - _width(names, others) - GAP
@@ -166,7 +166,7 @@ def _laid(table: Table, column: Column, *, ranks: bool) -> _Laid:
 
 
 def _tail(cell: Cell, ranks: bool) -> str:
-    """Rank and mark behind a number."""
+    """Rank and mark after a number."""
     rank = f" ({cell.rank})" if cell.ranked and ranks else ""
     return f"{rank}{' ' if cell.is_difference else ''}{cell.sign}"
 

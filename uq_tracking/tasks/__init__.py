@@ -1,4 +1,4 @@
-"""What tells one task from another; everything else is written once for all of them."""
+"""What distinguishes one task from another; everything else is written once for all of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Samples", "Task", "task_of"
 
 
 def task_of(source: PredictionsBase | Statistics | Any) -> Task:
-    """The task of predictions, statistics, a report, or of that name."""
+    """The task of predictions, statistics or a report, or the task with this name."""
     name = source if isinstance(source, str) else source.task
     if name not in TASKS:
-        raise SettingsError(f"no task is called {name!r}; there are {', '.join(TASKS)}")
+        raise SettingsError(f"no task is called {name!r}; choose from {', '.join(TASKS)}")
     return TASKS[name]

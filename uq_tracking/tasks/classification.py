@@ -1,4 +1,4 @@
-"""Classification: a probability of every class per sample or pixel."""
+"""Classification: a probability for every class per sample or pixel."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Classification(Task):
     def split(
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        """Labels have the outputs along their last axis; probabilities along the axis that belongs to it."""
+        """Labels have the outputs along their last axis; probabilities along the corresponding axis."""
         labels, probs = arrays
         if isinstance(labels, ClassPredictions) or probs is None:
-            raise SettingsError("outputs= cuts arrays along their last axis; pass labels and probs")
+            raise SettingsError("outputs= splits arrays along their last axis; pass labels and probs")
         check_names(outputs)
         truth, given = read(labels, "labels").values, read_floats(probs, "probs").values
         if not truth.ndim or truth.shape[-1] != len(outputs):
@@ -101,7 +101,7 @@ class Classification(Task):
         moved = probs.transpose(*front, *rest, *back)
         if tuple(probs.shape[axis] for axis in rest) != labels.shape:
             raise ShapeError(
-                f"labels have shape {labels.shape} and probs {probs.shape}; probs have the labels' shape and an axis "
+                f"labels have shape {labels.shape} and probs {probs.shape}; probs need the labels' shape and an axis "
                 "of classes, or the labels' shape for a binary classifier"
             )
         own = {**options, "class_axis": -1, "members_axis": 0 if front else None}
@@ -116,7 +116,7 @@ class Classification(Task):
         return spare - 1
 
     def reference(self, reference: Any, data: ClassPredictions) -> Any:
-        """Probabilities of the same form as those that are scored, or without their axis of members."""
+        """Probabilities in the same form as the scored ones, or without their members axis."""
         if reference is None:
             return None
         members_axis = data.axes[1]
@@ -147,7 +147,7 @@ class Classification(Task):
         return {"class_names": report.settings.get("class_names")}
 
     def case_error(self, case: Case) -> float:
-        """Its share of wrong labels."""
+        """The case's share of wrong labels."""
         labels, predicted = case.arrays["labels"], case.arrays["probs"].argmax(axis=-1)
         known = labels >= 0
         return float(np.mean((labels != predicted)[known])) if known.any() else float("nan")
@@ -221,8 +221,8 @@ class ClassSamples(Samples):
         n_logits = 1 if self.data.scores.binary else self.data.n_classes
         if fitted.n_logits != n_logits:
             raise SettingsError(
-                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, these predictions have "
-                f"{n_logits}; fit it on predictions of the same model"
+                f"{fitted.method} was fitted to {fitted.n_logits} logits per sample, but these predictions have "
+                f"{n_logits}; fit it to predictions of the same model"
             )
         yield from self.data.transformed(fitted.new_logarithms).row_blocks()
 
@@ -238,7 +238,7 @@ def _one_output(
     plain = [axis for axis in range(given.ndim) if axis not in special]
     if not plain or given.shape[plain[-1]] != truth.shape[-1]:
         raise ShapeError(
-            f"probs have shape {given.shape}; beside the axes of classes and members they need the labels' "
+            f"probs have shape {given.shape}; besides the axes of classes and members they need the labels' "
             f"{truth.shape}"
         )
     for name, axis in (("members_axis", members), ("class_axis", None if binary else classes)):
@@ -253,7 +253,7 @@ def _one_output(
 
 
 def _cut(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Calibration and reference of one output, which are given by name."""
+    """Calibration and reference of one output, given by name."""
     own = dict(options)
     for option in ("calibration", "reference"):
         if isinstance(own.get(option), Mapping):

@@ -59,13 +59,13 @@ class Regression(Task):
     }
 
     def read(self, *arrays: Any, **options: Any) -> Any:
-        """As for every task; or a table first, with the names of its columns."""
+        """As for every task, or a table first, followed by the names of its columns."""
         named = {name: options.pop(name) for name in COLUMNS if options.get(name) is not None}
         if not named and not isinstance(arrays[1], str):
             return super().read(*arrays, **options)
         if "y_true" not in named:
             column_names(arrays[0])
-            raise SettingsError("name the column of the truth too: y_true=")
+            raise SettingsError("also name the column of the truth: y_true=")
         own: Any = {name: value for name, value in options.items() if value is not None}
         return Predictions.from_frame(arrays[0], y_pred=arrays[1], y_std=arrays[2], **named, **own)
 
@@ -84,7 +84,7 @@ class Regression(Task):
         if isinstance(arrays[0], Predictions) or any(
             array is None or isinstance(array, str) for array in arrays
         ):
-            raise SettingsError("outputs= cuts arrays along their last axis; pass y_true, y_pred and y_std")
+            raise SettingsError("outputs= splits arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
         parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)
         rest = {name: value for name, value in options.items() if name not in INPUT}
@@ -125,11 +125,11 @@ class Regression(Task):
         return {name: float(value) for name, value in summary.items() if math.isfinite(value)}
 
     def map_options(self, report: Any) -> dict[str, Any]:
-        """``scale`` brings standard deviations onto the errors' scale: MeRCI's lambda, else 1."""
+        """``scale`` brings standard deviations to the scale of the errors: MeRCI's lambda, else 1."""
         scores, settings = report.scores, report.settings
         known = scores.get("mean_std") and "merci" in scores
         scale = scores["merci"] / scores["mean_std"] if known else 1.0
-        told = settings.get("distribution") is None  # of other forms the interval is not so many std
+        told = settings.get("distribution") is None  # in other forms the interval is not a multiple of std
         interval = float(family_of(Settings.from_dict(settings)).central(0.95)) if told else None
         return {
             "scale": scale,
@@ -139,7 +139,7 @@ class Regression(Task):
         }
 
     def case_error(self, case: Case) -> float:
-        """Its RMSE."""
+        """The case's RMSE."""
         with np.errstate(invalid="ignore", over="ignore"):
             gap = np.asarray(case.arrays["mean"], dtype=np.float64) - case.arrays["target"]
         known = gap[np.isfinite(gap)]
@@ -157,7 +157,7 @@ class Regression(Task):
             return RegressionSamples(statistics.rows(), statistics)
         except IncompatibleStatisticsError:
             raise RecalibrationError(
-                "these statistics are a sketch, whose samples are not known one by one; pass the predictions"
+                "these statistics are a sketch, which does not hold individual samples; pass the predictions"
             ) from None
 
     @override
@@ -174,7 +174,7 @@ class Regression(Task):
 
 @dataclass(frozen=True, eq=False)
 class RegressionSamples(Samples):
-    """Truth, mean and std of samples; or std and error, where no more is known."""
+    """Truth, mean and std of samples; or std and error, if no more is known."""
 
     columns: Rows
     like: Statistics
@@ -183,7 +183,7 @@ class RegressionSamples(Samples):
     labels: npt.NDArray[Any] | None = None
     """Value of ``by`` of each sample."""
     whole: bool = True
-    """Whether these are all the samples that ``like`` is of."""
+    """Whether these are all the samples behind ``like``."""
 
     @property
     @override

@@ -21,7 +21,7 @@ Fit = Callable[[Recalibrator], Recalibration]
 
 
 class Samples(ABC):
-    """Samples that a recalibration is fitted to, or applied to and scored."""
+    """Samples to fit a recalibration to, or to recalibrate and score."""
 
     @property
     @abstractmethod
@@ -36,16 +36,16 @@ class Samples(ABC):
     @property
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
-        """Of the statistics."""
+        """Facts of the statistics."""
 
     @property
     @abstractmethod
     def codes(self) -> npt.NDArray[Any] | None:
-        """Number of each sample's group, shape (n,); None where there are no groups."""
+        """Number of each sample's group, shape (n,); None without groups."""
 
     @abstractmethod
     def part(self, keep: npt.NDArray[np.bool_]) -> Samples:
-        """The samples that ``keep``, shape (n,), marks."""
+        """The samples that ``keep``, shape (n,), selects."""
 
     @abstractmethod
     def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
@@ -67,17 +67,17 @@ class Task(ABC):
     predictions : type
         Class of its predictions.
     settings : tuple of str
-        Names of the `Settings` that change its numbers; a report states them.
+        Names of the `Settings` that affect its numbers; a report states them.
     recalibration : str
-        The method that is used when none is named.
+        The default method.
     curves : tuple of str
-        Curves that can be asked for.
+        Curves available on request.
     curve_metrics : tuple of str
-        Metrics of curves that need a choice.
+        Default metrics for curves that need a choice of metrics.
     case_score : str
-        What ``case_error`` is called.
+        Name of what ``case_error`` measures.
     accuracy : dict of str
-        How accurate exact and sketched statistics are, in words.
+        Accuracy of exact and sketched statistics, in words.
     """
 
     name: ClassVar[str]
@@ -93,7 +93,7 @@ class Task(ABC):
     def read(self, *arrays: Any, **options: Any) -> Any:
         """The arguments as predictions of this task: arrays with options, or predictions alone.
 
-        Options that are None, or have the value that the predictions take by default, count as not given.
+        Options that are None, or equal to the predictions' defaults, count as not given.
         """
         if isinstance(arrays[0], self.predictions):
             self._refuse_spare(arrays[1:], options)
@@ -122,7 +122,7 @@ class Task(ABC):
         given += [name for name, array in zip(names, arrays, strict=False) if array is not None]
         if given:
             kind = self.predictions.__name__
-            raise SettingsError(f"{', '.join(given)}: give these to {kind}, which holds the input already")
+            raise SettingsError(f"pass {', '.join(given)} to {kind} instead, which already holds the input")
 
     def layout_of(self, data: Any) -> Layout:
         """What the statistics of these predictions consist of."""
@@ -136,12 +136,12 @@ class Task(ABC):
     def split(
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        """Predictions of each output along the last axis of the truth, and the other options cut to it."""
+        """Predictions of each output along the last axis of the truth, and the other options split to match."""
 
     def lazy(
         self, arrays: dict[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check dask arrays, and move axes that only predictions have as ``lead_axes`` says; options to match."""
+        """Check dask arrays, move axes that only predictions have as ``lead_axes`` says, and adapt the options."""
         check_shapes(*((name, array.shape) for name, array in arrays.items()))
         return arrays, dict(options)
 
@@ -155,7 +155,7 @@ class Task(ABC):
 
     @abstractmethod
     def members(self, data: Any) -> tuple[int, int] | None:
-        """Number of members of an ensemble, and the fewest that can be scored; None where there are none."""
+        """Number of members of an ensemble, and the fewest that can be scored; None if there are none."""
 
     @abstractmethod
     def member_subset(self, data: Any, chosen: Sequence[int]) -> Any:
@@ -163,7 +163,7 @@ class Task(ABC):
 
     @abstractmethod
     def targets(self, statistics: Statistics) -> dict[str, float]:
-        """What tells whether two runs were scored on the same truth, whatever its order, dtype or batches."""
+        """Facts that show whether two runs were scored on the same truth, whatever its order, dtype or batches."""
 
     @abstractmethod
     def map_options(self, report: Any) -> dict[str, Any]:
@@ -171,12 +171,12 @@ class Task(ABC):
 
     @abstractmethod
     def case_error(self, case: Case) -> float:
-        """How wrong the predictions of a 2-D case are, NaN where it has no truth; what the worst one is chosen by."""
+        """How wrong the predictions of a 2-D case are, NaN without truth; used to choose the worst case."""
 
     @abstractmethod
     def samples(self, statistics: Statistics, data: Any) -> Samples:
-        """The samples behind a report; RecalibrationError where neither data nor statistics hold them."""
+        """The samples behind a report; RecalibrationError if neither data nor statistics hold them."""
 
     @abstractmethod
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
-        """The function that fits a method to a second set; errors name what a set may be."""
+        """The function that fits a method to a second set; error messages list what a set may be."""

@@ -1,6 +1,6 @@
-"""Tests for backends, to be inherited: a backend that passes them can be logged to, rescored and compared.
+"""Tests for backends to inherit: a backend that passes them can be logged to, rescored and compared.
 
-A backend joins with about fifteen lines in a test file of its own::
+A backend joins with about fifteen lines in its own test file::
 
     from uq_tracking.testing import Capabilities, RunContract, StoreContract
 
@@ -21,7 +21,7 @@ A backend joins with about fifteen lines in a test file of its own::
     class TestRun(MyBackend, RunContract): ...
     class TestStore(MyBackend, StoreContract): ...
 
-What a tracker cannot do it declares in its `Capabilities`; the suite then checks that it says so instead of
+A tracker declares what it cannot do in its `Capabilities`; the suite then checks that it says so instead of silently
 losing anything, and skips nothing. Needs pytest.
 """
 

@@ -1,4 +1,4 @@
-"""What the suite has to know about a backend."""
+"""What the suite needs to know about a backend."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ TagFilter = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a tracker can do. What it cannot, its methods have to refuse with BackendError."""
+    """What a tracker can do. For what it cannot do, its methods must raise BackendError."""
 
     series: bool = True
     """Scalars keep their value at every step, and ``series`` reads them."""
     curves: bool = True
-    """``log_curve`` leaves points that ``curve_points`` reads."""
+    """``log_curve`` stores points that ``curve_points`` reads."""
     files: bool = True
     """Files and images can be stored and fetched."""
     where: TagFilter | None = None
-    """The filter expression that selects the runs whose tag has a value, if the tracker has filters."""
+    """The filter expression that selects runs by the value of a tag, if the tracker has filters."""
     writers: int = 4
-    """How many threads may write into one run at the same time; 1 if the tracker allows no other."""
+    """How many threads may write to one run at the same time; 1 if the tracker allows only one."""
     listing: int = 1000
     """How many runs the listing is tested with."""
     patience: float = 30.0
-    """Seconds after which a dead tracker must have been given up."""
+    """Seconds within which a dead tracker must be given up."""
 
 
 class BackendCase:
@@ -42,7 +42,7 @@ class BackendCase:
 
     @pytest.fixture(autouse=True)
     def _every_tracker_is_well(self) -> Iterator[None]:
-        """An outage that one test made is not the next one's."""
+        """Keep one test's outage from affecting the next."""
         forget_health()
         yield
         forget_health()
@@ -53,25 +53,25 @@ class BackendCase:
         raise NotImplementedError("give the suite a store to test")
 
     def series(self, store: RunStore, run_id: str, name: str) -> Sequence[tuple[int, float]]:
-        """Every (step, value) the tracker holds of a scalar, by step; read with the tracker's own means."""
+        """Every (step, value) the tracker holds for a scalar, by step; read with the tracker's own API."""
         raise NotImplementedError("read a scalar's history, or declare Capabilities(series=False)")
 
     def curve_points(self, store: RunStore, run_id: str, name: str) -> Sequence[tuple[float, float]]:
-        """Every (x, y) that the tracker's charts show of a curve; x may be the curve's ``steps``."""
+        """Every (x, y) that the tracker's charts show for a curve; x may be the curve's ``steps``."""
         raise NotImplementedError("read a curve, or declare Capabilities(curves=False)")
 
     def outage(self, store: RunStore, run: Run) -> AbstractContextManager[Run]:
-        """Make the tracker fail; yields the run through which the failure is seen."""
+        """Make the tracker fail; yield the run that then sees the failure."""
         raise NotImplementedError("make the tracker fail")
 
     def fill(self, store: RunStore, count: int) -> None:
-        """Make many runs, named ``run 0``, ``run 1`` ...; override where the tracker has a quicker way."""
+        """Create many runs, named ``run 0``, ``run 1`` ...; override if the tracker has a faster way."""
         for number in range(count):
             store.close_run(store.create(f"run {number}"))
 
     @contextmanager
     def writing(self, store: RunStore, run_id: str | None = None, name: str = "sample") -> Iterator[Run]:
-        """A run to write to, new or reopened; afterwards it can be read."""
+        """A run to write to, new or reopened, which can be read afterwards."""
         run = store.create(name) if run_id is None else store.reopen(run_id)
         try:
             yield run
@@ -85,12 +85,12 @@ class BackendCase:
             return run_id_of(run)
 
     def stored(self, store: RunStore, run_id: str) -> StoredRun:
-        """The run as the store lists it."""
+        """The run as listed by the store."""
         found = [run for run in store.runs() if run.run_id == run_id]
         assert len(found) == 1, f"the store lists run {run_id} {len(found)} times"
         return found[0]
 
 
 def run_id_of(run: Run) -> str:
-    """The run id, which ends every run's URI."""
+    """The run id: the last part of every run's URI."""
     return run.uri.replace(":", "/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""One small data set on which every metric has a value, for the examples in docstrings and docs."""
+"""One small data set on which every metric has a value, for examples in docstrings and docs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FORMS = {
     "interval_coverage": _quantiles,
     "interval_width": _quantiles,
 }
-"""Predictions that metrics of one form only are shown on."""
+"""Predictions for examples of metrics defined for only one form."""
 
 
 def _regression(key: str) -> uq.Report:

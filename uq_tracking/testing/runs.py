@@ -1,4 +1,4 @@
-"""The contract of `Run`: what is written arrives, once, and a failing tracker says so."""
+"""The contract of `Run`: what is written arrives exactly once, and a failing tracker says so."""
 
 # ruff: noqa: D102  (the names of the tests are sentences)
 

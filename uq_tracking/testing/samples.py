@@ -1,4 +1,4 @@
-"""Small seeded things to log."""
+"""Small seeded samples to log."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def sample_predictions(cases: int = 2, side: int = 20, seed: int = 0) -> Predictions:
-    """Predict pictures with honest standard deviations; some targets are missing.
+    """Predictions of pictures with honest standard deviations and some missing targets.
 
     Parameters
     ----------
     cases, side
         The arrays have shape (cases, side, side).
     seed
-        Of the random numbers.
+        Random seed.
     """
     rng = np.random.default_rng(seed)
     target = rng.normal(size=(cases, side, side))
@@ -32,7 +32,7 @@ def sample_predictions(cases: int = 2, side: int = 20, seed: int = 0) -> Predict
 
 
 def sample_curve(values: tuple[float, ...] = (0.0, 0.5, 0.75, 1.0), name: str = "sample") -> Curve:
-    """A curve over 0 ... 100 per cent that passes through the values."""
+    """A curve over 0 ... 100 per cent through the given values."""
     steps = np.linspace(0, 100, len(values)).round().astype(np.int64)
     columns = {"expected": steps / 100, "observed": np.asarray(values, dtype=np.float64)}
     return Curve(
@@ -48,7 +48,7 @@ def sample_curve(values: tuple[float, ...] = (0.0, 0.5, 0.75, 1.0), name: str = 
 
 
 def sample_figure(shade: float = 0.5) -> Figure:
-    """A figure of one grey."""
+    """A uniformly grey figure."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(1, 1), dpi=40, facecolor=(shade, shade, shade))

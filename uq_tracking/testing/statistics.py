@@ -1,4 +1,4 @@
-"""Statistics of a few arrays, for tests of metrics, curves and recalibrations."""
+"""Statistics from a few arrays, for tests of metrics, curves and recalibrations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from uq_tracking.statistics.statistics import Statistics
 def exact_statistics(
     target: npt.ArrayLike, mean: npt.ArrayLike, std: npt.ArrayLike, std_floor: float | None = None
 ) -> Statistics:
-    """Exact statistics of a regression, of arrays of shape (n,) that are valid already."""
+    """Exact statistics of a regression, from valid arrays of shape (n,)."""
     rows = {"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)}
     return Statistics.exact(REGRESSION, rows, facts={"std_floor": std_floor})
 
@@ -31,7 +31,7 @@ def sketch_statistics(
     std_floor: float | None = None,
     bits: int = SKETCH_BITS,
 ) -> Statistics:
-    """Sketched statistics of a regression, of arrays of shape (n,) that are valid already."""
+    """Sketched statistics of a regression, from valid arrays of shape (n,)."""
     facts = {"std_floor": std_floor}
     builder = Builder(REGRESSION, facts, bits)
     builder.add({"target": np.asarray(target), "mean": np.asarray(mean), "std": np.asarray(std)})

@@ -1,4 +1,4 @@
-"""The contract of `RunStore`: runs are listed, read back whole, and opened again."""
+"""The contract of `RunStore`: runs are listed, read back whole, and reopened."""
 
 # ruff: noqa: D102  (the names of the tests are sentences)
 

@@ -1,4 +1,4 @@
-"""What a verb that logs is told besides arrays, checked before anything is scored."""
+"""Check the arguments of the logging functions other than arrays, before anything is scored."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from uq_tracking.tracking.dispatch import checked_step
 from uq_tracking.tracking.redaction import printable
 
 LONGEST_METHOD = 250
-"""Characters that every tracker takes in a name."""
+"""Characters that every tracker accepts in a name."""
 
 
 def checked_about(
     scores: Any, step: Any, method: Any, tags: Any, figures: Any, keep_predictions: Any
 ) -> dict[str, Any]:
-    """The same, in the form that trackers take: texts without control characters and lone surrogates.
+    """Return the arguments in the form trackers accept: text without control characters or lone surrogates.
 
     Raises
     ------
     SettingsError
-        One has another type or is out of range.
+        An argument has the wrong type or is out of range.
     """
     check_scores(scores)
     if method is not None and not isinstance(method, str):
@@ -31,7 +31,7 @@ def checked_about(
     if method is not None and len(method) > LONGEST_METHOD:
         raise SettingsError(f"method has {len(method)} characters; a name has at most {LONGEST_METHOD}")
     if tags is not None and not isinstance(tags, Mapping):
-        raise SettingsError(f"tags is a {type(tags).__name__}; pass a mapping of names to texts")
+        raise SettingsError(f"tags is a {type(tags).__name__}; pass a mapping of names to text")
     if not isinstance(figures, bool | np.bool_):
         raise SettingsError(f"figures is {figures!r}; pass True or False")
     if not isinstance(keep_predictions, bool | np.bool_) and keep_predictions != "auto":
@@ -47,7 +47,7 @@ def checked_about(
 
 
 def check_scores(scores: Any) -> None:
-    """SettingsError for what is no choice of scores."""
+    """Raise SettingsError unless ``scores`` is a valid choice."""
     if not isinstance(scores, str) or scores not in ("headline", "all"):
         near = closest(scores, ["headline", "all"]) if isinstance(scores, str) else ""
         raise SettingsError(f"scores is {scores!r}; choose 'headline' or 'all'{near}")

@@ -1,7 +1,7 @@
-"""What a tracker must be able to do: three small abstract classes, nothing about uncertainty in them.
+"""What a tracker must be able to do: three small abstract classes that know nothing about uncertainty.
 
-A *backend* finds runs, a *run* is written to, a *store* reads runs back. Everything that is written reaches a
-run through these methods, so all trackers log alike and are rescored alike.
+A *backend* finds runs, a *run* is written to, a *store* reads runs back. Everything written to a run goes through
+these methods, so all trackers log and rescore alike.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 Image = npt.NDArray[np.uint8]
 Cell = str | float | None
-"""Of a table."""
+"""A table cell."""
 
 
 def finite(scalars: Mapping[str, float]) -> dict[str, float]:
-    """Keep the finite numbers, as Python floats; trackers hide or falsify the others.
+    """Keep the finite numbers, as Python floats; trackers hide or corrupt the others.
 
     >>> finite({"uq/nll": 1, "uq/r2": float("nan")})
     {'uq/nll': 1.0}
@@ -46,7 +46,7 @@ def name_parts(name: str) -> tuple[str, ...]:
     Raises
     ------
     BackendError
-        The name is absolute, has an empty part, a backslash, or leaves its folder.
+        The name is absolute, has an empty part or a backslash, or leaves its folder.
 
     Examples
     --------
@@ -60,9 +60,9 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 
 class Run(ABC):
-    """A run that is written to.
+    """A run open for writing.
 
-    Three methods are abstract. The others have a default made of those three, and are overridden where the
+    Three methods are abstract. The others have a default built on those three, to be overridden where the
     tracker has something native. A method raises when it fails; the caller decides whether that matters.
     """
 
@@ -71,56 +71,56 @@ class Run(ABC):
 
     @property
     def place(self) -> str:
-        """Where the tracker lies, such as its server's address: runs of one place fail together; no credentials."""
+        """Where the tracker is, such as its server's address: runs in one place fail together; no credentials."""
         return ""
 
     @abstractmethod
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Write numbers under their names; logging the same again at the same step changes nothing.
 
-        Non-finite ones are left out (``finite``). Without a step they are the run's final numbers:
-        what ``StoredRun.scalars`` shows afterwards.
+        Non-finite numbers are left out (``finite``). Without a step they are the run's final numbers, which
+        ``StoredRun.scalars`` shows afterwards.
         """
 
     @abstractmethod
     def log_file(self, path: Path, name: str) -> None:
-        """Store a copy of the file ``path`` under ``name`` (``/`` makes folders); an older one is replaced.
+        """Store a copy of the file ``path`` under ``name`` (``/`` makes folders), replacing any older one.
 
-        A name that ``name_parts`` refuses is refused.
+        Names that ``name_parts`` rejects are rejected.
         """
 
     @abstractmethod
     def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Set text tags; an older value is replaced."""
+        """Set text tags, replacing older values."""
 
     def seal(self, tags: Mapping[str, str]) -> None:
-        """Set tags that say that all else has arrived; by default at once.
+        """Set the tags that say everything else has arrived; by default at once.
 
-        A tracker that sends in the background sets them once the rest is known to be there, at the latest when
-        ``RunStore.close_run`` is called, which raises if it is not.
+        A tracker that sends in the background sets them once the rest is known to have arrived, at the latest in
+        ``RunStore.close_run``, which raises if it has not.
         """
         self.set_tags(tags)
 
     def arrival(self) -> Callable[[], None] | None:
-        """A function that waits until the tracker has the files that were written, and raises if it refuses them.
+        """Return a function that waits until the tracker has the written files, and raises if it rejects them.
 
-        None, as by default, where `log_file` waits itself. A tracker that uploads in the background, and would lose
-        what is on its way when the process ends, gives one: until it returns, the files are kept in the spool.
+        None, the default, means that `log_file` itself waits. A tracker that uploads in the background, and would
+        lose uploads in flight when the process ends, returns one: until it returns, the files stay in the spool.
         """
         return None
 
     def log_curve(self, name: str, curve: Curve) -> None:  # noqa: B027  (a tracker without charts keeps the report)
         """Write a curve to the tracker's own charts, if it has any.
 
-        A curve without ``steps`` is no line (a two-dimensional histogram); charts leave it to the report.
+        A curve without ``steps`` is not a line (a two-dimensional histogram); it is left to the report.
         """
 
     def log_figure(self, name: str, figure: Figure) -> None:
-        """Store a figure under ``name`` (no suffix, root level), by default as a PNG file.
+        """Store a figure under ``name`` (no suffix, at the root), by default as a PNG file.
 
         Folders in the name become underscores: ``uq_map/3`` is stored as ``uq_map_3.png``.
         """
-        from uq_tracking.drawings import png_of  # knows the metrics, which a tracker need not load
+        from uq_tracking.drawings import png_of  # imports the metrics, which a tracker need not load
 
         with scratch_folder() as folder:
             path = folder / f"{name.replace('/', '_')}.png"
@@ -132,21 +132,22 @@ class Run(ABC):
         self.log_figure(name, figure)
 
     def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:  # noqa: B027
-        """Write a table, if the tracker shows any; the name of a map that was logged before is its picture."""
+        """Write a table, if the tracker shows any; a cell that names a map already logged shows its picture."""
 
     def describe(self, description: Description) -> None:  # noqa: B027  (a tracker without such a page)
-        """Put the description where the tracker's page of the run shows one; a user's own text stays."""
+        """Put the description on the tracker's page of the run, if it shows one; the user's own text stays."""
 
     def use_dataset(self, dataset: Dataset) -> None:  # noqa: B027  (a tracker without data sets)
-        """Say which truth was scored, unless the run names its data already."""
+        """Record which truth was scored, unless the run already names its data."""
 
     def show(self, names: Collection[str]) -> str | None:
-        """Bring the tracker's page of all runs up to date with what was logged, where it lets a program do that.
+        """Update the tracker's page of all runs with what was logged, where the tracker lets a program do so.
 
         Parameters
         ----------
         names
-            Of scalars, curves (``uq_curve/...``) and maps (``uq_map/...``) that the run got; see `overview`.
+            Names of the scalars, curves (``uq_curve/...``) and maps (``uq_map/...``) the run received; see
+            `overview`.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class Run(ABC):
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run as its store lists it. ``scalars`` are the last values."""
+    """A run as listed by its store. ``scalars`` are the last values."""
 
     uri: str
     run_id: str
@@ -175,7 +176,7 @@ class StoredRun:
     tags: Mapping[str, str] = field(default_factory=dict)
     scalars: Mapping[str, float] = field(default_factory=dict)
     created: str = ""
-    """When it was made, where run ids alone do not tell runs of different stores apart."""
+    """Creation time, where run ids alone do not distinguish runs of different stores."""
 
 
 class RunStore(ABC):
@@ -196,37 +197,37 @@ class RunStore(ABC):
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
         """Scalars of a listed run by step and name; the step None holds the final ones.
 
-        By default these are all: most trackers tell more only scalar by scalar.
+        By default only the final ones: most trackers return more only scalar by scalar.
         """
         return {(None, name): value for name, value in run.scalars.items()}
 
     def size(self, run_id: str, name: str) -> int | None:
-        """Bytes of a stored file, where the tracker tells it before the file is fetched."""
+        """Size of a stored file in bytes, if the tracker knows it without fetching the file."""
         return None
 
     @abstractmethod
     def reopen(self, run_id: str) -> Run:
-        """Open a run to write more into, without touching its status, end time or other content."""
+        """Reopen a run for further writing, without touching its status, end time or other content."""
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
-        """Make a new, finished run; stores that cannot raise BackendError."""
+        """Create a new, finished run; stores that cannot do so raise BackendError."""
         raise BackendError(f"{type(self).__name__} cannot create runs; start one with the tracker itself")
 
     def close_run(self, run: Run) -> None:  # noqa: B027  (most stores have nothing to release)
-        """Release what ``create`` or ``reopen`` hold open; called when the writer is done with the run."""
+        """Release what ``create`` or ``reopen`` holds open; called when the writer is done with the run."""
 
     def show(self) -> str | None:
-        """Make or update the page that shows all runs at a glance; its address, by default that of the store."""
+        """Create or update the page that shows all runs at a glance; return its address, by default the store's."""
         return self.link()
 
     def link(self) -> str | None:
-        """Address or command that shows this store to a person, or None."""
+        """Address or command to view this store, or None."""
         return None
 
 
 @dataclass(frozen=True)
 class BackendStatus:
-    """Whether a backend can be used here, and the cure if not."""
+    """Whether a backend is usable here, and the remedy if not."""
 
     name: str
     usable: bool
@@ -238,39 +239,39 @@ class Backend(ABC):
     """One tracker. Its module must import without the tracker's own package."""
 
     name: str
-    """Scheme of its URIs and the name a user types."""
+    """URI scheme, and the name users type."""
 
     schemes: tuple[str, ...] = ()
     """Further URI schemes this backend answers to."""
 
     @abstractmethod
     def status(self) -> BackendStatus:
-        """Found, version, usable, or the install hint; imports nothing heavy."""
+        """Return whether it is installed and usable, its version, or an install hint; imports nothing heavy."""
 
     @abstractmethod
     def active_run(self) -> Run | None:
-        """Return the run open in this process, without importing a tracker that is not loaded yet."""
+        """Return the run open in this process, without importing a tracker that is not yet loaded."""
 
     def own_run(self) -> Run | None:
-        """Return the active run if no other process of a distributed job has it too.
+        """Return the active run unless other processes of a distributed job share it.
 
-        Ranks other than zero log only into such a run. By default every active run is one; a tracker whose runs
-        are inherited by forked processes, or named by the environment, leaves these out.
+        Ranks other than zero log only into such a run. By default every active run qualifies; a tracker whose runs
+        are inherited by forked processes, or named by the environment, leaves those out.
         """
         return self.active_run()
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
-        """Return the ``place`` of the runs behind an address; nothing is asked of the tracker."""
+        """Return the ``place`` of the runs at an address, without contacting the tracker."""
         return ""
 
     @abstractmethod
     def adopt(self, run: Any) -> Run | None:
-        """Return a ``Run`` for the tracker's own run object or run id, or None when it is not this tracker's.
+        """Return a ``Run`` for the tracker's own run object or run id, or None if it is not this tracker's.
 
-        Nothing is asked of the tracker here, so that a wrong argument is told from a failing tracker. A logger
-        that keeps its run in the process of rank zero raises NoRunHereError in the others.
+        The tracker is not contacted, so a wrong argument cannot be mistaken for a failing tracker. A logger that
+        keeps its run in the rank-zero process raises NoRunHereError in the others.
         """
 
     @abstractmethod
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
-        """Open the store behind a URI, given what follows the scheme; and the run id if the URI names one."""
+        """Open the store of a URI, given the part after its scheme; also return the run id if the URI names one."""

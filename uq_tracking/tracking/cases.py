@@ -15,12 +15,12 @@ from uq_tracking.tracking.map_file import Limits, cases_like
 
 Maps = Literal["auto"] | str | int | Sequence[int] | bool
 EXTREMES = "extremes"
-"""Draw the worst, the median and the best case."""
+"""Draw the worst, median and best cases."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Numbers of the cases to draw, a note on why each, and the colour limits of another run."""
+    """Numbers of the cases to draw, a note on why each was chosen, and the colour limits of another run."""
 
     numbers: Sequence[int] = ()
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -28,34 +28,34 @@ class Chosen:
 
 
 def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, data: Any = None) -> Chosen:
-    """Choose the cases to draw, in more ways than `choose_cases`.
+    """Choose the cases to draw; accepts more than `choose_cases`.
 
-    ``"extremes"``: the worst, the median and the best case, by the task's ``case_score``; an address of a run: the
-    cases that it drew, with its colours.
+    ``"extremes"``: the worst, median and best cases by the task's ``case_score``; the address of a run: the cases
+    it drew, with its colours.
 
     Raises
     ------
     SettingsError
-        As for `choose_cases`; ``"extremes"`` of predictions that are not in memory; a run that drew no maps.
+        As for `choose_cases`; also for ``"extremes"`` of predictions not in memory, or a run that drew no maps.
     """
     if maps == EXTREMES:
         _check_spatial(shape, maps)
         if data is None:
-            raise SettingsError("maps='extremes' compares all cases, which takes predictions in memory")
+            raise SettingsError("maps='extremes' compares all cases, so it needs predictions in memory")
         return _extremes(shape, task, data)
     if isinstance(maps, str) and maps != "auto":
         like = cases_like(maps, split)
         return Chosen(
             choose_cases(shape, list(like.cases)), limits=like.limits
-        )  # the notes are about that run
+        )  # the notes describe that run
     return Chosen(choose_cases(shape, maps))
 
 
 def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> Chosen:
-    """The worst, the median and the best of the cases that have ground truth."""
+    """The worst, median and best of the cases with ground truth."""
     places = [np.unravel_index(k, shape[:-2]) if len(shape) > 2 else () for k in range(_count(shape))]
     errors = np.asarray([task.case_error(data.case(place)) for place in places])
-    order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN is last
+    order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN sorts last
     if not len(order):
         return Chosen()
     last = len(order) - 1
@@ -65,16 +65,16 @@ def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> Chosen:
 
 
 def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
-    """Choose the cases to draw: all axes but the last two count cases, (height, width) is a single one.
+    """Choose the cases to draw: all axes but the last two index cases; (height, width) is a single case.
 
     Parameters
     ----------
     shape
-        Of the predictions.
+        Shape of the predictions.
     maps
-        ``"auto"``: up to four cases spread evenly, when the last two axes look like a picture (both at least 16
-        long, neither more than eight times the other); True: the same without that condition; an int: so many,
-        spread evenly; a list: these; False: none.
+        ``"auto"``: up to four evenly spaced cases if the last two axes look like a picture (both at least 16
+        long, neither more than eight times the other); True: the same without that condition; an int: that many,
+        evenly spaced; a list: these cases; False: none.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     Raises
     ------
     SettingsError
-        Maps are asked for and the predictions are not spatial, or have no such case.
+        Maps are requested but the predictions are not spatial, or have no such case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""When the call that is being written was made: what is sent late keeps its time."""
+"""When the call being written was made: calls sent late keep their original time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
 
 
 def called_at() -> float:
-    """Seconds since 1970 at which the call that is being written was made; now, outside of one.
+    """When the call being written was made, in seconds since 1970; outside a call, the current time.
 
-    A tracker that stores a time should store this one. What is sent again then has the same time, and trackers that
+    A tracker that stores a time should store this one: rows sent twice then carry the same time, and trackers that
     drop identical rows keep one of them.
     """
     given = _called_at.get()
@@ -22,13 +22,13 @@ def called_at() -> float:
 
 
 def is_late() -> bool:
-    """Whether the call that is being written was kept, so that a part of it may have arrived already."""
+    """Whether the call being written comes from the spool, so that part of it may already have arrived."""
     return _is_late.get()
 
 
 @contextmanager
 def calling(at: float | None = None) -> Iterator[float]:
-    """Let ``called_at`` tell this time inside, that of a call that was kept; by default the present one."""
+    """Make ``called_at`` return this time inside the block, by default the current time."""
     now = time.time() if at is None else at
     token, late = _called_at.set(now), _is_late.set(at is not None)
     try:

@@ -1,4 +1,4 @@
-"""What one call may log, and which numbers a tracker shows of it."""
+"""What one call may log, and which of its numbers a tracker shows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Scores = Literal["headline", "all"]
 class Content:
     """Everything one call may log.
 
-    ``scores`` says which scores the tracker shows, ``shown`` names those that the run shows already. ``figures``,
-    ``curves`` and ``files`` may name those to write, where the run holds the others already; ``seal`` are tags that
-    are set last, with that of the scores, once all else has arrived.
+    ``scores`` says which scores the tracker shows, ``shown`` names those the run already shows. ``figures``,
+    ``curves`` and ``files`` may name those to write, if the run already holds the others; ``seal`` holds tags that
+    are set last, along with the scores' tag, once everything else has arrived.
     """
 
     report: Report
@@ -42,21 +42,21 @@ class Content:
     files: Collection[str] | None = None
     seal: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[int, Case] = field(default_factory=dict)
-    """Cases of a stream, whose predictions are gone, by their number."""
+    """Cases of a stream, whose predictions are gone, by number."""
     notes: Mapping[int, str] = field(default_factory=dict)
-    """Why cases were chosen, by their number."""
+    """Why each case was chosen, by number."""
     limits: Limits | None = None
-    """Colour limits of the maps; those of these cases by default."""
+    """Colour limits of the maps; by default those of these cases."""
     also: Sequence[Content] = ()
-    """What goes into the same runs besides, such as further outputs."""
+    """What else goes into the same runs, such as further outputs."""
 
 
 def chosen_scores(
     report: Report, scores: Mapping[str, float], choice: Scores = "headline", shown: Collection[str] = ()
 ) -> dict[str, float]:
-    """Those of the scores that a tracker shows: the headline and what was asked for by name, or all.
+    """The scores that a tracker shows: the headline and those requested by name, or all.
 
-    All as well where the headline is empty, as in a task of a plugin that declares none.
+    Also all when the headline is empty, as for a plugin's task that declares none.
     """
     wanted = _shown(report, shown)
     found = {key: value for key, value in scores.items() if choice == "all" or key in wanted}
@@ -64,7 +64,7 @@ def chosen_scores(
 
 
 def _shown(report: Report, shown: Collection[str]) -> set[str]:
-    """Keys of the headline, of what was asked for by name, and of what a run shows already."""
+    """Keys of the headline, of scores requested by name, and of those the run already shows."""
     known = plugins.metrics(report.task)
     asked = (key for key, metric in known.items() if metric.headline or metric.needs or not metric.default)
     return {*asked, *report.provenance.get("asked", ()), *shown}
@@ -73,13 +73,13 @@ def _shown(report: Report, shown: Collection[str]) -> set[str]:
 def logged_scores(
     report: Report, split: str | None = None, choice: Scores = "headline", shown: Collection[str] = ()
 ) -> dict[str, float]:
-    """The scores that a tracker shows, by the names they have in a run."""
+    """The scores that a tracker shows, by their names in a run."""
     chosen = (choice != "all" and report.scores_of(_shown(report, shown))) or report.scores
     return {scalar_name(key, split, report.task): value for key, value in chosen.items()}
 
 
 def recalibrated_scores(content: Content) -> dict[str, float]:
-    """Parameters and scores after recalibration; those of the first method have the short name."""
+    """Parameters and scores after recalibration; those of the first method have the short names."""
     methods: Mapping[str, Any] = (content.report.recalibration or {}).get("methods", {})
     found: dict[str, float] = {}
     for place, (method, entry) in enumerate(methods.items()):

@@ -1,4 +1,4 @@
-"""How long one call may wait for trackers, and the threads that wait in its place."""
+"""How long one call may wait for trackers, and the threads that do the waiting."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ T = TypeVar("T")
 
 DEADLINE = 10.0
 PATIENCE = 300.0
-"""Seconds that a command waits, which a person has started and no training waits for."""
+"""Seconds that a command waits: a person started it, and no training job waits for it."""
 LONGEST = 1e9
-"""Seconds for which a thread can wait on every system; longer deadlines, infinite ones too, are as long as this."""
+"""The longest wait, in seconds, that every system supports; longer deadlines, even infinite ones, are cut to it."""
 CONNECT_SECONDS = 2.0
 VARIABLE = "UQ_TRACKING_DEADLINE"
 THREADS = "uq-tracking"
-"""What the names of the threads that wait for trackers start with."""
+"""Prefix of the names of the threads that wait for trackers."""
 RESERVE = 0.2
-"""Share of the deadline that is left for each further tracker of the call."""
+"""Share of the deadline reserved for each further tracker of the call."""
 
 
 def checked_deadline(given: Any = None) -> float:
-    """Seconds that a call may wait: those given, else of the environment, else 10.
+    """Seconds that a call may wait: as given, else from the environment, else 10.
 
     Raises
     ------
     SettingsError
-        It is no positive number.
+        It is not a positive number.
     """
     name, value = (
         ("deadline", given) if given is not None else (VARIABLE, os.environ.get(VARIABLE) or DEADLINE)
@@ -49,7 +49,7 @@ def checked_deadline(given: Any = None) -> float:
         seconds = math.nan
     if not seconds > 0:
         raise SettingsError(
-            f"{name} is {value!r}; give the seconds that a call may wait for trackers, such as 10"
+            f"{name} is {value!r}; pass how many seconds a call may wait for trackers, such as 10"
         )
     return min(seconds, LONGEST)
 
@@ -60,9 +60,9 @@ class Budget:
     Parameters
     ----------
     seconds
-        In all; only waiting counts, not scoring or drawing.
+        In total; only waiting counts, not scoring or drawing.
     trackers
-        How many are going to be waited for. A sick one leaves the others a share.
+        How many trackers will be waited for. A failing one leaves the others their share.
     """
 
     def __init__(self, seconds: float, trackers: int = 1) -> None:
@@ -71,24 +71,24 @@ class Budget:
         self._others = max(trackers - 1, 0)
 
     def left(self) -> float:
-        """Seconds that one tracker may use now."""
+        """Seconds that one tracker may take now."""
         reserved = min(RESERVE * self._others, 0.8) * self.seconds
         return max(self.seconds - self._spent - reserved, 0.0)
 
     def hurry(self, seconds: float) -> None:
-        """Wait no more than so many seconds from now on."""
+        """Wait no longer than this many seconds from now on."""
         self.seconds = min(self.seconds, self._spent + seconds)
 
     def given_up(self) -> None:
-        """Note that a tracker is asked no more, so that its share is the others'."""
+        """Note that a tracker has been given up, which frees its share for the others."""
         self._others = max(self._others - 1, 0)
 
     def call(self, function: Callable[[], T], left_behind: LeftBehind) -> T:
-        """Return the function's result; TrackerUnreachableError when it has taken all that is left."""
+        """Return the function's result; TrackerUnreachableError once it has used up the remaining time."""
         return self.begin(function, left_behind)()
 
     def begin(self, function: Callable[[], T], left_behind: LeftBehind) -> Callable[[], T]:
-        """Start a call beside what follows; the result waits for it, and returns or raises as ``call`` does."""
+        """Start a call in the background; the returned function waits, then returns or raises like ``call``."""
         if self.left() <= 0:
             raise TrackerUnreachableError(f"the deadline of {self.seconds:g} s has passed")
         begun = left_behind.begin(function)
@@ -105,17 +105,17 @@ class Budget:
 
 @dataclass(frozen=True)
 class Begun(Generic[T]):
-    """A call that goes on in a thread."""
+    """A call running in a thread."""
 
     outcome: Future[T]
     thread: threading.Thread
 
 
 class LeftBehind:
-    """Runs calls in threads of their own, and leaves those behind that take too long: at most ``most``.
+    """Runs calls in their own threads and leaves behind those that take too long, at most ``most`` of them.
 
-    The time-outs and retries of an SDK belong to the whole process, so to the user's own calls too; hence they are
-    left as they are, and a call that takes too long goes on in its thread, which does not keep the process alive.
+    An SDK's time-outs and retries apply to the whole process, including the user's own calls, so they stay as they
+    are; a call that takes too long carries on in its thread, which does not keep the process alive.
     """
 
     def __init__(self, most: int = 3) -> None:
@@ -123,10 +123,12 @@ class LeftBehind:
         self._threads: list[threading.Thread] = []
 
     def begin(self, function: Callable[[], T]) -> Begun[T]:
-        """Start a call; TrackerUnreachableError when too many are left behind already."""
+        """Start a call; TrackerUnreachableError if too many have already been left behind."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= self._most:
-            raise TrackerUnreachableError(f"{len(self._threads)} earlier calls still wait for its answer")
+            raise TrackerUnreachableError(
+                f"{len(self._threads)} earlier calls are still waiting for its answer"
+            )
         outcome: Future[T] = Future()
         context = contextvars.copy_context()
 
@@ -146,20 +148,20 @@ class LeftBehind:
         Raises
         ------
         TrackerUnreachableError
-            It takes longer than so many seconds, which are what is left of the deadline.
+            It takes longer than ``seconds``, the time left before the deadline.
         """
         try:
             wait([begun.outcome], None if math.isinf(seconds) else seconds)
             if begun.outcome.done():
                 return begun.outcome.result()
             raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s")
-        finally:  # a signal handler of the user's may have raised something while it waited
+        finally:  # a user's signal handler may have raised during the wait
             if not begun.outcome.done() and begun.thread not in self._threads:
                 self._threads.append(begun.thread)
 
 
 def check_listens(place: str) -> None:
-    """TrackerUnreachableError when nothing accepts connections at the address of a server: a call would hang."""
+    """Raise TrackerUnreachableError if nothing accepts connections at a server's address: a call would hang."""
     parts = urlsplit(place)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.scheme in getproxies():
         return
@@ -167,4 +169,4 @@ def check_listens(place: str) -> None:
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         socket.create_connection((parts.hostname, port), CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
-        raise TrackerUnreachableError(f"{place} accepts no connection ({error})") from error
+        raise TrackerUnreachableError(f"{place} does not accept connections ({error})") from error

@@ -1,4 +1,4 @@
-"""What a run says of itself to a person who opens its page: the verdict, and the headline in a small table."""
+"""What a run's page tells its reader: the verdict, and the headline scores in a small table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Description:
     lead : str
         The verdict, in Markdown.
     body : str
-        The headline, in Markdown.
+        The headline scores, in Markdown.
     verdict : str
         The verdict, as plain text.
     split : str or None
-        The split it is about; each has a part of its own.
+        The split it describes; each has its own part.
     figures : dict of str
-        Figures that belong to it, as far as the run holds them: titles by name, without suffix.
+        Figures that belong to it, if the run holds them: titles by name, without suffix.
     """
 
     lead: str
@@ -41,12 +41,12 @@ class Description:
 
     @property
     def text(self) -> str:
-        """All of it but the figures."""
+        """All of it except the figures."""
         return f"{self.lead}\n\n{self.body}"
 
 
 def description(report: Report, split: str | None = None) -> Description:
-    """Describe a report: the verdict first, for trackers show three lines until one asks for more."""
+    """Describe a report, verdict first: trackers show three lines until asked for more."""
     known = plugins.metrics(report.task)
     keys = [key for key in report.scores if key in known and known[key].headline] or list(report.scores)
     table = report_table(report, keys)
@@ -54,7 +54,7 @@ def description(report: Report, split: str | None = None) -> Description:
     shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
     of_split = f"**{markdown_escaped(split)}:** " if split else ""
-    title = f"{table.title}; *by chance*: what a calibrated forecast would score on as much data."
+    title = f"{table.title}; *by chance*: what a calibrated forecast would score on the same amount of data."
     figures = {
         figure_name(spec.name, split): spec.name.replace("_", " ")
         for spec in plugins.figures(report.task).values()
@@ -66,7 +66,7 @@ def description(report: Report, split: str | None = None) -> Description:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The truth that was scored: runs with the same digest can be compared."""
+    """The truth that was scored; runs with the same digest are comparable."""
 
     name: str
     digest: str
@@ -74,7 +74,7 @@ class Dataset:
 
 
 def dataset(report: Report, split: str | None = None) -> Dataset:
-    """The truth of a report; equal for equal truth, whatever its order or batches."""
+    """The truth of a report: equal for equal truth, whatever its order or batching."""
     targets = {name: f"{value:.6g}" for name, value in report.provenance.get("targets", {}).items()}
     text = json.dumps([report.counts["n"], targets], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,15 +1,15 @@
-"""The built-in ``dir:`` backend: one folder per run that a person can read without any tool.
+"""The built-in ``dir:`` backend: one folder per run, readable without any tool.
 
 ::
 
     uq_runs/20260131-120000-mc-dropout-1f3a/
-        run.json          name, creation time and first tags; never changed afterwards
+        run.json          name, creation time and first tags; never changed
         log.jsonl         one line per call: scalars with their step, or tags; the last line wins
         uq_curve/*.csv    every column of every curve
         uq_*.png          figures
         uq/...            report, statistics, predictions
 
-Files are replaced whole and lines are appended whole, so several writers need no lock.
+Files are replaced whole and lines appended whole, so concurrent writers need no lock.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class DirectoryRun(Run):
 
     @property
     def place(self) -> str:
-        """The folder that holds the run's; see `Run`."""
+        """The folder that contains the run's folder; see `Run`."""
         return str(self.path.parent)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Append the numbers that are new or differ from those logged at this step; see `Run`."""
+        """Append the numbers that are new or changed at this step; see `Run`."""
         self._check_exists()
         known = self._journal.known(step)
         new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
@@ -62,7 +62,7 @@ class DirectoryRun(Run):
             self._journal.append(step=step, scalars=new)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Append the tags that are new or differ; see `Run`."""
+        """Append the tags that are new or changed; see `Run`."""
         self._check_exists()
         known = _read_head(self.path)["tags"] | self._journal.known_tags()
         new = {name: str(value) for name, value in tags.items() if known.get(name) != str(value)}
@@ -70,7 +70,7 @@ class DirectoryRun(Run):
             self._journal.append(tags=new)
 
     def log_file(self, path: Path, name: str) -> None:
-        """Copy a file into the run's folder; readers see the old or the new one, never a part; see `Run`."""
+        """Copy a file into the run's folder; readers see the old file or the new one, never a part; see `Run`."""
         self._check_exists()
         target = _stored_path(self.path, name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ class DirectoryStore(RunStore):
         self.path = path.absolute()
 
     def runs(self, where: str | None = None) -> Iterator[StoredRun]:
-        """List runs by creation time; ``where`` is ``tag=value`` pairs with commas, which must all hold."""
+        """List runs by creation time; ``where`` is comma-separated ``tag=value`` pairs that must all match."""
         wanted = _parse_where(where)
         heads = self._heads()
         for folder in sorted(heads, key=lambda item: (heads[item]["created"], item.name)):
@@ -116,7 +116,7 @@ class DirectoryStore(RunStore):
                 yield run
 
     def files(self, run_id: str) -> list[str]:
-        """List the stored files, without the two that the backend keeps itself; see `RunStore`."""
+        """List the stored files, except the two that the backend keeps for itself; see `RunStore`."""
         folder = self._folder(run_id)
         paths = (path for path in folder.rglob("*") if path.is_file() and _is_inside(path, folder))
         names = (path.relative_to(folder).as_posix() for path in paths)
@@ -137,21 +137,21 @@ class DirectoryStore(RunStore):
         return Journal(self._folder(run.run_id) / LOG_FILE).scalars()
 
     def size(self, run_id: str, name: str) -> int | None:
-        """Bytes of a stored file; None where there is none."""
+        """Size of a stored file in bytes; None if there is none."""
         path = _stored_path(self._folder(run_id), name)
         return path.stat().st_size if path.is_file() else None
 
     def reopen(self, run_id: str) -> DirectoryRun:
-        """Open the run of this id; see `RunStore`."""
+        """Open the run with this id; see `RunStore`."""
         return DirectoryRun(self._folder(run_id))
 
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
-        """Make a run whose id is the time, the name and four random digits."""
+        """Create a run whose id is the time, the name and four random digits."""
         stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
         return self.open(f"{stamp}-{slug(name)}-{uuid.uuid4().hex[:4]}", name, tags)
 
     def open(self, run_id: str, name: str, tags: Mapping[str, str] | None = None) -> DirectoryRun:
-        """Open the run of this id, made first if it is missing."""
+        """Open the run with this id, creating it if missing."""
         folder = _stored_path(self.path, run_id)
         if not (folder / RUN_FILE).is_file():
             folder.mkdir(parents=True, exist_ok=True)
@@ -174,8 +174,8 @@ class DirectoryStore(RunStore):
         for path in self.path.glob(f"*/{RUN_FILE}"):
             try:
                 heads[path.parent] = _read_head(path.parent)
-            except BackendError as error:  # one damaged run hides none of the others
-                warnings.warn(f"run left out: {printable(str(error))}", TrackingWarning, stacklevel=3)
+            except BackendError as error:  # one damaged run does not hide the others
+                warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=3)
         return heads
 
 
@@ -185,7 +185,7 @@ class DirectoryBackend(Backend):
     name = "dir"
 
     def status(self) -> BackendStatus:
-        """Report that it is usable."""
+        """Report that the backend is usable."""
         return BackendStatus(self.name, usable=True, version=__version__)
 
     def active_run(self) -> Run | None:
@@ -197,14 +197,14 @@ class DirectoryBackend(Backend):
         return os.path.abspath(os.path.expanduser(address or "."))
 
     def adopt(self, run: Any) -> Run | None:
-        """Adopt the path of a run's folder, made first if it is missing."""
+        """Adopt the path of a run's folder, creating it if missing."""
         if not isinstance(run, os.PathLike):
             return None
         path = Path(run).absolute()
         return DirectoryStore(path.parent).open(path.name, path.name)
 
     def store(self, address: str, *, scheme: str | None = None) -> tuple[DirectoryStore, str | None]:
-        """Read ``address`` as a run's folder if it holds a run, else as a folder of runs."""
+        """Treat ``address`` as a run's folder if it holds a run, else as a folder of runs."""
         path = Path(address or ".").expanduser().absolute()
         if (path / RUN_FILE).is_file():
             return DirectoryStore(path.parent), path.name
@@ -212,7 +212,7 @@ class DirectoryBackend(Backend):
 
 
 def slug(text: str) -> str:
-    """Shorten a text to what every file system takes in a name.
+    """Reduce a text to what every file system accepts in a name.
 
     >>> slug("MC dropout (p=0.1)")
     'MC-dropout-p-0.1'
@@ -222,15 +222,15 @@ def slug(text: str) -> str:
 
 def _stored_path(folder: Path, name: str) -> Path:
     if name in _RESERVED:
-        raise BackendError(f"{name!r} belongs to the backend; choose another name for the file")
+        raise BackendError(f"{name!r} is reserved for the backend; choose another name for the file")
     return folder.joinpath(*name_parts(name))
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    """Whether a file lies in the folder itself, not behind a link that leads out of it."""
+    """Whether a file is inside the folder, not behind a link that leads out of it."""
     try:
         return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # a circle of links
+    except (OSError, RuntimeError):  # circular links
         return False
 
 

@@ -1,4 +1,4 @@
-"""What every verb that logs has in common: content goes to its targets, and no failing tracker stops the job."""
+"""What all logging functions share: content goes to its targets, and no failing tracker stops the job."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _log = logging.getLogger("uq_tracking")
 
 
 def checked_step(step: Any) -> int | None:
-    """The step as an int; SettingsError if it is no whole number."""
+    """Return the step as an int; SettingsError if it is not a whole number."""
     if step is None:
         return None
     try:
         if isinstance(step, bool):
-            raise TypeError("a truth value is no step")
+            raise TypeError("a boolean is not a step")
         return operator.index(step)
     except TypeError:
         raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
@@ -46,20 +46,20 @@ def send(
     every_rank: bool = False,
     deadline: float = DEADLINE,
 ) -> Report:
-    """Write the content to every target, or to a folder if there is none; returns the report.
+    """Write the content to every target, or to a folder if there is none; return the report.
 
-    Of the processes of a distributed job only rank zero makes the folder, unless ``every_rank``.
+    In a distributed job only rank zero creates the folder, unless ``every_rank``.
 
     Warns
     -----
     TrackingWarning
-        A tracker has just failed, at the line of the verb's caller (the verb calls the function that calls this one).
-        Calls that come while it is known to be sick are kept without a further warning.
+        A tracker has just failed; the warning points at the user's line, three calls up. While the tracker is
+        known to be down, further calls are spooled without another warning.
 
     Raises
     ------
     BackendError
-        With ``strict``, whenever something was not taken.
+        With ``strict``, whenever a tracker did not take something.
     """
     if not targets and not (every_rank or is_rank_zero()):
         tell_once()
@@ -69,7 +69,7 @@ def send(
         try:
             targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
         except BackendError as error:
-            problems.append(redact(f"The report is not kept anywhere: {error}."))
+            problems.append(redact(f"The report could not be saved anywhere: {error}."))
     writers = _writers(content, targets, deadline)
     with calling():
         problems += publish(content, writers)
@@ -98,7 +98,7 @@ def _writers(content: Content, targets: Sequence[Target], deadline: float) -> li
 
 
 def _fallback(content: Content, *, notice: bool = True) -> Target:
-    """Target a folder, and say where in a line that is visible and can stop nothing: the log, not a warning."""
+    """Target a folder and log where: a log line is visible and, unlike a warning, can never stop the job."""
     target, is_new = fallback_target(content.method, content.split, content.step)
     if notice and is_new:
         _log.warning(

@@ -1,4 +1,4 @@
-"""The run in ``./uq_runs`` for calls without a tracker: nothing is lost."""
+"""The run in ``./uq_runs`` for calls without a tracker, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uq_tracking.tracking.resolve import Opened, Target
 
 
 class _Thread(threading.local):
-    """The runs of one thread in one process: a forked child and another thread have others."""
+    """The runs of one thread in one process; forked children and other threads have their own."""
 
     def __init__(self) -> None:
         self.pid = 0
@@ -23,7 +23,7 @@ class _Thread(threading.local):
         self.runs: dict[tuple[str, Path | None], list[tuple[DirectoryRun, set[str | None]]]] = {}
 
     def of_this_process(self) -> _Thread:
-        """Forget what a fork has copied."""
+        """Discard what a fork has copied."""
         if self.pid != os.getpid():
             self.pid = os.getpid()
             self.stamp = f"{datetime.now():%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:8]}"
@@ -37,15 +37,15 @@ def _threads() -> _Thread:
 
 
 def fallback_target(method: str | None, split: str | None, step: int | None) -> tuple[Target, bool]:
-    """Tell the folder this call belongs to, and whether it is new.
+    """Return the folder this call belongs to, and whether it is new.
 
-    The calls of one thread and method share a run, as they would share a tracker's: one line per step, one report
+    Calls of the same thread and method share a run, as they would share a tracker's: one line per step, one report
     per split. A second report of the same split opens another run instead of replacing the first.
 
     Raises
     ------
     BackendError
-        No place takes a folder.
+        No folder can be created anywhere.
     """
     here = _threads().of_this_process()
     runs = here.runs.setdefault((method or "run", next(places(), None)), [])

@@ -1,8 +1,8 @@
 """Whether a tracker answers, and what is kept until it does: one circuit breaker per tracker and process.
 
-A tracker that fails is sick. Calls for it are kept in the spool at once, and a thread of its own asks it again after
-pauses that grow from one second to a minute. When it answers, what was kept is sent in order, into the same runs;
-until that is done, new calls queue behind.
+A tracker that fails is marked sick. Calls for it go straight to the spool, and a thread of its own retries after
+pauses that grow from one second to a minute. Once it answers, the spooled calls are sent in order, into the same
+runs; until that is done, new calls queue behind them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from typing import Literal
 
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
+from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened
-from uq_tracking.tracking.spool import locked, read_entry
+from uq_tracking.tracking.spool import read_entry
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 5
-"""How often an entry is sent that the tracker refuses, though it answers."""
+"""How many times to send an entry that the tracker answers but rejects."""
 DRAINERS = 3
-"""Threads that may wait for one tracker."""
+"""Maximum number of threads waiting for one tracker."""
 LOCK_SECONDS = 5.0
-"""How long to wait for a `sync` that is sending the same entries."""
+"""Seconds to wait for a `sync` that is sending the same entries."""
 
 Outcome = Literal["sent", "refused", "again"]
 _log = logging.getLogger("uq_tracking")
@@ -41,7 +42,7 @@ _log = logging.getLogger("uq_tracking")
 
 @dataclass
 class Waiting:
-    """An entry of the spool that this process is going to send, and the run it goes into."""
+    """A spool entry that this process will send, and the run it goes into."""
 
     path: Path
     open: Callable[[], Opened]
@@ -57,10 +58,10 @@ class Health:
     name: str
     place: str
     deadline: float
-    """Of the last call; bounds how long the end of the program may wait."""
+    """Deadline of the last call; bounds how long the program may wait at exit."""
     left_behind: LeftBehind = field(default_factory=LeftBehind)
     gone: set[str] = field(default_factory=set)
-    """Addresses of runs that the tracker does not hold any more."""
+    """Addresses of runs that the tracker no longer has."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _queue: list[Waiting] = field(default_factory=list)
     _refused: list[Waiting] = field(default_factory=list)
@@ -79,7 +80,7 @@ class Health:
                 return f"{run} is gone"
             if self._sick_since is not None:
                 ago = time.monotonic() - self._sick_since
-                return f"it has not answered for {ago:.0f} s and is asked again in the background"
+                return f"it has not answered for {ago:.0f} s and is being retried in the background"
             if any(waiting.run == run for waiting in self._queue):
                 return "earlier calls are still being sent"
             return None
@@ -100,7 +101,7 @@ class Health:
             self._sick_since, self._pause = None, 0.0
 
     def wait_with(self, waiting: Waiting, *, refused: bool = False) -> None:
-        """Send an entry when the tracker takes it: in order, or when it was refused beside the others."""
+        """Queue an entry until the tracker takes it: in order, or, if it was refused, alongside the others."""
         if waiting.run in self.gone:
             return
         with self._changed:
@@ -112,7 +113,7 @@ class Health:
             self._changed.notify_all()
 
     def superseded(self, run: str, key: str) -> None:
-        """Forget refused entries of the same run, step and splits: a later call has been taken whole."""
+        """Forget refused entries of the same run, step and splits: a later call was logged in full."""
         with self._changed:
             old = [waiting for waiting in self._refused if (waiting.run, waiting.key) == (run, key)]
             self._refused = [waiting for waiting in self._refused if waiting not in old]
@@ -120,7 +121,7 @@ class Health:
             waiting.path.unlink(missing_ok=True)
 
     def confirm(self, path: Path, arrival: Callable[[], None]) -> None:
-        """Remove an entry when the tracker, which uploads in the background, has what it holds; else it stays."""
+        """Remove an entry once a tracker that uploads in the background has its content; otherwise it stays."""
         name = f"{THREADS}: {self.name} confirms"
         thread = threading.Thread(target=self._confirm, args=(path, arrival), name=name, daemon=True)
         with self._changed:
@@ -139,12 +140,12 @@ class Health:
             self._unconfirmed.pop(path, None)
 
     def waiting(self) -> int:
-        """How many entries are still to be sent, or to be confirmed."""
+        """How many entries are still to be sent or confirmed."""
         with self._changed:
             return len(self._queue) + len(self._refused) + len(self._unconfirmed)
 
     def finish(self, end: float) -> None:
-        """Send what waits until a time of ``time.monotonic``, and give up when the tracker is still sick then."""
+        """Send what is queued until ``end``, by ``time.monotonic``; give up if the tracker is still sick then."""
         with self._changed:
             asked, self._ask_at = self._asked, 0.0
             self._changed.notify_all()
@@ -159,7 +160,7 @@ class Health:
         left += self._unconfirmed
         if left:
             _log.warning(
-                "%s (%s) has not taken %d call%s, kept in %s: `uq-tracking sync` sends what is there",
+                "%s (%s) has not taken %d call%s, kept in %s; run `uq-tracking sync` to send them",
                 self.name,
                 self.place,
                 len(left),
@@ -168,14 +169,14 @@ class Health:
             )
 
     def forget(self) -> None:
-        """Send nothing more: what waits is left to `sync`, and threads end when their call returns."""
+        """Stop sending: what is queued is left to `sync`, and threads end when their call returns."""
         with self._changed:
             for waiting in (self._queue, self._refused, self._unconfirmed):
                 waiting.clear()
             self._changed.notify_all()
 
     def _start(self) -> None:
-        """Start a thread that sends, unless one does; another if that one is stuck."""
+        """Start a sending thread unless one is running; start another if that one is stuck."""
         self._drainers = [thread for thread in self._drainers if thread.is_alive()]
         is_stuck = self._asking_since is not None and time.monotonic() - self._asking_since > LONGEST_PAUSE
         if self._drainers and not (is_stuck and len(self._drainers) < DRAINERS):
@@ -199,7 +200,7 @@ class Health:
                 self._changed.notify_all()
 
     def _next(self) -> Waiting | None:
-        """Wait until something is to be sent; None when nothing is left."""
+        """Wait until something is due; None when nothing is left."""
         with self._changed:
             while self._queue or self._refused:
                 pause = self._ask_at - time.monotonic()
@@ -228,18 +229,18 @@ class Health:
 
         try:
             check_listens(self.place)
-            with locked(waiting.path.parent, LOCK_SECONDS):
+            with spool_lock(waiting.path.parent, LOCK_SECONDS):
                 entry = read_entry(waiting.path)
                 opened = waiting.open()
                 try:
                     replay(entry, opened.run, took)
                 finally:
                     opened.release()
-        except (FileNotFoundError, FileFormatError):  # somebody else has sent it, or it needs a person
+        except (FileNotFoundError, FileFormatError):  # already sent by someone else, or it needs a person
             return "sent"
         except RunNotFoundError:
             self.gone.add(waiting.run)
-            return "sent"  # `sync` makes another run that names it
+            return "sent"  # `sync` makes a new run that names it
         except Exception as error:  # trackers raise whatever their libraries raise
             _log.debug("%s did not take %s: %s", self.name, waiting.path, redact(str(error)))
             if not taken and is_sick(error):
@@ -255,7 +256,7 @@ class Health:
 
 
 def is_sick(error: BaseException) -> bool:
-    """Whether an error says that the tracker does not work, not that it refuses what it was given."""
+    """Whether an error means that the tracker is down, rather than that it rejects what it was given."""
     return isinstance(error, TrackerUnreachableError) or not isinstance(error, BackendError)
 
 
@@ -280,8 +281,8 @@ class _Process:
             self._known.clear()
 
     def _finish(self, pid: int) -> None:
-        """Bound the end of the program by the longest deadline, however many trackers there are."""
-        if os.getpid() != pid:  # a forked child has inherited this
+        """Let exit take no longer than the longest deadline, however many trackers there are."""
+        if os.getpid() != pid:  # inherited by a forked child
             return
         trackers = [health for health in self._known.values() if health.waiting()]
         end = time.monotonic() + max((health.deadline for health in trackers), default=0.0)
@@ -295,10 +296,10 @@ def _of_process(pid: int) -> _Process:
 
 
 def health_of(name: str, place: str, deadline: float) -> Health:
-    """The state of a tracker in this process; a forked child starts anew, without the threads of its parent."""
+    """The state of a tracker in this process; a forked child starts afresh, without its parent's threads."""
     return _of_process(os.getpid()).health(name, place, deadline)
 
 
 def forget_health() -> None:
-    """Start as a new process does, with every tracker well; what still waits is left to `sync`."""
+    """Start as a new process would, with every tracker well; what is still queued is left to `sync`."""
     _of_process(os.getpid()).forget()

@@ -1,4 +1,4 @@
-"""One line for a person who has just logged something: the verdict, and where to look at it."""
+"""One line for a person who has just logged something: the verdict, and where to view the run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from uq_tracking.report import Report
 
 ASKED = "UQ_TRACKING_HINT"
-"""Set to 1, the line is always written; set to 0, never."""
+"""1 always writes the line, 0 never."""
 
 
 def hint(report: Report, pages: Iterable[str | None]) -> None:
-    """Write the line to the terminal or notebook in front of a person; nothing in a job that nobody watches."""
+    """Write the line to an interactive terminal or notebook; stay silent in an unattended job."""
     where = next((page for page in pages if page), None)
     if where is None or not _is_watched():
         return
@@ -22,7 +22,7 @@ def hint(report: Report, pages: Iterable[str | None]) -> None:
 
 
 def _is_watched() -> bool:
-    """Whether a person reads along."""
+    """Whether a person is watching."""
     asked = os.environ.get(ASKED)
     if asked in ("0", "1"):
         return asked == "1"

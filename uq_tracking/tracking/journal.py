@@ -1,7 +1,7 @@
 """The append-only file of a run in a directory: JSON lines, each written by one call.
 
-A line is appended by a single write, which several writers on a local file system cannot interleave, so no
-lock is needed; a writer killed inside it leaves one cut line that readers report and leave out.
+Each line is appended by a single write, which concurrent writers on a local file system cannot interleave, so no
+lock is needed; a writer killed mid-write leaves one truncated line, which readers report and skip.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Step = int | None
 
 
 class Line(NamedTuple):
-    """What one line holds."""
+    """The content of one line."""
 
     step: Step
     scalars: Mapping[str, float]
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 def parsed(text: str) -> Line | None:
-    """One line of a journal; None when it is damaged.
+    """Parse one line of a journal; None if it is damaged.
 
     >>> parsed('{"step": 3, "scalars": {"uq/nll": 1.5}}')
     Line(step=3, scalars={'uq/nll': 1.5}, tags={})
@@ -65,7 +65,7 @@ class Journal:
         OSError
             The file cannot be written.
         BackendError
-            The disk took only a part of the line.
+            Only part of the line was written to disk.
         """
         text = json.dumps({"time": now()} | line, allow_nan=False) + "\n"
         data = (text if self._ends_a_line() else "\n" + text).encode()
@@ -80,7 +80,7 @@ class Journal:
             )
 
     def scalars(self) -> dict[tuple[Step, str], float]:
-        """Last value of every scalar at every step; the step None holds the final ones."""
+        """Last value of every scalar at every step; step None holds the final ones."""
         found: dict[tuple[Step, str], float] = {}
         for line in self._lines():
             found.update({(line.step, name): value for name, value in line.scalars.items()})
@@ -94,11 +94,11 @@ class Journal:
         return found
 
     def known(self, step: Step) -> dict[str, float]:
-        """Last value of every scalar at one step; reads only what has been added since the last look."""
+        """Last value of every scalar at one step; reads only what was added since the last look."""
         return _index(os.fspath(self.path)).at(step)
 
     def known_tags(self) -> dict[str, str]:
-        """Last value of every tag; reads only what has been added since the last look."""
+        """Last value of every tag; reads only what was added since the last look."""
         return _index(os.fspath(self.path)).known_tags()
 
     def _lines(self) -> list[Line]:
@@ -111,12 +111,12 @@ class Journal:
             if line is not None:
                 lines.append(line)
             elif content:
-                message = f"{self.path}, line {number} is damaged and was left out; log that call again"
+                message = f"{self.path}, line {number} is damaged and was skipped; log that call again"
                 warnings.warn(message, TrackingWarning, stacklevel=2)
         return lines
 
     def _ends_a_line(self) -> bool:
-        """Whether a new line can follow: the file is new, empty or whole, not cut by a killed writer."""
+        """Whether a new line can follow: the file is new, empty or complete, not truncated by a killed writer."""
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) == 0:
@@ -133,7 +133,7 @@ def now() -> str:
 
 
 class _Index:
-    """What a growing file has said so far: every byte is read once, so that a call costs the same at any length."""
+    """The content of a growing file so far: each byte is read once, so a call costs the same at any length."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -163,7 +163,7 @@ class _Index:
         self._tags: dict[str, str] = {}
 
     def _read(self) -> None:
-        """Read the lines that were added; everything again when the file is another one."""
+        """Read the lines that were added; read everything again if the file was replaced."""
         try:
             with open(self._path, "rb") as file:
                 found = os.fstat(file.fileno())
@@ -190,7 +190,7 @@ class _Index:
         if names in parts or not parts:  # nearly always: a step's scalars come together
             parts[names] = array("d", line.scalars.values())
             return
-        for old, values in list(parts.items()):  # a value that is written anew stands in one part only
+        for old, values in list(parts.items()):  # a value written again stands in one part only
             left = {name: value for name, value in zip(old, values, strict=True) if name not in line.scalars}
             del parts[old]
             if left:
@@ -201,5 +201,5 @@ class _Index:
 
 @lru_cache(maxsize=16)
 def _index(path: str) -> _Index:
-    """One index per file: calls that open the run anew each time read on where the last one stopped."""
+    """One index per file: each call that reopens the run reads on from where the last one stopped."""
     return _Index(path)

@@ -1,4 +1,4 @@
-"""The one line: score predictions and log the result to the run that is open."""
+"""The one line: score predictions and log the result to the active run."""
 
 from __future__ import annotations
 
@@ -61,68 +61,70 @@ def log(
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
 
     The run is ``run`` if given; else the active run of every installed tracker that has one; else a folder in
-    ``./uq_runs``, named in a line on the log. Runs are never started, ended or renamed. Logging the same again
+    ``./uq_runs``, announced in a log message. Runs are never started, ended or renamed. Logging the same thing again
     changes nothing.
 
-    **In a job that costs thousands**: arrays or options that cannot be scored raise, before any tracker is
-    asked. From then on no tracker can stop the job, or hold it up for longer than the deadline. What a tracker did
-    not take becomes one `TrackingWarning` that names the tracker and why; the other trackers still get it, and the
-    call is kept in ``./uq_runs/spool``. Until the tracker answers again, further calls are kept there at once; then
-    all are sent in the background, in order, into the same run. `sync` sends what is left.
+    **In an expensive job**: arrays or options that cannot be scored raise before any tracker is contacted. After that
+    no tracker can stop the job, or hold it up for longer than the deadline. If a tracker fails, one `TrackingWarning`
+    names it and says why; the others still get everything, and the call is kept in ``./uq_runs/spool``. Until the
+    tracker answers again, further calls go straight there; then all are sent in the background, in order, to the same
+    run. `sync` sends what is left.
 
-    **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs; a
-    process of another rank, by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
-    ``OMPI_COMM_WORLD_RANK``, ``PMI_RANK``, ``SLURM_PROCID``), logs only into a run that it opened itself, or that
-    ``run`` names. Nothing is exchanged here: call `Accumulator.all_reduce` first to score the union of all.
+    **In a distributed job** every process may call it, and each gets the report of what it passed. Rank zero logs;
+    other ranks, identified by ``torch.distributed`` or else by the launcher's environment (``RANK``, ``LOCAL_RANK``,
+    ``OMPI_COMM_WORLD_RANK``, ``PMI_RANK``, ``SLURM_PROCID``), log only to a run they opened themselves or that
+    ``run`` names. Nothing is exchanged here: call `Accumulator.all_reduce` first to score the data of all ranks
+    together.
 
     Parameters
     ----------
     y_true : array of any shape, `Predictions`, `Report` or `Accumulator`
-        Truth, in the target's unit; or predictions, a report or an accumulator made before, then without
-        ``y_pred``, ``y_std``. Dask arrays are scored chunk by chunk; like those of an accumulator, their
-        predictions are not stored. A table may come first, with the names of its columns:
+        Truth, in the target's unit; or an existing `Predictions`, report or accumulator, then without ``y_pred`` and
+        ``y_std``. Dask arrays are scored chunk by chunk; as with an accumulator, their predictions are not stored. A
+        table may come first, followed by the names of its columns:
         ``log(df, y_true="y", y_pred="mu", y_std="sigma")``, or ``quantiles={0.1: "q10", 0.9: "q90"}``.
     y_pred, y_std : array of the same shape
         Predictive mean and standard deviation, in the target's unit.
     scores : "headline" or "all"
-        Which scores the tracker shows: those few that answer whether the model is accurate, honest and knows where it
-        errs (``uq/<key>``) and those asked for by ``metrics=``, or besides all others, by what they judge
-        (``uq_accuracy/<key>``, ``uq_scoring/``, ``uq_calibration/``, ``uq_ranking/``, ``uq_spread/``). All are in the
-        report that is stored with the run either way, where `compare` and `rescore` find them.
+        Which scores the tracker shows. "headline": the few that answer whether the model is accurate, honest and
+        knows where it errs (``uq/<key>``), plus those requested with ``metrics=``; "all": all others too, by what
+        they judge (``uq_accuracy/<key>``, ``uq_scoring/``, ``uq_calibration/``, ``uq_ranking/``, ``uq_spread/``).
+        Either way all are in the report stored with the run, where `compare` and `rescore` find them.
     run : optional
-        A tracker's run object or run id, a Lightning logger, a `Run`, an address (``mlflow:EXPERIMENT`` makes a
-        run there, ``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``), or a list of these. Active runs belong to a
+        A tracker's run object or run id, a Lightning logger, a `Run`, an address (``mlflow:EXPERIMENT``, which
+        creates a run there, ``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``), or a list of these. Active runs belong to a
         thread: pass the run when calling from another one.
     to : str or list of str, optional
-        Names of the trackers to consider, when several have an active run.
+        Names of the trackers to log to, when several have an active run.
     method : str, optional
-        Name of the uncertainty method: tag ``uq.method``, by which runs are compared.
+        Name of the uncertainty method, stored in the tag ``uq.method`` by which runs are compared.
     split : str, optional
-        Put into every name, e.g. ``uq/test/nll``.
+        Name of the split, made part of every logged name, e.g. ``uq/test/nll``.
     step : int, optional
-        Log only the scores, as a point of a series; for every epoch. The final call goes without a step. The report's
-        other scores are computed when they are looked at.
+        Log only the scores, as one point of a series, e.g. per epoch; make the final call without a step. The
+        report's other scores are computed when first accessed.
     outputs : sequence of str, optional
-        Names of the outputs along the last axis of the arrays: each is scored and logged by itself, as
+        Names of the outputs along the last axis of the arrays: each is scored and logged separately, as
         ``uq/<output>/<key>``.
     images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
-        Input images of 1, 3 or 4 channels, shown beside the maps.
+        Input images with 1, 3 or 4 channels, shown beside the maps.
     figures : bool
         Whether to draw figures.
     maps : "auto", bool, int, list of int, "extremes" or an address
-        Cases of spatial predictions, shape (..., height, width), that are drawn: up to four spread evenly, so many,
-        or these; the worst, the median and the best by RMSE; or the cases that another run drew, with its colours
+        Which cases of spatial predictions, shape (..., height, width), to draw: up to four, evenly spaced ("auto",
+        True); this many (int); these (list); the worst, median and best by RMSE ("extremes"); or the cases that
+        another run drew, with its colours
         (``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``).
     predictions : "auto" or bool
-        Whether to store the predictions; "auto" up to 256 MB.
+        Whether to store the predictions; "auto" stores up to 256 MB.
     tags : mapping, optional
         Further tags.
     strict : bool
-        Raise instead of warning when a tracker fails, after everything was tried.
+        Raise instead of warning if a tracker fails, after trying everything.
     every_rank : bool
-        Log on every process of a distributed job as on rank zero, each for itself.
+        Log from every process of a distributed job as if it were rank zero, each on its own.
     deadline : float, optional
-        Seconds that this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
+        Seconds this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
     **options
         Options of `evaluate`: ``unit``, ``mask``, ``calibration``, ``alpha``, ``n_bins``, ``std_floor``,
         ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
@@ -130,16 +132,16 @@ def log(
     Returns
     -------
     Report
-        All scores, with the reasons for those that are undefined. With ``outputs``, `Reports`: one by output.
+        All scores, with the reasons why any are undefined. With ``outputs``, `Reports`: one per output.
 
     Raises
     ------
     InputError
         The arrays cannot be scored.
     SettingsError
-        An option is out of range, or ``run`` is nothing that a tracker knows.
+        An option is out of range, or no tracker recognises ``run``.
     UnknownBackendError
-        ``to`` or the scheme of an address names no installed backend.
+        ``to`` or the scheme of an address does not name an installed backend.
     BackendError
         With ``strict=True``, a tracker failed.
 
@@ -187,23 +189,23 @@ def log_classification(
 ) -> Report | Reports:
     """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
 
-    Where it goes, and what happens when a tracker fails or on several processes, is as for `log`.
+    Where it goes, and what happens with failing trackers or several processes, is as for `log`.
 
     Parameters
     ----------
     labels : integer array of any shape, `ClassPredictions`, `Report` or `ClassificationAccumulator`
-        True classes 0 ... C - 1; or predictions, a report or an accumulator, then without ``probs``.
-    probs : array of the labels' shape and an axis of classes, or of the labels' shape
-        Probabilities of the classes, or with ``logits=True`` logits; see `evaluate_classification`.
+        True classes 0 ... C - 1; or existing predictions, a report or an accumulator, then without ``probs``.
+    probs : array of the labels' shape with an added axis of classes, or of the labels' shape
+        Class probabilities, or logits with ``logits=True``; see `evaluate_classification`.
     scores, run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
         As for `log`.
     images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
-        Input images of 1, 3 or 4 channels, shown beside the maps.
+        Input images with 1, 3 or 4 channels, shown beside the maps.
     maps : "auto", bool, int, list of int, "extremes" or an address
-        Cases of labels of shape (..., height, width) that are drawn, as for `log`; the worst has the largest share of
+        Which cases of labels of shape (..., height, width) to draw, as for `log`; the worst has the largest share of
         wrong labels.
     predictions : "auto" or bool
-        Whether to store labels and probabilities; "auto" up to 256 MB.
+        Whether to store labels and probabilities; "auto" stores up to 256 MB.
     **options
         Options of `evaluate_classification`: ``logits``, ``class_axis``, ``ignore_label``, ``calibration``,
         ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
@@ -249,7 +251,7 @@ def _log(
     split: str | None,
     destination: tuple[Any, Any, bool, bool, float],
 ) -> Report | Reports:
-    """Score and send what a verb was given."""
+    """Score and send what a logging function was given."""
     run, to, strict, every_rank, deadline = destination
     check_split(split)
     name, tags = about["method"] or "uq", about["tags"]
@@ -291,7 +293,7 @@ def _verb(task: Task) -> Callable[..., Any]:
 
 
 def _labelled(content: Content, split: str | None, about: dict[str, Any]) -> Content:
-    """The content with its method and split, which its report states too."""
+    """The content with its method and split, which its report also states."""
     report = content.report.labelled(method=about["method"], split=split)
     return replace(content, report=report, split=split, **about)
 
@@ -329,7 +331,7 @@ def _reader(
 
 
 def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None, step: int | None) -> Content:
-    """What is to be logged of arrays in memory; a step shows a few scores, and the others wait."""
+    """What to log of arrays in memory; a step shows a few scores, and the others wait."""
     chosen = choose(data.shape, maps, split, plan.task, data)
     check_image_count(data.shape, images)
     report = plan.report(data, later=step is not None)
@@ -341,7 +343,7 @@ def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None, s
 def _counted(
     plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], maps: Maps, images: Any, split: str | None
 ) -> Content:
-    """What is to be logged of lazy arrays."""
+    """What to log of lazy arrays."""
     shape = tuple(arrays[0].shape)
     chosen = choose(shape, maps, split, plan.task)
     check_image_count(shape, images)
@@ -352,17 +354,19 @@ def _counted(
 def _check_stream(
     stream: BatchAccumulator, options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
 ) -> None:
-    """SettingsError for what an accumulator was to be given when it was made."""
+    """Raise SettingsError for options that belong to the accumulator's constructor."""
     known = {"on_invalid", "calibration", "recalibration", "intervals", "level", "seed"}
     spare = options.keys() - known
     kind = type(stream).__name__
     if spare & stream.settings.keys():
-        raise SettingsError(f"the {kind} has its settings already; pass {', '.join(sorted(spare))} to it")
+        raise SettingsError(
+            f"the {kind} already has its settings; pass {', '.join(sorted(spare))} when making it"
+        )
     if spare:
         raise UnknownOptionError("log", spare, known)
     if maps not in ("auto", True, False):
-        raise SettingsError(f"maps={maps!r}: say so to the {kind}, which keeps only the cases it is told to")
+        raise SettingsError(f"maps={maps!r} comes too late; pass maps= when making the {kind}")
     if images is not None:
-        raise SettingsError(f"images: pass them to {kind}.update, batch by batch")
+        raise SettingsError(f"images cannot be passed here; pass them to {kind}.update, batch by batch")
     if keep is True:
         raise SettingsError(f"predictions=True needs predictions; an {kind} holds none")

@@ -1,4 +1,4 @@
-"""The cases of a run that are drawn as maps, with their notes and colour limits, as a file of the run."""
+"""The cases that a run drew as maps, with their notes and colour limits, as a file of the run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from uq_tracking.tracking.resolve import open_store
 
 ABOUT = "about.json"
 LARGEST = 64 * 2**20
-"""Bytes of cases up to which they are stored."""
+"""Cases larger than this, in bytes, are not stored."""
 
 Limits = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnCases:
-    """Cases by number, a note on why each was chosen, and the colour limits that they share."""
+    """Cases by number, a note on why each was chosen, and their shared colour limits."""
 
     cases: Mapping[int, Case]
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class DrawnCases:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
 
     def save(self, path: Path) -> None:
@@ -60,21 +60,19 @@ class DrawnCases:
 
 
 def cases_like(address: str, split: str | None) -> DrawnCases:
-    """The cases that a run drew, to draw the same ones with the same colours.
+    """The cases that a run drew, for drawing the same ones with the same colours.
 
     Raises
     ------
     SettingsError
-        The address names no run, or one that drew no maps.
+        The address does not name a run, or the run drew no maps.
     BackendError
         No backend claims the address, or its tracker does not answer.
     """
     store, run_id = open_store(address)
     found = [run.run_id for run in store.runs() if run_id in (None, run.run_id)]
     if len(found) != 1:
-        raise SettingsError(
-            f"maps={address!r} names {len(found)} runs; name the one whose cases are to be drawn"
-        )
+        raise SettingsError(f"maps={address!r} names {len(found)} runs; name the one whose cases to draw")
     drawn = stored_cases(store, found[0], split)
     if drawn is None:
         raise SettingsError(f"maps={address!r}: that run drew no maps; log it with maps= first")
@@ -82,7 +80,7 @@ def cases_like(address: str, split: str | None) -> DrawnCases:
 
 
 def stored_cases(store: RunStore, run_id: str, split: str | None) -> DrawnCases | None:
-    """The cases that a run drew; None where it drew none."""
+    """The cases that a run drew; None if it drew none."""
     name = file_name(MAPS_FILE, split)
     if name not in store.files(run_id):
         return None

@@ -1,26 +1,26 @@
 """What things are called in a run: the same on every tracker.
 
 ==========================  =====================================================================
-``uq/<key>``                the headline: the few scores that answer whether a model is good and honest
-``uq_<family>/<key>``       other scores, where they are asked for, by what they judge: ``uq_accuracy``,
+``uq/<key>``                headline scores: the few that answer whether a model is good and honest
+``uq_<family>/<key>``       other scores, if requested, by what they judge: ``uq_accuracy``,
                             ``uq_scoring``, ``uq_calibration``, ``uq_ranking``, ``uq_spread``, ``uq_other``
 ``uq_recalibration/<name>`` parameters of recalibrations, such as ``std_scale``
-``uq_recalibrated/<key>``   the same scores after recalibration by the first method, and after a further one
+``uq_recalibrated/<key>``   the same scores after recalibration by the first method; for further methods
                             ``uq_recalibrated/<method>/<key>``
 ``uq_curve/<name>``         curves, in the tracker's own charts
 ``uq_<name>.png``           figures, at the root because trackers compare only root-level images
 ``uq_map/<case>``           map panels
-``uq_worst/cases``, ``uq_worst/strata``  tables of what is worst, where the tracker shows tables
+``uq_worst/cases``, ``uq_worst/strata``  tables of the worst cases and strata, where the tracker shows tables
 ``uq/report.json``          the whole report
 ``uq/statistics.npz``       the statistics that all scores are functions of
 ``uq/recalibration.json``   recalibration parameters, when there are any
 ``uq/predictions.npz``      target, mean, std
-``uq/maps.npz``             the cases that are drawn, and the limits of their colours
+``uq/maps.npz``             the drawn cases, and their colour limits
 ==========================  =====================================================================
 
-A curve whose definition depends on a setting that is not the default one says so: ``uq_curve/reliability.bins20``,
-``uq_curve/calibration.student_t4``. Trackers draw whatever has one name as one line and cannot delete points, so
-curves of differing definition need names of their own, the same in every run.
+A curve whose definition depends on a non-default setting says so in its name: ``uq_curve/reliability.bins20``,
+``uq_curve/calibration.student_t4``. Trackers draw everything under one name as one line and cannot delete points, so
+curves with different definitions need different names, the same in every run.
 
 A metric's declaration says whether it belongs to the headline, and its family.
 
@@ -46,7 +46,7 @@ METHOD_TAG = "uq.method"
 SCHEMA_TAG = "uq.schema"
 VERSION_TAG = "uq.version"
 SCORES_TAG = "uq.scores"
-"""Digest of the scores and settings that a run shows; whoever writes scores writes it too."""
+"""Digest of the scores and settings that a run shows; code that writes scores writes this too."""
 VERDICT_TAG = "uq.verdict"
 """The verdict in a few words."""
 RESCORED_TAG = "uq.rescored"
@@ -60,28 +60,28 @@ MAPS_FILE = "maps.npz"
 
 HEADLINE, OTHER, CURVES, MAPS, WORST = "uq", "uq_other", "uq_curve", "uq_map", "uq_worst"
 SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")
-"""Where numbers stand, in the order in which people read them."""
+"""Sections of numbers, in the order people read them."""
 
 _SPLIT = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
 
 def check_split(split: str | None) -> str | None:
-    """Check that every tracker takes the split in a name.
+    """Check that every tracker accepts the split in a name.
 
     Raises
     ------
     SettingsError
-        It has other characters than letters, digits, ``_``, ``-``, ``.`` and blanks, or is too long.
+        It has characters other than letters, digits, ``_``, ``-``, ``.`` and spaces, or is too long.
     """
     if split is None or (isinstance(split, str) and _SPLIT.fullmatch(split) and split.strip(". ") == split):
         return split
     raise SettingsError(
-        f"split is {split!r}; trackers take up to 60 letters, digits, '_', '-', '.' and blanks, for example 'test'"
+        f"split is {split!r}; use up to 60 letters, digits, '_', '-', '.' and spaces, for example 'test'"
     )
 
 
 def output_split(split: str | None, output: str) -> str:
-    """The place of one output's names: beneath the split, if there is one.
+    """The prefix of one output's names: below the split, if there is one.
 
     >>> output_split("test", "tx"), output_split(None, "tx")
     ('test/tx', 'tx')
@@ -100,7 +100,7 @@ def scalar_name(key: str, split: str | None = None, task: str = "regression") ->
 
 
 def section(key: str, task: str = "regression") -> str:
-    """Where a score stands: in the headline, or with those that judge the same.
+    """The section of a score: the headline, or its family's.
 
     >>> section("crps"), section("mae")
     ('uq', 'uq_accuracy')
@@ -135,7 +135,7 @@ def curve_name(
     settings: Mapping[str, Any] | None = None,
     task: str = "regression",
 ) -> str:
-    """Name a curve, with the settings that define it where they are not the default ones.
+    """Name a curve, including the settings that define it where they are not the defaults.
 
     >>> curve_name("calibration", "test"), curve_name("reliability", settings={"n_bins": 20})
     ('uq_curve/test/calibration', 'uq_curve/reliability.bins20')
@@ -146,7 +146,7 @@ def curve_name(
 
 
 def _definition(setting: str, settings: Mapping[str, Any]) -> str:
-    """Suffix that says what a setting is where it is not the default one."""
+    """Suffix that states a setting, if it is not the default."""
     if setting == "family" and settings.get("distribution"):
         return f".{settings['distribution']}"
     default = getattr(Settings(), setting)
@@ -161,7 +161,7 @@ def _definition(setting: str, settings: Mapping[str, Any]) -> str:
 
 
 def tag_name(tag: str, split: str | None = None) -> str:
-    """Name a tag that a run has once for each split.
+    """Name a tag that a run has once per split.
 
     >>> tag_name(RESCORED_TAG), tag_name(RESCORED_TAG, "test")
     ('uq.rescored', 'uq.rescored.test')
@@ -188,7 +188,7 @@ def map_name(case: str, split: str | None = None) -> str:
 
 
 def worst_name(name: str, split: str | None = None) -> str:
-    """Name a table of what is worst.
+    """Name a table of the worst cases or strata.
 
     >>> worst_name("cases", "test")
     'uq_worst/test/cases'

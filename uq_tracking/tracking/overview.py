@@ -1,6 +1,6 @@
-"""What a person should see first of many runs: a few charts, under the questions that they answer.
+"""What to show first of many runs: a few charts, under the questions they answer.
 
-Made of names alone, so that a tracker's page can be brought up to date by whoever logs next.
+It is made from names alone, so whoever logs next can bring a tracker's page up to date.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ QUESTIONS = {
     "Honest?": ("calibration", "spread"),
     "Knows where it errs?": ("ranking",),
 }
-"""Headings, and the families of metrics and of their curves below each."""
+"""Headings, and the families of metrics and curves below each."""
 _ARROWS = {"lower": " \N{DOWNWARDS ARROW}", "higher": " \N{UPWARDS ARROW}"}
-"""Which way is better, as tables of papers write it."""
+"""Which way is better, as written in the tables of papers."""
 MOST_MAPS = 6
-"""Cases whose panels are shown."""
+"""Number of cases whose panels are shown."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """One chart of all runs: bars, a curve and its later versions, two names against each other, or images."""
+    """One chart of all runs: bars, a curve and its variants, one name against another, or images."""
 
     kind: Literal["bar", "line", "scatter", "images"]
     names: tuple[str, ...]
@@ -37,19 +37,19 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """Charts by heading, and what else a page of runs needs.
+    """Charts by heading, and whatever else a page of runs needs.
 
     Attributes
     ----------
     sections : dict of tuple of Card
     columns : tuple of str
-        Few scores to show in a table of runs, beside the tags.
+        The few scores to show in a table of runs, next to the tags.
     tags : tuple of str
         Tags to show in it.
     best : (str, bool) or None
-        The score that runs are sorted by, and whether the lowest comes first.
+        The score to sort runs by, and whether the lowest comes first.
     hidden : tuple of str
-        Names of ours without a chart.
+        Our own names that have no chart.
     """
 
     sections: dict[str, tuple[Card, ...]]
@@ -66,7 +66,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class _Name:
-    """A logged name, taken apart."""
+    """A logged name, parsed."""
 
     whole: str
     section: str
@@ -81,7 +81,7 @@ class _Name:
 
 
 def overview(names: Iterable[str]) -> Overview:
-    """The charts of everything that is logged under these names; those of other programs are left alone.
+    """The charts of everything logged under these names; other programs' names are left alone.
 
     >>> found = overview(["uq/crps", "uq/coverage_95", "uq_ranking/spearman", "loss"])
     >>> {heading: [card.names[0] for card in cards] for heading, cards in found.sections.items()}
@@ -108,7 +108,7 @@ def overview(names: Iterable[str]) -> Overview:
 
 
 def _cards(ours: Collection[_Name], splits: list[str], families: tuple[str, ...]) -> Iterable[Card]:
-    """Bars of the headline, then the curve of each of its scores."""
+    """Bars of the headline scores, then the curve of each."""
     for split in splits:
         found = {name.key: name for name in ours if name.section == HEADLINE and name.split == split}
         headline = [metric for metric in _metrics() if metric.key in found and metric.family in families]
@@ -123,7 +123,7 @@ def _cards(ours: Collection[_Name], splits: list[str], families: tuple[str, ...]
 
 
 def _scatters(ours: Collection[_Name], splits: list[str]) -> Iterable[Card]:
-    """Accuracy against the ranking of errors."""
+    """Accuracy against ranking of errors."""
     for split in splits:
         found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
         sides = [
@@ -136,13 +136,13 @@ def _scatters(ours: Collection[_Name], splits: list[str]) -> Iterable[Card]:
 
 
 def _maps(ours: Collection[_Name]) -> Iterable[Card]:
-    """The panels of each case, of all runs side by side."""
+    """The panels of each case, all runs side by side."""
     names = [name for name in ours if name.section == MAPS][:MOST_MAPS]
     return (Card("images", (name.whole,), _titled(name.split, f"case {name.key}")) for name in names)
 
 
 def _columns(ours: Collection[_Name], splits: list[str]) -> Iterable[str]:
-    """One score of each family that judges uncertainty: more would push the verdict out of sight."""
+    """One score from each family that judges uncertainty: more would push the verdict out of sight."""
     for split in splits:
         found = {name.key: name.whole for name in ours if name.section == HEADLINE and name.split == split}
         for family in ("scoring", "calibration", "ranking"):
@@ -151,7 +151,7 @@ def _columns(ours: Collection[_Name], splits: list[str]) -> Iterable[str]:
 
 
 def _best(ours: Collection[_Name], columns: Collection[str]) -> tuple[str, bool] | None:
-    """The first proper score of the headline."""
+    """The first proper score in the headline."""
     for name in (_Name.of(column) for column in columns):
         for metric in _metrics():
             if metric.key == name.key and metric.family == "scoring":
@@ -170,18 +170,18 @@ def _metrics() -> Iterable[Metric]:
 
 
 def _curve_of(metric: Metric) -> CurveSpec | None:
-    """The first curve that a score summarises; none that has to be cut to be read."""
+    """The first curve that a score summarises, except curves that must be cut to be readable."""
     specs = (spec for spec in plugins.curves(metric.task).values() if spec.steps and not spec.limits)
     return next((spec for spec in specs if spec.score == metric.key and spec.overlaid), None)
 
 
 def _is_of(key: str, spec: CurveSpec) -> bool:
-    """Whether this is the curve; what follows a dot says its settings."""
+    """Whether a key names this curve; the part after a dot states its settings."""
     return key.partition(".")[0] == spec.name
 
 
 def _bar_title(metric: Metric) -> str:
-    """The key and how to read it, in few letters: trackers cut titles at the width of a small chart."""
+    """The key and how to read it, kept short: trackers cut titles at the width of a small chart."""
     if metric.glance:
         return f"{metric.key}: {metric.glance}"
     if isinstance(metric.direction, float):
@@ -190,5 +190,5 @@ def _bar_title(metric: Metric) -> str:
 
 
 def _titled(split: str, title: str) -> str:
-    """The title, and last, where it may be cut, the split."""
+    """The title, followed by the split, which may be cut off."""
     return f"{title}, {split}" if split else title

@@ -1,4 +1,4 @@
-"""Make the pieces of a logged run, once for all its trackers: scores, curves, figures, maps, tables and files."""
+"""Make the pieces of a logged run once for all trackers: scores, curves, figures, maps, tables and files."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ from uq_tracking.tracking.names import (
 from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
 
 PREDICTIONS_LIMIT = 256 * 2**20
-"""Bytes of predictions up to which ``predictions="auto"`` stores them."""
+"""Predictions larger than this, in bytes, are not stored by ``predictions="auto"``."""
 
 Write = Callable[[Run], None]
 Piece = tuple[str, Callable[[], Write]]
-"""Name, and the function that makes it and returns how a run takes it."""
+"""A name, and the function that makes the piece and returns how to write it to a run."""
 _log = logging.getLogger("uq_tracking")
 
 
 def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
-    """Yield the names of what is written together, and the functions that make it.
+    """Yield groups of pieces to write together: their names, and the functions that make them.
 
-    First the scores, which matter most; then maps, the largest, and figures, while which files are packed. With a
-    seal first the report, and no scores, which come with the seal and their tag: a run in which the two do not fit
-    has been interrupted.
+    First the scores, which matter most; then the maps, which are largest, and the figures, while files are being
+    packed. With a seal, the report comes first and the scores last, with the seal and their tag: if the two
+    disagree in a run, its writing was interrupted.
     """
     scores = [("the scores", lambda: scores_piece(content))]
     if content.step is not None:
@@ -75,7 +75,7 @@ def groups_of_pieces(content: Content, folder: Path) -> Iterator[list[Piece]]:
 
 
 def _maps(content: Content, folder: Path) -> tuple[list[Piece], list[Piece]]:
-    """Panels of every case on common colours; the cases themselves, and what is worst, as tables."""
+    """Panels of every case on a common colour scale; the cases themselves, and tables of the worst."""
     drawn = DrawnCases(dict(_cases(content)), content.notes, content.limits)
     panels, tables = _panels(content, drawn, folder) if drawn.cases else ([], [])
     if drawn.cases:
@@ -155,7 +155,7 @@ def _tags(content: Content) -> dict[str, str]:
 
 
 def scores_tag(content: Content) -> dict[str, str]:
-    """The tag that tells which report a run's scores belong to."""
+    """The tag that says which report a run's scores belong to."""
     return {tag_name(SCORES_TAG, content.split): scores_digest(content.report)}
 
 
@@ -183,7 +183,7 @@ def _savers(content: Content, folder: Path) -> Iterator[tuple[Path, Callable[[Pa
 
 
 def _file(content: Content, path: Path, save: Callable[[Path], object]) -> Piece:
-    """A file, which is written while others are."""
+    """A file, written while others are."""
     name, saved = file_name(path.name, content.split), begin(partial(save, path))
 
     def make() -> Write:
@@ -198,7 +198,8 @@ def _keeps(predictions: PredictionsBase, keep: Literal["auto"] | bool) -> bool:
     if keep != "auto" or size <= PREDICTIONS_LIMIT:
         return bool(keep)
     _log.warning(
-        "predictions of %.0f MB are not stored, their statistics are; or pass predictions=True", size / 2**20
+        "predictions of %.0f MB are not stored, only their statistics; to store them, pass predictions=True",
+        size / 2**20,
     )
     return False
 
@@ -222,7 +223,7 @@ def _figure(name: str, draw: Callable[[Report], Any], report: Report) -> Callabl
 
 
 def _cases(content: Content) -> Iterator[tuple[int, Case]]:
-    """Cases to draw, cut out one at a time without copying the rest."""
+    """Cases to draw, sliced one at a time without copying the rest."""
     yield from content.kept.items()
     data = content.predictions
     if data is None:
@@ -234,12 +235,12 @@ def _cases(content: Content) -> Iterator[tuple[int, Case]]:
 
 
 def _panels(content: Content, drawn: DrawnCases, folder: Path) -> tuple[list[Piece], list[Piece]]:
-    """The panels, and the file of the cases, from which they can be drawn again."""
+    """The panels, and the file of cases from which they can be redrawn."""
     options = task_of(content.report).map_options(content.report)
 
     @cache
     def limited(spec: MapSpec) -> DrawnCases:
-        """The cases with the limits of their colours."""
+        """The cases with their colour limits."""
         if drawn.limits is not None or spec.limits is None:
             return drawn
         return replace(drawn, limits=spec.common_limits(drawn.cases.values(), **options))

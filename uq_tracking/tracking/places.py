@@ -1,4 +1,4 @@
-"""Folders on this machine: where reports are kept that no tracker has, and where files are made on the way."""
+"""Folders on this machine: for reports that no tracker has, and for temporary files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ T = TypeVar("T")
 FOLDER = "uq_runs"
 NOWHERE = Path("/no folder for temporary files")
 ROOMY = 512 * 2**20
-"""Free bytes with which a folder serves for the files of any call."""
+"""Free space, in bytes, that is enough for the files of any call."""
 
 
 def places() -> Iterator[Path]:
-    """Folders for reports that no tracker has, in the order in which they are tried.
+    """Folders for reports that no tracker has, in the order they are tried.
 
-    ``./uq_runs``, the user's state directory, and one that is this user's in the temporary directory. None of them
-    has to exist or to be writable.
+    ``./uq_runs``, the user's state directory, and the user's own folder in the temporary directory. None of them has
+    to exist or be writable.
     """
     with suppress(OSError):  # the working directory may have been deleted
         yield Path.cwd() / FOLDER
@@ -38,12 +38,12 @@ def places() -> Iterator[Path]:
 
 
 def in_first_place(use: Callable[[Path], T]) -> T:
-    """Return what ``use`` makes of the first place that it can write to.
+    """Return the result of ``use`` on the first place it can write to.
 
     Raises
     ------
     BackendError
-        None of the places takes it.
+        It can write to none of them.
     """
     problems: list[str] = []
     for place in places():
@@ -52,7 +52,7 @@ def in_first_place(use: Callable[[Path], T]) -> T:
             return use(place)
         except OSError as error:
             problems.append(f"{place}: {error.strerror or error}")
-    raise BackendError(f"no folder takes it ({'; '.join(problems)}); free some space, or change folder")
+    raise BackendError(f"no folder is writable ({'; '.join(problems)}); free some space or change folder")
 
 
 def _user() -> int:
@@ -60,7 +60,7 @@ def _user() -> int:
 
 
 def _check_owner(place: Path) -> None:
-    """Refuse a folder in the shared temporary directory that somebody else has made."""
+    """Refuse a folder in the shared temporary directory that another user created."""
     parent = place.parent
     if parent.name != f"uq_tracking-{_user()}":
         return
@@ -71,9 +71,9 @@ def _check_owner(place: Path) -> None:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Make a temporary folder where there is room: in the temporary directory, else where reports are kept.
+    """Create a temporary folder where there is room: in the temporary directory, else where reports are kept.
 
-    Where none can be made, it is one that does not exist: every file that is to be made in it says so by itself.
+    If none can be created, yield a path that does not exist: each file to be written there then fails by itself.
     """
     made = _roomiest()
     try:
@@ -85,7 +85,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def _roomiest() -> TemporaryDirectory[str] | None:
-    """The first folder with enough room, else the one with most."""
+    """The first folder with enough room, else the one with the most."""
     made: list[tuple[int, TemporaryDirectory[str]]] = []
     for make in (_temporary, *(_beside(place) for place in places())):
         try:

@@ -1,4 +1,4 @@
-"""Write the pieces of a logged run to every tracker, in an order in which an interruption can be told."""
+"""Write the pieces of a logged run to every tracker, in an order that makes interruptions detectable."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from uq_tracking.tracking.run_writer import RunWriter
 def publish(content: Content, writers: Sequence[RunWriter]) -> list[str]:
     """Write the content to every tracker; drawings are made once.
 
-    Content with a seal goes into runs that hold something already: it is written in the order in which an
-    interruption can be told, and no further once something is lost.
+    Content with a seal goes into runs that already hold something: it is written in an order that makes interruptions
+    detectable, and writing stops once something is lost.
 
-    A call that the user interrupts is kept whole by those writers that keep calls, before the interruption goes on; a
-    second one ends that too.
+    If the user interrupts the call, writers that spool calls keep it whole before the interruption propagates; a
+    second interruption stops that too.
 
     Returns
     -------
     list of str
-        What could not be made, each a sentence; what could not be delivered stands in the writers.
+        A sentence for each piece that could not be made; the writers know what could not be delivered.
     """
     with scratch_folder() if content.step is None else nullcontext(NOWHERE) as folder:
         try:
             return _publish(content, writers, folder)
-        except BaseException:  # of the user's signal handlers: those of trackers stand in the writers
+        except BaseException:  # from the user's signal handlers; the writers hold those of trackers
             keeping = [writer for writer in writers if writer.interrupted()]
             if keeping:
                 _publish(content, keeping, folder)
@@ -51,10 +51,10 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
     unmade: list[str] = []
     for number, each in enumerate((content, *content.also)):
         own = folder / str(number) if number else folder
-        with suppress(OSError):  # files that cannot be made in it say so one by one
+        with suppress(OSError):  # files that cannot be written there fail one by one
             own.mkdir(exist_ok=True)
         for group in groups_of_pieces(each, own):
-            writes = list(_made(group, unmade))  # while the group before is being written
+            writes = list(_made(group, unmade))  # while the previous group is being written
             for writer in writers:
                 writer.settle()
                 if not (content.seal and writer.lost):
@@ -69,7 +69,7 @@ def _publish(content: Content, writers: Sequence[RunWriter], folder: Path) -> li
         names = {name for each in (content, *content.also) for name in names_of(each)}
         for writer in writers:
             writer.page = writer.present("the chart view of all runs", lambda run: run.show(names))
-    for writer in writers:  # while the files are there, for those that keep them
+    for writer in writers:  # while the files exist, for writers that keep them
         writer.close()
     return unmade
 
@@ -103,7 +103,7 @@ def _seal(content: Content, writers: Sequence[RunWriter], unmade: list[str]) -> 
             end(run, told)
         except (TrackerUnreachableError, RunNotFoundError):
             raise
-        except Exception:  # the description, which is only there to be looked at, may be what is refused
+        except Exception:  # the description, which is only for display, may be what was refused
             end(run, ())
 
     for writer in writers:

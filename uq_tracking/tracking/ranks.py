@@ -1,4 +1,4 @@
-"""Which process of a distributed job this is; nothing is imported and nobody is asked to find out."""
+"""Which process of a distributed job this is, found without imports or communication."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAUNCHERS = (
     (("PMI_RANK",), "PMI_SIZE"),  # MPICH, Intel MPI
     (("SLURM_PROCID",), "SLURM_NTASKS"),  # srun
 )
-"""Variables that are zero on rank zero, and the number of processes, by launcher: inner ones before outer ones."""
+"""Variables that are zero on rank zero, and the number of processes, by launcher: inner before outer."""
 
 _log = logging.getLogger("uq_tracking")
 
@@ -22,16 +22,16 @@ _log = logging.getLogger("uq_tracking")
 def is_rank_zero() -> bool:
     """Whether this process is the first of its job, or alone.
 
-    The process group of ``torch.distributed`` decides where there is one; else the environment that the innermost
-    launcher has set. A variable counts only beside that launcher's number of processes, since ``RANK`` alone may
-    be anybody's.
+    The process group of ``torch.distributed`` decides if there is one; else the environment set by the innermost
+    launcher. A variable counts only together with that launcher's number of processes, since ``RANK`` alone could be
+    anyone's.
     """
     rank = _torch_rank()
     return rank == 0 if rank is not None else _is_launched_first()
 
 
 def _torch_rank() -> int | None:
-    """Rank in the default process group; None when torch is not loaded or no group is there."""
+    """Rank in the default process group; None if torch is not loaded or there is no group."""
     group = sys.modules.get("torch.distributed")
     if group is None or not group.is_available() or not group.is_initialized():
         return None
@@ -52,8 +52,8 @@ def _number(variable: str) -> int | None:
 
 @lru_cache(maxsize=1)
 def tell_once() -> None:
-    """Say that nothing is logged here, in one line of level INFO per process."""
+    """Log at level INFO, once per process, that nothing is logged here."""
     _log.info(
-        "not rank zero of this job and without a run of its own: this process scores but logs nothing; pass run=, "
-        "or every_rank=True, to log here too"
+        "this process is not rank zero of its job and has no run of its own, so it scores but logs nothing; "
+        "pass run= or every_rank=True to log from here too"
     )

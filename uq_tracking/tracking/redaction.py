@@ -1,11 +1,11 @@
-"""Text that may be shown and stored: no credentials, nothing a terminal would obey."""
+"""Make text safe to show and store: no credentials, nothing a terminal would act on."""
 
 from __future__ import annotations
 
 import re
 
 _USERINFO = re.compile(r"(?<=://)(?:[^/\s'\"@]*:[^\s'\"]*|[^/\s'\"]+)@")
-"""Up to the last ``@``, because passwords hold ``/`` and ``@`` where nobody quoted them."""
+"""Up to the last ``@``, because unquoted passwords may contain ``/`` and ``@``."""
 _SECRETS = re.compile(
     r"(?i)\b([\w.-]*(?:password|passwd|pwd|token|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|account[_-]?key"
     r"|signature|credential|sig|auth))(=|%3D)[^&\s'\";,)]+"
@@ -17,7 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def redact(text: str) -> str:
-    """Hide credentials in addresses, as error messages and tracking URIs contain them.
+    """Hide credentials in addresses, such as those in error messages and tracking URIs.
 
     >>> redact("https://me:p@ss/word@host/api?token=abc failed")
     'https://***@host/api?token=*** failed'
@@ -29,7 +29,7 @@ def redact(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Replace control characters and lone surrogates, which a terminal obeys or UTF-8 refuses.
+    r"""Replace control characters, which a terminal acts on, and lone surrogates, which UTF-8 rejects.
 
     >>> printable("red\x1b[31m and \ud800")
     'red\\x1b[31m and \\ud800'

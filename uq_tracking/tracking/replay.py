@@ -1,4 +1,4 @@
-"""An entry of the spool written into a run, in the order and with the time of the call that it keeps."""
+"""Write a spool entry into a run, in the order and with the time of the original call."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ T = TypeVar("T")
 _log = logging.getLogger("uq_tracking")
 
 PICTURE = "uq_tracking.figures.picture:picture"
-"""Makes a figure of a stored picture; by its name, because drawing stands beside tracking, not above it."""
+"""Turns a stored picture into a figure; named as text, because tracking may not import drawing."""
 
 
 def replay(entry: Entry, run: Run, after_group: Callable[[], None] = lambda: None) -> None:
-    """Write everything that the entry holds; what the run holds already stays as it is.
+    """Write everything the entry holds; what the run already holds stays as it is.
 
     Parameters
     ----------
     entry, run
-        What, and where to.
+        What to write, and where to.
     after_group
-        Called after each group of writes that the run has taken.
+        Called after each group of writes the run has accepted.
     """
     with calling(entry.called), scratch_folder() as folder:
         for group in entry.groups:
@@ -69,7 +69,7 @@ def _write(entry: Entry, run: Run, operation: Sequence[Any], folder: Path) -> No
 
 
 def _read(entry: Entry, make: Callable[[], T]) -> T:
-    """Make what the entry describes; FileFormatError where it cannot be made."""
+    """Make what the entry describes; FileFormatError if that is impossible."""
     try:
         return make()
     except DAMAGE as error:
@@ -77,13 +77,13 @@ def _read(entry: Entry, make: Callable[[], T]) -> T:
 
 
 def _present(action: Callable[[], object]) -> None:
-    """Do what is only there to be looked at, if the tracker lets us; see ``RunWriter.present``."""
+    """Do something that is only for display, if the tracker allows; see ``RunWriter.present``."""
     try:
         action()
     except TrackerUnreachableError:
         raise
     except Exception as error:  # nothing is lost with it
-        _log.debug("the page of the run stays as it is: %s", redact(str(error)))
+        _log.debug("the run's page was not updated: %s", redact(str(error)))
 
 
 def _write_file(run: Run, kind: str, name: str, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""From what a user writes to the run that is meant: URIs, run objects, run ids, and active runs."""
+"""Find the run that a user means: from URIs, run objects, run ids and active runs."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from uq_tracking.tracking.redaction import printable
 
 
 def no_release() -> None:
-    """Leave a run as it is, which somebody else has opened."""
+    """Leave the run open: somebody else opened it."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A run to write to, and what to do when the writing is over."""
+    """A run to write to, and what to do when writing is over."""
 
     run: Run
     release: Callable[[], None] = no_release
@@ -37,28 +37,28 @@ class Opened:
 
 @dataclass(frozen=True)
 class Target:
-    """A run that is going to be written to; ``open`` is the first step that may ask the tracker."""
+    """A run that will be written to; ``open`` is the first step that may contact the tracker."""
 
     backend: str
     label: str
-    """What a person calls it; no credentials."""
+    """Human-readable name; no credentials."""
     open: Callable[[], Opened]
     place: str = ""
-    """Where the tracker lies; what lies in one place is sick together. No credentials."""
+    """Where the tracker is: runs in one place fail together; no credentials."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Name and tags of a run that has to be made."""
+    """Name and tags of a run to be created."""
     is_address: bool = False
-    """Whether ``open`` opens a run of its own each time."""
+    """Whether ``open`` creates a new run each time."""
 
 
 def find_backend(name: str) -> Backend:
-    """Look a backend up by its name or by one of its URI schemes.
+    """Look up a backend by its name or one of its URI schemes.
 
     Raises
     ------
     UnknownBackendError
-        No installed plugin has it.
+        No installed plugin provides it.
     """
     found = plugins.backends()
     for backend in found.values():
@@ -66,12 +66,12 @@ def find_backend(name: str) -> Backend:
             return backend
     schemes = sorted({scheme for backend in found.values() for scheme in (backend.name, *backend.schemes)})
     raise UnknownBackendError(
-        f"no installed backend is called {name!r}; there are {', '.join(schemes)} (see `uq-tracking backends`)"
+        f"no installed backend is called {name!r}; choose from {', '.join(schemes)} (see `uq-tracking backends`)"
     )
 
 
 def open_store(uri: str) -> tuple[RunStore, str | None]:
-    """Open the store that a URI names, and tell the run id if it names a run.
+    """Open the store that a URI names; also return the run id if it names a run.
 
     Parameters
     ----------
@@ -81,19 +81,21 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
     Raises
     ------
     BackendError
-        It is not a URI, no backend claims it (UnknownBackendError), its tracker is not installed or does not
-        answer, or it holds no such experiment or run (RunNotFoundError).
+        It is not a URI, no backend handles it (UnknownBackendError), its tracker is not installed or does not answer,
+        or it has no such experiment or run (RunNotFoundError).
     """
     scheme, colon, address = uri.partition(":")
     if not colon:
-        raise BackendError(f"{uri!r} is not an address of runs; write for example mlflow:{uri} or dir:{uri}")
+        raise BackendError(
+            f"{uri!r} is not an address of runs; write, for example, mlflow:{uri} or dir:{uri}"
+        )
     backend = find_backend(scheme)
     check_usable(backend)
     return backend.store(address, scheme=scheme)
 
 
 def check_usable(backend: Backend) -> None:
-    """BackendError, with the command that installs it, unless the tracker's package is here."""
+    """Raise BackendError, with the install command, unless the tracker's package is installed."""
     status = backend.status()
     if not status.usable:
         what = "is not installed" if status.version is None else "cannot be used here"
@@ -101,22 +103,22 @@ def check_usable(backend: Backend) -> None:
 
 
 def reopened(uri: str) -> Opened:
-    """Open the run that a URI names, to write more into it.
+    """Reopen the run that a URI names, to write more to it.
 
     Raises
     ------
     BackendError
-        As for `open_store`; RunNotFoundError also when the URI names no run.
+        As for `open_store`; RunNotFoundError also if the URI does not name a run.
     """
     store, run_id = open_store(uri)
     if run_id is None:
-        raise RunNotFoundError(f"{uri} names no run")
+        raise RunNotFoundError(f"{uri} does not name a run")
     run = store.reopen(run_id)
     return Opened(run, lambda: store.close_run(run))
 
 
 def noting_target(uri: str, name: str, opened: list[str]) -> Target:
-    """The target of what a person typed, which adds the run's own address to the list when it is opened."""
+    """The target of an address that a person typed; opening it appends the run's own address to ``opened``."""
     (target,) = targets_of(uri, None, name=printable(name), every_rank=True)
 
     def open_it() -> Opened:
@@ -135,7 +137,7 @@ def targets_of(
     tags: Mapping[str, str] | None = None,
     every_rank: bool = False,
 ) -> list[Target]:
-    """Tell which runs to write to, without asking a tracker anything.
+    """Determine which runs to write to, without contacting a tracker.
 
     Parameters
     ----------
@@ -144,20 +146,20 @@ def targets_of(
     to
         Names of the backends to consider; None for all.
     name, tags
-        Of a run that has to be made, where a URI names a store only.
+        For a run to be created, where a URI names only a store.
     every_rank
-        Treat every process of a distributed job like rank zero. Else the others have only active runs of their
-        own, and of loggers only those that have a run here.
+        Treat every process of a distributed job like rank zero. Otherwise the others use only active runs of
+        their own, and loggers only if they have a run here.
 
     Returns
     -------
     list of Target
-        Empty when no run is given and none is active, and when the run is rank zero's.
+        Empty if no run is given and none is active, or if the run is rank zero's.
 
     Raises
     ------
     UnknownBackendError
-        ``to``, or the scheme of a URI, names no installed backend.
+        ``to`` or the scheme of a URI does not name an installed backend.
     SettingsError
         No backend recognises ``run``.
     """
@@ -181,7 +183,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
         try:
             run = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
-            message = f"{backend.name}: cannot tell the active run: {error}; pass it with run="
+            message = f"{backend.name}: cannot determine the active run: {error}; pass it with run="
             warnings.warn(message, TrackingWarning, stacklevel=5)
             continue
         if run is not None:
@@ -192,7 +194,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
 def _given(
     run: Any, backends: Sequence[Backend], name: str, tags: Mapping[str, str] | None, leads: bool
 ) -> Target | None:
-    """The target of one given run; None for a logger whose run is rank zero's."""
+    """The target of one given run; None for a logger whose run belongs to rank zero."""
     if isinstance(run, Target):
         return run
     if isinstance(run, Run):
@@ -202,7 +204,7 @@ def _given(
     for backend in backends:
         try:
             adopted = backend.adopt(run)
-        except Exception as error:  # it is this backend's run, and cannot be written to
+        except Exception as error:  # it is this backend's run, but cannot be written to
             if isinstance(error, NoRunHereError) and not leads:
                 return None
             return Target(backend.name, _describe(run), partial(_fail, error))
@@ -210,7 +212,7 @@ def _given(
             return _opened(backend.name, adopted)
     names = ", ".join(backend.name for backend in backends)
     raise SettingsError(
-        f"run={_describe(run)} is no run of {names}; pass the tracker's run object, its run id, or an address "
+        f"run={_describe(run)} is not a run of {names}; pass the tracker's run object, its run id, or an address "
         "such as mlflow:EXPERIMENT/RUN_ID or dir:PATH"
     )
 

@@ -1,4 +1,4 @@
-"""Writing to one tracker that may fail: within the deadline, and what it does not take is kept in the spool."""
+"""Write to one tracker that may fail: within the deadline, and with the spool for what it does not take."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _log = logging.getLogger("uq_tracking")
 T = TypeVar("T")
 
 LAST_SECONDS = 1.0
-"""That an interrupted call waits for what is being written."""
+"""Seconds that an interrupted call waits for writes in progress."""
 LONGEST_REASON = 600
-"""Characters of a tracker's own message that are shown."""
+"""How many characters of a tracker's own message to show."""
 _MAX_FAILURES_IN_A_ROW = 2
 
 
@@ -46,25 +46,25 @@ class Safety:
 
 @dataclass(frozen=True)
 class _Writing:
-    """What is being written."""
+    """Writes in progress."""
 
     items: Group
     failures: list[tuple[str, Exception]]
-    """What single items raise, which is noted as they are written."""
+    """What single items raised, noted as they are written."""
     error: Callable[[], Exception | None]
-    """Waits, and returns what the request for all of them raised."""
+    """Waits, then returns what the request for all of them raised."""
 
 
 @dataclass
 class RunWriter:
-    """What one tracker got of a call. A dead tracker is asked once, a failing one twice in a row, then no more.
+    """What one tracker received of a call. A dead tracker is tried once, a failing one twice in a row, then no more.
 
     Parameters
     ----------
     target
         Where to write.
     safety
-        None for verbs that a person waits for: they ask as long as the tracker's own package does.
+        None for functions that a person waits for: they keep trying as long as the tracker's own package does.
     """
 
     target: Target
@@ -76,12 +76,12 @@ class RunWriter:
     """The first failure."""
     run: Run | None = None
     page: str | None = None
-    """Where all runs are shown at a glance."""
+    """Address of the page that shows all runs at a glance."""
     kept: Path | None = None
-    """The spool's entry with everything, once the writer is closed."""
+    """The spool entry with everything, once the writer is closed."""
     keeping_failed: Exception | None = None
     is_news: bool = False
-    """Whether the failure was found by this call, not known before."""
+    """Whether this call discovered the failure, rather than knowing of it beforehand."""
     _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
@@ -100,12 +100,12 @@ class RunWriter:
         self.write_together([(name, action)])
 
     def write_together(self, items: Group) -> None:
-        """Write several things as one request or version, where the tracker has such a thing."""
+        """Write several things as one request or version, where the tracker supports that."""
         self.begin(items)
         self.settle()
 
     def begin(self, items: Group) -> None:
-        """Write several things so, beside what the caller does next; ``settle`` waits for them."""
+        """Start writing several things together in the background; ``settle`` waits for them."""
         self.settle()
         if self.safety is not None:
             self._groups.append(items)
@@ -116,7 +116,7 @@ class RunWriter:
         self._writing = _Writing(items, failures, self._begin(lambda: self._write(items, failures)))
 
     def settle(self) -> None:
-        """Wait for what is being written, and note what of it does not arrive."""
+        """Wait for writes in progress, and note what does not arrive."""
         writing = self._writing
         if writing is None:
             return
@@ -132,7 +132,7 @@ class RunWriter:
             self._failures = 0
 
     def present(self, name: str, action: Callable[[Run], T]) -> T | None:
-        """Do what is only there to be looked at: where the tracker refuses that, nothing is lost and nobody is told.
+        """Do something that is only for display: if the tracker refuses, nothing is lost and nothing is reported.
 
         A tracker that does not answer gets it later, with the rest of the call.
         """
@@ -165,10 +165,10 @@ class RunWriter:
             self._keep_until_arrival(self.safety.health, origin)
 
     def interrupted(self) -> bool:
-        """Ask the tracker no more, because the user ends the call; whether the call can be kept instead."""
+        """Stop asking the tracker because the user interrupted; return whether the call can be spooled instead."""
         if self.safety is None:
             return False
-        self.safety.budget.hurry(LAST_SECONDS)  # a run that is being made is continued, not made again
+        self.safety.budget.hurry(LAST_SECONDS)  # a run being created is continued, not created again
         self.settle()
         self._groups.clear()
         self.lost.clear()
@@ -176,7 +176,7 @@ class RunWriter:
         return True
 
     def problem(self) -> str | None:
-        """Say in one sentence what was lost and why, or None when everything arrived."""
+        """Say in one sentence what was lost and why, or None if everything arrived."""
         if self.error is None:
             return None
         what = self.lost[0] if len(self.lost) == 1 else f"{self.lost[0]} and {len(self.lost) - 1} more"
@@ -184,16 +184,16 @@ class RunWriter:
         error = textwrap.shorten(printable(f"{type(self.error).__name__}: {self.error}"), LONGEST_REASON)
         told = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
         if self.kept is not None:
-            how = "it is sent when the tracker answers, at the latest by `uq-tracking sync`"
+            how = "it is sent when the tracker answers, or by `uq-tracking sync`"
             if isinstance(self.error, RunNotFoundError):
-                how = "`uq-tracking sync` makes a run of it"
+                how = "`uq-tracking sync` makes it a new run"
             return f"{told}. Everything is kept in {self.kept}; {how}."
         if self.keeping_failed is not None:
-            return f"{told}. A copy could not be kept either: {redact(str(self.keeping_failed))}."
+            return f"{told}. No copy could be kept either: {redact(str(self.keeping_failed))}."
         return told
 
     def _write(self, items: Group, failures: list[tuple[str, Exception]]) -> None:
-        """Write the items; what single ones raise is noted, what the request for all of them raises passes."""
+        """Write the items; note what single ones raise, let through what the request for all of them raises."""
         run = self._open()
         if len(items) == 1:
             items[0][1](run)
@@ -208,11 +208,11 @@ class RunWriter:
                         raise
 
     def _call(self, function: Callable[[], None]) -> Exception | None:
-        """The tracker's error, if there is one; what is raised here comes from a signal handler of the user's."""
+        """Return the tracker's error, if any; anything raised here comes from a user's signal handler."""
         return self._begin(function)()
 
     def _begin(self, function: Callable[[], None]) -> Callable[[], Exception | None]:
-        """Call beside what follows; the result waits for it, and returns the tracker's error, if there is one."""
+        """Start a call in the background; the returned function waits and returns the tracker's error, if any."""
 
         def caught() -> Exception | None:
             try:
@@ -247,7 +247,7 @@ class RunWriter:
         return self._opened.run
 
     def _check_listens(self) -> None:
-        """Ask the tracker's address for a connection; where the tracker is not installed, that is the reason."""
+        """Try to connect to the tracker's address; if the tracker is not installed, raise that instead."""
         try:
             check_listens(self.target.place)
         except TrackerUnreachableError:
@@ -266,13 +266,13 @@ class RunWriter:
             self.safety.budget.given_up()
 
     def _give_up(self, error: Exception) -> None:
-        """Ask no more in this call, for a reason that is known already."""
+        """Stop trying for the rest of this call, for a known reason."""
         self._gave_up, self.error, self.is_news = True, error, False
         if self.safety is not None:
             self.safety.budget.given_up()
 
     def _keep(self, safety: Safety) -> None:
-        """Write everything of this call into the spool, to be sent in the background."""
+        """Write this whole call to the spool, to be sent in the background."""
         health = safety.health
         is_unreachable = isinstance(self.error, TrackerUnreachableError)
         if isinstance(self.error, RunNotFoundError):
@@ -290,13 +290,13 @@ class RunWriter:
         health.wait_with(waiting, refused=is_refused)
 
     def _keep_until_arrival(self, health: Health, origin: Origin) -> None:
-        """Keep files that the tracker uploads in the background, until it has them."""
+        """Keep files that the tracker uploads in the background until it has them."""
         arrival = None if self.run is None else self.run.arrival()
         if arrival is None:
             return
         try:
             path = keep(origin, self._groups, drawings=False)
-        except Exception as error:  # a full disk: they are on their way all the same
+        except Exception as error:  # a full disk: they are on their way regardless
             _log.debug("%s: no copy could be kept: %s", self.target.label, redact(str(error)))
             return
         health.confirm(path, arrival)
@@ -315,7 +315,7 @@ class RunWriter:
         )
 
     def _again(self) -> Opened:
-        """Open the run once more; one that was made for this call is the same one."""
+        """Open the run again; a run created for this call is reused."""
         opened = self._opened
         if opened is None:
             self._opened = opened = self.target.open()

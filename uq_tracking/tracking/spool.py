@@ -1,9 +1,9 @@
 """What a tracker did not take, kept in files until it does: one self-contained, atomic entry per call.
 
-An entry is a zip archive in ``<place>/spool``: ``entry.json`` says for which run it is and what was to be written, in
-order; figures and files lie beside it. It is written under a temporary name, brought to disk and renamed, so that it
-is there whole or not at all. Its name tells the order of the calls, whatever a clock says, the run and a digest of
-the content; process ids of several hosts and forks cannot collide in it.
+An entry is a zip archive in ``<place>/spool``: ``entry.json`` says which run it is for and what to write, in order;
+figures and files lie beside it. It is written under a temporary name, flushed to disk and renamed, so it exists
+whole or not at all. Its name gives the order of the calls, independent of any clock, the run and a digest of the
+content; process ids from different hosts and forks cannot collide in it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ import threading
 import uuid
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
 from uq_tracking.drawings import png_of
-from uq_tracking.errors import BackendError, FileFormatError
+from uq_tracking.errors import FileFormatError
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.clock import called_at
 from uq_tracking.tracking.places import in_first_place, places
@@ -44,9 +42,9 @@ FORMAT = "uq_tracking.spool"
 VERSION = 1
 ENTRY = "entry.json"
 LIMIT = 8 * 2**30
-"""Bytes above which an entry is not read, packed or unpacked."""
+"""Entries larger than this, in bytes, are not read, packed or unpacked."""
 ENTRY_LIMIT = 256 * 2**20
-"""Bytes above which an entry's description is not read."""
+"""Entry descriptions larger than this, in bytes, are not read."""
 
 Write = Callable[[Run], None]
 Group = Sequence[tuple[str, Callable[[Run], object]]]
@@ -54,31 +52,31 @@ Group = Sequence[tuple[str, Callable[[Run], object]]]
 
 @dataclass(frozen=True)
 class Origin:
-    """The run that an entry is for."""
+    """The run an entry is for."""
 
     tracker: str
     """Name of the backend."""
     place: str
-    """Where the tracker lies, without credentials: a server's address, a folder."""
+    """Where the tracker is: a server's address or a folder, without credentials."""
     uri: str
-    """The run's address, or that of the store in which one is to be made."""
+    """The address of the run, or of the store in which to create one."""
     is_run: bool = True
-    """Whether ``uri`` is a run's."""
+    """Whether ``uri`` names a run."""
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
-    """Name and tags of a run that is to be made."""
+    """Name and tags of a run to be created."""
     step: int | None = None
     splits: Sequence[str | None] = (None,)
 
     @property
     def key(self) -> str:
-        """Eight hexadecimal digits of what the entry is for: tracker, run, step and splits."""
+        """Eight hexadecimal digits that identify what the entry is for: tracker, run, step and splits."""
         text = json.dumps([self.tracker, self.place, self.uri, self.step, list(self.splits)])
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
 
 class _Recorder(Run):
-    """A run that notes what is written to it, in order."""
+    """A run that records what is written to it, in order."""
 
     uri = "spool:"
 
@@ -138,7 +136,7 @@ class _Recorder(Run):
 
 
 def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> Path:
-    """Write an entry into the first place that takes it, and return its path; without drawings if so asked.
+    """Write an entry to the first place that takes it, with or without drawings, and return its path.
 
     Raises
     ------
@@ -186,7 +184,7 @@ def _digest(content: Mapping[str, Any]) -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the new name to disk, where the system can."""
+    """Flush the new name to disk, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -196,7 +194,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Process:
-    """Numbers of the calls of one process: each above all that was kept before, by this process and by others."""
+    """Numbers the calls of one process: each above all kept before, by this process and by others."""
 
     def __init__(self) -> None:
         self._name = f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:12]}"
@@ -205,7 +203,7 @@ class _Process:
         self._lock = threading.Lock()
 
     def next(self, folder: Path) -> str:
-        """The start of the next entry's name, by which entries are sorted."""
+        """The prefix of the next entry's name, by which entries are sorted."""
         with self._lock:
             others = {place / SPOOL for place in places()} - self._seen
             self._seen |= others
@@ -216,12 +214,12 @@ class _Process:
 
 @lru_cache(maxsize=1)
 def _process(pid: int) -> _Process:
-    """One object per process: a forked child has another ``pid``, so its own."""
+    """One object per process: a forked child has another ``pid``, hence its own."""
     return _Process()
 
 
 def _highest(folder: Path) -> int:
-    """The highest number of a folder's entries; those of other processes are counted too."""
+    """The highest number among a folder's entries, including those of other processes."""
     with suppress(OSError):
         return number_of(Path(max((n for n in os.listdir(folder) if n.endswith(SUFFIX)), default="")))
     return 0
@@ -244,14 +242,14 @@ class Entry:
     members: Mapping[str, str]
 
     def member(self, name: str) -> bytes:
-        """Bytes of a figure or file; FileFormatError when they are not those that were kept."""
+        """Bytes of a figure or file; FileFormatError if they are not those that were kept."""
         try:
             with zipfile.ZipFile(self.path) as archive:
                 content = archive.read(name)
-        except Exception as error:  # zipfile and zlib raise a dozen kinds for damaged bytes
+        except Exception as error:  # zipfile and zlib raise a dozen kinds of errors for damaged bytes
             raise FileFormatError(f"{self.path}: {name} cannot be read ({error})") from error
         if hashlib.sha256(content).hexdigest() != self.members.get(name):
-            raise FileFormatError(f"{self.path}: {name} is not what was kept (another digest)")
+            raise FileFormatError(f"{self.path}: {name} is not what was kept (its digest differs)")
         return content
 
 
@@ -267,17 +265,17 @@ def read_entry(path: Path) -> Entry:
     """
     if path.is_symlink():
         raise FileFormatError(f"{path} is a link; entries are plain files")
-    with path.open("rb") as file:  # errors of the operating system pass as they are
+    with path.open("rb") as file:  # operating system errors pass through
         try:
             about = _read_about(file)
             content = {"groups": about["groups"], "members": about["members"]}
             origin = Origin(**about["origin"])
             entry = Entry(path, origin, float(about["called"]), content["groups"], dict(content["members"]))
             if about["digest"] != _digest(content) or not _is_sound(entry):
-                raise FileFormatError("its digest is not that of its content")
+                raise FileFormatError("its content does not match its digest")
         except FileFormatError as error:
             raise FileFormatError(f"{path} is damaged: {error}") from error
-        except Exception as error:  # zipfile, zlib and json raise a dozen kinds for damaged bytes
+        except Exception as error:  # zipfile, zlib and json raise a dozen kinds of errors for damaged bytes
             raise FileFormatError(f"{path} is damaged: {type(error).__name__}: {error}") from error
     return entry
 
@@ -291,10 +289,10 @@ def _read_about(file: Any) -> dict[str, Any]:
             raise FileFormatError(f"{ENTRY} has more than {ENTRY_LIMIT:,} bytes")
         about = json.loads(archive.read(ENTRY))
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileFormatError("it is no entry of uq_tracking")
+        raise FileFormatError("it is not an entry of uq_tracking")
     if int(about["version"]) > VERSION:
         raise FileFormatError(
-            f"it has version {about['version']}, this package reads up to {VERSION}; upgrade it"
+            f"it has version {about['version']}, but this package reads up to {VERSION}; upgrade it"
         )
     return about
 
@@ -315,7 +313,7 @@ _SHAPES = {
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Whether every part has the type that it is used as."""
+    """Whether every part has the right type."""
     operations = [operation for group in entry.groups for operation in group]
     return all(
         len(operation) == 1 + len(_SHAPES[operation[0]])
@@ -326,38 +324,13 @@ def _is_sound(entry: Entry) -> bool:
     ) and all(isinstance(text, str) for text in (entry.origin.tracker, entry.origin.place, entry.origin.uri))
 
 
-@contextmanager
-def locked(folder: Path, seconds: float) -> Iterator[None]:
-    """Let one process at a time send the entries of a folder.
-
-    Raises
-    ------
-    BackendError
-        Another one has been at it for longer than these seconds.
-    """
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=seconds)
-    except Timeout:
-        raise BackendError(
-            f"another process is sending what {folder} keeps; try again when it has ended"
-        ) from None
-    except (OSError, NotImplementedError):  # a read-only folder, or a file system without locks
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def entries(folder: Path | None = None) -> Iterator[Path]:
-    """Paths of the entries, in the order of the calls of each process, and of processes that ran one after another.
+    """Paths of the entries, in call order within each process, and across processes that ran one after another.
 
     Parameters
     ----------
     folder
-        Of reports, such as ``uq_runs``; by default all places of this machine.
+        A folder of reports, such as ``uq_runs``; by default all places on this machine.
     """
     found: list[Path] = []
     for place in places() if folder is None else (folder,):

@@ -1,4 +1,4 @@
-"""Tables of what a model does worst: drawn cases by their error, and strata by theirs."""
+"""Tables of what a model does worst: drawn cases and strata, by their errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_ROWS = 100
 
 @dataclass(frozen=True)
 class Worst:
-    """A table, the worst first."""
+    """A table, worst first."""
 
     columns: list[str]
     rows: list[list[Cell]]
@@ -28,7 +28,7 @@ class Worst:
 def worst_cases(
     report: Report, cases: Mapping[int, Case], notes: Mapping[int, str], split: str | None
 ) -> Worst:
-    """The drawn cases: number, why it was chosen, error, and the name of its map."""
+    """The drawn cases: number, why each was chosen, error, and the name of its map."""
     task = task_of(report)
     errors = {number: task.case_error(case) for number, case in cases.items()}
     known = {number: error for number, error in errors.items() if math.isfinite(error)}
@@ -41,7 +41,7 @@ def worst_cases(
 
 
 def worst_strata(report: Report) -> Worst | None:
-    """The labels of ``by``, by the first of their scores that judges; None without any."""
+    """The labels of ``by``, ranked by the first of their scores that has a direction; None if there is none."""
     strata = {label: scores for label, scores in report.strata.items() if scores}
     known = plugins.metrics(report.task)
     keys = [key for key in dict.fromkeys(key for own in strata.values() for key in own) if key in known]

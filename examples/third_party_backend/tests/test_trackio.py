@@ -141,7 +141,7 @@ def test_what_trackio_cannot_do_is_refused(project: str) -> None:
         store.runs("loss < 1")
     with pytest.raises(RunNotFoundError, match="has no runs in project"):
         store.runs()
-    with pytest.raises(BackendError, match="names no project"):
+    with pytest.raises(BackendError, match="does not name a project"):
         backend.store("")
     assert backend.adopt("a run id") is None
 

@@ -44,7 +44,9 @@ class TrackioBackend(Backend):
         """Open ``PROJECT`` or ``PROJECT/RUN``, where the run is an id or a name."""
         project, _, run = address.partition("/")
         if not project:
-            raise BackendError("trackio: names no project; write trackio:PROJECT or trackio:PROJECT/RUN")
+            raise BackendError(
+                "trackio: does not name a project; write trackio:PROJECT or trackio:PROJECT/RUN"
+            )
         try:
             from uq_tracking_trackio.store import TrackioStore
         except ImportError as error:

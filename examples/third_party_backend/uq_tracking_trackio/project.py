@@ -77,7 +77,7 @@ class Project:
         rows: Mapping[int, Mapping[str, Any]],
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add rows by their step, and replace the configuration if one is given."""
+        """Add rows by step, and replace the configuration if one is given."""
         SQLiteStorage.bulk_log(
             self.name,
             run_name,

@@ -26,7 +26,7 @@ class TrackioStore(RunStore):
         """List the runs by their first row; trackio has no filter expressions."""
         if where is not None:
             raise BackendError(
-                f"trackio has no filters; leave out {where!r}, or name a run with trackio:PROJECT/RUN"
+                f"trackio has no filters; omit {where!r}, or name a run with trackio:PROJECT/RUN"
             )
         records = self.project.records()
         if not records:

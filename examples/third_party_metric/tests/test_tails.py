@@ -43,7 +43,7 @@ def test_groups_give_the_curve_a_band_and_a_recalibration_a_second_one():
     assert_allclose(after, columns["observed"] / 2, rtol=0.1)
 
 
-@pytest.mark.parametrize(("n", "std", "reason"), [(99, 1.0, "it takes 100"), (200, 0.0, "set std_floor")])
+@pytest.mark.parametrize(("n", "std", "reason"), [(99, 1.0, "it needs 100"), (200, 0.0, "set std_floor")])
 def test_it_is_undefined_with_a_reason(n, std, reason):
     error = np.random.default_rng(2).normal(size=n)
     report = uq.evaluate(error, np.zeros(n), np.full(n, std))

@@ -18,7 +18,7 @@ FEWEST = 100
 def observed_quantiles(statistics: Statistics) -> npt.NDArray[np.float64]:
     """Order statistics of |z| at the shares .50 ... .99 of the samples."""
     if statistics.n < FEWEST:
-        raise Undefined(f"{statistics.n} samples have no 99th percentile; it takes {FEWEST}")
+        raise Undefined(f"{statistics.n} samples have no 99th percentile; it needs {FEWEST}")
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         raise Undefined("a standard deviation of 0 makes z infinite; set std_floor")
     ranks = [-(-percent * statistics.n // 100) for percent in range(50, 100)]

@@ -1,4 +1,4 @@
-"""The figure of the curve; imported when it is drawn, so that finding the plugin loads no matplotlib."""
+"""The figure of the curve; imported when drawn, so that finding the plugin does not load matplotlib."""
 
 from __future__ import annotations
 

@@ -232,7 +232,12 @@ def test_every_option_of_evaluate_can_be_configured():
 @pytest.mark.parametrize(
     ("config", "options", "error", "message"),
     [
-        ({"alhpa": 0.9}, {"predictions": "mean"}, SettingsError, r"no 'alhpa'; it knows std_col, .* alpha, "),
+        (
+            {"alhpa": 0.9},
+            {"predictions": "mean"},
+            SettingsError,
+            r"no 'alhpa'; choose from std_col, .* alpha, ",
+        ),
         (
             {"std_col": "sd"},
             {"predictions": "mean"},
@@ -246,7 +251,7 @@ def test_every_option_of_evaluate_can_be_configured():
             "groups_col: there is no column 'image'",
         ),
         ({"mean_col": "m"}, {}, SettingsError, "the predictive mean: there is no column 'm'"),
-        ({}, {}, SettingsError, "nothing names the predictive mean; pass predictions="),
+        ({}, {}, SettingsError, "the predictive mean is not named; pass predictions="),
         ({"alpha": 2}, {"predictions": "mean"}, SettingsError, "alpha is 2"),
         ({"std_col": "x"}, {"predictions": "mean"}, InvalidValueError, "negative values"),
         (
@@ -259,7 +264,7 @@ def test_every_option_of_evaluate_can_be_configured():
             {},
             {"model": lambda data: data[["x"]]},
             SettingsError,
-            "std_col: there is no column 'std'; there are 'x'",
+            "std_col: there is no column 'std'; choose from 'x'",
         ),
     ],
 )

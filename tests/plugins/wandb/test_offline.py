@@ -190,7 +190,7 @@ def test_a_damaged_file_hides_no_other_run(wandb_offline: Path, content: bytes) 
         warnings.simplefilter("always")
         names = [run.name for run in OfflineStore(wandb_offline).runs()]
     assert names == ["good"]
-    assert "run left out" in str(caught[0].message)
+    assert "run skipped" in str(caught[0].message)
 
 
 def test_filters_are_refused(wandb_offline: Path) -> None:

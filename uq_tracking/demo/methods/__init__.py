@@ -1,4 +1,4 @@
-"""Seven ways to predict with uncertainty: the six that MeRCI (2018) compares, and a Gaussian process."""
+"""Seven ways to predict with uncertainty: the six compared in MeRCI (2018), and a Gaussian process."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def predict(
     terrain : Terrain
         What was measured.
     effort : Effort, optional
-        How much to compute; by default what suits the whole terrain.
+        How much to compute; the default suits the whole terrain.
     seed : int
         The same seed gives the same numbers.
     advance : callable, optional
-        Told the share of the work that is done.
+        Called with the share of the work done.
 
     Raises
     ------
@@ -55,17 +55,17 @@ def predict(
 
     method = choose([name])[name]
     advance = advance or (lambda share: None)
-    with threadpool_limits(1):  # the arrays are small: more threads cost more than they bring
+    with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
         estimate = method(terrain, effort or Effort(), seed, advance)
     advance(1.0)
     return estimate
 
 
 def choose(names: Sequence[str] | None) -> dict[str, MethodFunction]:
-    """Return the named methods, all of them for None; SettingsError for a name that is not there."""
+    """Return the named methods, or all for None; SettingsError for an unknown name."""
     unknown = [name for name in names or () if name not in METHODS]
     if unknown:
-        raise SettingsError(f"no method is called {', '.join(unknown)}; choose among {', '.join(METHODS)}")
+        raise SettingsError(f"no method is called {', '.join(unknown)}; choose from {', '.join(METHODS)}")
     return {name: function for name, function in METHODS.items() if names is None or name in names}
 
 

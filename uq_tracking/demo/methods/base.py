@@ -1,4 +1,4 @@
-"""What the methods share: what they return, how much they may compute, how an ensemble becomes a prediction."""
+"""What the methods share: their output, their computing effort, and how an ensemble becomes a prediction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uq_tracking.demo.terrain import Terrain
 Map = npt.NDArray[np.float64]
 
 Advance = Callable[[float], None]
-"""Called with the share of a method's work that is done, from 0 to 1."""
+"""Called with the share of a method's work done, from 0 to 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ FAST = Effort(Schedule(epochs=60, batch=32), members=6, passes=15)
 """For the small crop of the terrain."""
 
 MethodFunction = Callable[[Terrain, Effort, int, Advance], Estimate]
-"""A method's function: terrain, effort, seed and progress to an estimate of every cell."""
+"""A method's function: from terrain, effort, seed and progress to an estimate for every cell."""
 
 
 def spread(terrain: Terrain, members: list[Map]) -> Estimate:
@@ -48,6 +48,6 @@ def spread(terrain: Terrain, members: list[Map]) -> Estimate:
 
 
 def seeds(seed: int, method: str, count: int) -> list[int]:
-    """``count`` seeds that depend on the demo's seed and the method's name, and on nothing else."""
+    """``count`` seeds that depend only on the demo's seed and the method's name."""
     sequence = np.random.SeedSequence([seed, *method.encode()])
     return [int(word) for word in sequence.generate_state(count)]

@@ -18,14 +18,14 @@ HIDDEN: tuple[tuple[int, ...], ...] = (
     (64, 64), (128,), (64, 64, 64), (32, 32), (128, 64), (32, 32, 32),
     (128, 128), (64,), (96, 48), (64, 32, 16), (48, 48, 48, 48), (64, 128),
 )  # fmt: skip
-"""Hidden layers of the differing networks."""
+"""Hidden layers of the different networks."""
 
 DROPOUT = Architecture((128, 128), dropout=0.1)
-"""Wider than the others, because dropout leaves only part of a network to work with."""
+"""Wider than the others, because dropout leaves only part of a network active."""
 
 
 def multi_inits(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """Networks that differ in their random initialisation (Lakshminarayanan et al. 2017)."""
+    """Networks with different random initialisations (Lakshminarayanan et al. 2017)."""
 
     def member(member_seed: int) -> Map:
         model = HeightModel(Architecture(), member_seed)
@@ -51,7 +51,7 @@ def bagging(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Es
 
 
 def multi_networks(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """Networks of differing depth and width."""
+    """Networks of different depth and width."""
 
     def member(choice: tuple[tuple[int, ...], int]) -> Map:
         hidden, member_seed = choice
@@ -65,7 +65,7 @@ def multi_networks(terrain: Terrain, effort: Effort, seed: int, advance: Advance
 
 
 def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """One network as it was at several epochs of the second half of its training."""
+    """Snapshots of one network from several epochs in the second half of its training."""
     model = HeightModel(Architecture(), seeds(seed, "multi-epochs", 1)[0])
     epochs = effort.schedule.epochs
     kept = {round(epoch) for epoch in np.linspace(epochs / 2, epochs, effort.members)}
@@ -81,7 +81,7 @@ def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) 
 
 
 def mc_dropout(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """One network whose dropout stays active when it predicts (Gal and Ghahramani 2016)."""
+    """One network whose dropout stays active during prediction (Gal and Ghahramani 2016)."""
     model_seed, pass_seed = seeds(seed, "mc-dropout", 2)
     model = HeightModel(DROPOUT, model_seed)
     epochs = effort.schedule.epochs

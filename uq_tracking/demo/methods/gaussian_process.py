@@ -1,8 +1,8 @@
-"""A Gaussian process: scikit-learn fits its kernel, and each cell is predicted from the measurements nearest to it.
+"""A Gaussian process: scikit-learn fits its kernel, and each cell is predicted from the nearest measurements.
 
-Conditioning on the nearest measurements only (Datta et al. 2016; geostatistics says kriging with a moving
-neighbourhood) replaces one system of 7000 equations by many of 16. The measurements farther away are screened by
-the nearer ones and change little.
+Conditioning only on the nearest measurements (Datta et al. 2016; in geostatistics, kriging with a moving
+neighbourhood) replaces one system of 7000 equations with many of 16. More distant measurements are screened by nearer
+ones and change little.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uq_tracking.demo.methods.base import Advance, Effort, Estimate, Map
 from uq_tracking.demo.terrain import Heights, Positions, Terrain
 
 FITTED_TO = 800
-"""Measurements to which the kernel is fitted; the cost grows with their cube."""
+"""Number of measurements to which the kernel is fitted; the cost grows with its cube."""
 
 NEIGHBOURS = 16
 CELLS_AT_ONCE = 4096
@@ -38,7 +38,7 @@ class Matern:
 
 
 def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
-    """A stationary Gaussian process: its uncertainty knows the distance to measurements, not the relief."""
+    """A stationary Gaussian process: its uncertainty depends on the distance to measurements, not on the relief."""
     level = terrain.heights.mean()
     kernel = fit_kernel(terrain.positions, terrain.heights - level, centre=np.array(terrain.shape) / 2)
     tree = cKDTree(terrain.positions)
@@ -57,8 +57,8 @@ def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advan
 def fit_kernel(positions: Positions, heights: Heights, centre: Positions) -> Matern:
     """Maximise the marginal likelihood of the measurements around ``centre``, heights about zero.
 
-    A patch, not a random draw from everywhere: thinned out, they would not show how rough the terrain is over the
-    distances that are to be bridged.
+    A patch, not a random draw from everywhere: thinned out, measurements would not show how rough the terrain is over
+    the distances to be bridged.
     """
     from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
@@ -83,7 +83,7 @@ def condition(kernel: Matern, near: Positions, heights: Heights, distances: Map)
     heights : float64 array (n, k)
         Their heights.
     distances : float64 array (n, k)
-        From each cell to its measurements.
+        Distances from each cell to its measurements.
     """
     between = np.linalg.norm(near[:, :, None] - near[:, None], axis=-1)
     covariance = kernel(between) + ROUNDING * np.eye(near.shape[1])

@@ -1,7 +1,7 @@
 """Learned error: one network predicts the height, a second one the error of the first.
 
-The second learns from errors at measurements that the first has not seen. On its own training data a network's
-errors are far too small: learned from those, nominal 95 % intervals held about a third of the truth here.
+The second learns from errors at measurements the first has not seen. On its own training data a network's errors are
+far too small: learned from those, nominal 95 % intervals contained about a third of the truth here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALLEST_ERROR = 0.5
 """Metres: the measurements are whole metres, so smaller errors carry no information."""
 
 LOG_STD_OVER_ERROR = 0.5 * (np.euler_gamma + np.log(2))
-"""Mean of -log |z| for a standard normal z: takes the mean log error to the log standard deviation."""
+"""Mean of -log |z| for a standard normal z: converts the mean log error to the log standard deviation."""
 
 ERROR_MODEL = Architecture((16,))
 ERROR_EPOCHS = 30
@@ -38,7 +38,7 @@ def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance)
 
 
 def held_out_errors(terrain: Terrain, schedule: Schedule, seed: int, advance: Advance) -> tuple[Heights, Map]:
-    """Cross-validation: |error| in metres (n,) and clues (n, 3) at measurements left out of the training."""
+    """Cross-validation: |error| in metres (n,) and clues (n, 3) at measurements held out of training."""
     shuffle_seed, *fold_seeds = seeds(seed, "folds", FOLDS + 1)
     n = len(terrain.heights)
     fold_of = np.random.default_rng(shuffle_seed).permutation(n) % FOLDS
@@ -54,7 +54,7 @@ def held_out_errors(terrain: Terrain, schedule: Schedule, seed: int, advance: Ad
 
 
 def surroundings(at: Positions, positions: Positions, heights: Heights) -> Map:
-    """What tells of a large error: log distances to the nearest measurements, log relief among them; (n, 3)."""
+    """Predictors of a large error: log distances to the nearest measurements, and log relief among them; (n, 3)."""
     distances, nearest = cKDTree(positions).query(at, NEIGHBOURS)
     relief = heights[nearest].std(1)
     return np.asarray(np.log1p(np.column_stack([distances[:, 0], distances.mean(1), relief])))

@@ -1,4 +1,4 @@
-"""The constructors of `Predictions` besides the plain one, a file per kind of input; each takes its options too."""
+"""The other constructors of `Predictions`, one file per kind of input; each also accepts its options."""
 
 from uq_tracking.inputs.constructors.base import Options, read_equal
 from uq_tracking.inputs.constructors.frames import FromFrames as Constructors

@@ -1,4 +1,4 @@
-"""What the constructors of predictions share: their options, and how a form becomes checked predictions."""
+"""What the constructors of predictions share: their options, and the route from a form to checked predictions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 QUANTILES_UP_TO = 5_000
-"""Samples up to which the 199 quantiles that some scores need are searched for without being asked for."""
+"""The 199 quantiles that some scores need are computed by default for up to this many samples."""
 
 
 class Options(TypedDict, total=False):
-    """Options that every constructor of `Predictions` takes, explained there."""
+    """Options that every constructor of `Predictions` accepts, explained there."""
 
     mask: Any
     weights: Any
@@ -35,7 +35,7 @@ class Options(TypedDict, total=False):
 
 
 class Makes:
-    """Makes predictions of checked values."""
+    """Makes predictions from checked values."""
 
     def _fill(self, values: dict[str, Any]) -> Self:
         """Set the attributes of a new object; a frozen dataclass allows no other way."""
@@ -56,14 +56,14 @@ class Makes:
         arguments: Mapping[str, Any],
         options: Mapping[str, Any],
     ) -> Self:
-        """What `evaluate` and `log` make predictions of block by block, in place of predictions of lazy arrays."""
+        """Stand-in for predictions of lazy arrays; `evaluate` and `log` make predictions from it block by block."""
         lazy: Any = LazyPredictions(constructor, arrays, axes, arguments, options)
         made: Self = lazy
         return made
 
 
 def read_equal(**arrays: Any) -> tuple[Source, ...]:
-    """Read arrays of real numbers, by their argument names, and refuse unequal shapes."""
+    """Read arrays of real numbers by argument name, and reject unequal shapes."""
     sources = tuple(read_floats(value, name) for name, value in arrays.items())
     check_shapes(*((source.name, source.values.shape) for source in sources))
     return sources
@@ -72,7 +72,7 @@ def read_equal(**arrays: Any) -> tuple[Source, ...]:
 def assembled(
     sources: Any, scored: Scored, wording: Wording, dtype: np.dtype[Any], options: Any
 ) -> dict[str, Any]:
-    """The attributes of `Predictions`; a sample whose PIT is not known is as bad as one without a mean."""
+    """The attributes of `Predictions`; a sample with an unknown PIT is as bad as one without a mean."""
     mean = np.where(np.isfinite(scored.columns["pit_low"]), scored.columns["mean"], np.nan).astype(dtype)
     values = assemble(tuple(sources), mean, scored.columns["std"].astype(dtype), wording, **options)
     kept: dict[str, FloatArray] = {}
@@ -86,7 +86,7 @@ def assembled(
 def with_vectors(
     values: dict[str, Any], function: Callable[..., Columns], arrays: tuple[FloatArray, ...], cost: int
 ) -> dict[str, Any]:
-    """The attributes of `Predictions`, with what ``function`` says of vectors along the target's last axis."""
+    """The attributes of `Predictions`, with what ``function`` says about vectors along the target's last axis."""
     from uq_tracking.inputs.forms.joint import spread_over_vectors
 
     target, valid = arrays[0], values["valid"]
@@ -100,19 +100,19 @@ def with_vectors(
 
 
 def wants_quantiles(size: int, asked: bool | None) -> bool:
-    """Whether the quantiles of a continuous distribution are searched for."""
+    """Whether to compute the quantiles of a continuous distribution."""
     return size <= QUANTILES_UP_TO if asked is None else asked
 
 
 def check_members(
     truth: Source, members: Source, noise: Source | None, name: str, *, fewest: int = 2
 ) -> None:
-    """Refuse members, or quantiles, of which one does not have the target's shape, or that are too few."""
+    """Reject members or quantiles if one does not have the target's shape, or if there are too few."""
     shape, expected = members.values.shape, truth.values.shape
     what = "quantile" if name == "quantiles" else "member"
     if shape[1:] != expected:
         raise ShapeError(
-            f"with its {what}s first, {name} has shape {shape}, and y_true has {expected}: one {what} must "
+            f"with its {what}s first, {name} has shape {shape}, but y_true has {expected}: each {what} must "
             f"have the shape of y_true; say which axis holds the {what}s, for example axis=-1"
         )
     if noise is not None and noise.values.shape != shape:

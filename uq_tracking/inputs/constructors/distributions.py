@@ -1,4 +1,4 @@
-"""Predictions from distribution objects, and from what anything says of the truth."""
+"""Predictions from distribution objects, and from densities and PIT values of any distribution."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _LAW = Wording(
     mean="the distribution's mean or F(y)",
     std="the distribution's std",
-    non_finite_cure="its parameters must be finite; for one without a variance pass an object that has quantiles",
+    non_finite_cure="its parameters must be finite; if it has no variance, pass an object with quantiles",
 )
-_DENSITY = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit lies between 0 and 1")
+_DENSITY = Wording(mean="y_pred or pit", std="y_std", non_finite_cure="pit must be between 0 and 1")
 
 
 class FromDistributions(Makes):
@@ -35,22 +35,23 @@ class FromDistributions(Makes):
         quantile_scores: bool | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """A distribution object of scipy.stats, torch, NGBoost, GPyTorch, TensorFlow Probability or like these.
+        """A distribution object from scipy.stats, torch, NGBoost, GPyTorch, TensorFlow Probability or similar.
 
-        Whatever has a distribution function and a log density, one distribution per sample. ``crps`` is a closed
-        form where one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal,
-        mixtures of normals; sums for discrete distributions), else a quadrature to 1e-6. Where the variance does not
-        exist, location and scale are the median and the interquartile range, and what needs a variance is undefined.
+        Any object with a distribution function and a log density, with one distribution per sample. ``crps`` uses a
+        closed form if one is known (normal, Laplace, logistic, uniform, Student t, gamma, exponential, lognormal,
+        mixtures of normals; sums for discrete distributions), else quadrature to 1e-6. If the variance does not
+        exist, location and scale are the median and the interquartile range, and anything that needs a variance is
+        undefined.
 
         Parameters
         ----------
         y_true : array, shape (...)
             Truth.
         dist
-            Its parameters have the shape of ``y_true``, or broadcast to it.
+            Distribution whose parameters have the shape of ``y_true`` or broadcast to it.
         quantile_scores : bool, optional
-            Whether to evaluate the quantiles for ``pinball``, ``interval_score`` and ``interval_width_95``, where the
-            object has them; by default up to 5000 samples.
+            Whether to compute the quantiles for ``pinball``, ``interval_score`` and ``interval_width_95``, if the
+            object provides them; by default for up to 5000 samples.
         **options
             As for `Predictions`.
 
@@ -82,14 +83,15 @@ class FromDistributions(Makes):
         crps: Any = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Any distribution at all, by what it says of each sample; for example an energy-based model on a grid.
+        """Any distribution at all, by its values at each sample; for example an energy-based model on a grid.
 
         Parameters
         ----------
         y_true : array, shape (...)
             Truth.
         pit : array, shape (...), or a pair of arrays
-            Distribution function at the truth, ``F(y)``; for a distribution with atoms ``F`` below and at the truth.
+            Distribution function at the truth, ``F(y)``; for a distribution with atoms, ``F`` just below and at the
+            truth.
         y_pred, y_std : arrays, shape (...)
             Mean and standard deviation.
         log_density : array, shape (...), optional
@@ -102,7 +104,7 @@ class FromDistributions(Makes):
         Raises
         ------
         InvalidValueError
-            ``pit`` does not lie between 0 and 1, or falls within a pair.
+            ``pit`` is not between 0 and 1, or decreases within a pair.
         """
         low, high = pit if isinstance(pit, tuple | list) and len(pit) == 2 else (pit, pit)
         given = {"y_true": y_true, "y_pred": y_pred, "y_std": y_std, "pit": low, "upper pit": high}
@@ -114,7 +116,7 @@ class FromDistributions(Makes):
         outside = (values["pit"] < 0) | (values["upper pit"] > 1) | (values["upper pit"] < values["pit"])
         if np.any(outside & np.isfinite(values["y_true"])):
             raise InvalidValueError(
-                f"pit has {int(np.count_nonzero(outside))} values outside [0, 1], or pairs that fall; pass F(y)"
+                f"pit has {int(np.count_nonzero(outside))} values outside [0, 1], or decreasing pairs; pass F(y)"
             )
         columns = {
             "mean": values["y_pred"],

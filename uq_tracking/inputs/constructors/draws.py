@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DRAWS = Wording(
     mean="the mean of the draws",
     std="the std of the draws",
-    non_finite_cure="every sample needs two draws that are finite; NaN draws are left out",
+    non_finite_cure="every sample needs at least two finite draws; NaN draws are ignored",
 )
 
 
@@ -30,36 +30,36 @@ class FromDraws(Makes):
     def from_samples(
         cls, y_true: Any, draws: Any, *, axis: int = 0, joint: bool = False, **options: Unpack[Options]
     ) -> Self:
-        """Draws from the predictive distribution, scored as what they are: nothing is fitted to them.
+        """Draws from the predictive distribution, scored as they are: nothing is fitted to them.
 
-        The truth's rank among the draws gives its probability integral transform, spread over the gap it falls
-        into, so that coverage and calibration do not depend on the number of draws; ``crps`` is the fair estimator.
-        The mean is that of the draws, the variance ``1 + 1/M`` times theirs. Draws have no density: ``nll`` is
+        The truth's rank among the draws gives its probability integral transform, spread over the gap it falls into,
+        so that coverage and calibration do not depend on the number of draws; ``crps`` is the fair estimator. The
+        mean is that of the draws, the variance ``1 + 1/M`` times theirs. Draws have no density, so ``nll`` is
         undefined.
 
-        For members that predict a mean (and a std) each, see `from_ensemble`.
+        For members that each predict a mean (and a std), see `from_ensemble`.
 
         Parameters
         ----------
         y_true : array, shape (...)
             Truth.
         draws : array, shape (M, ...)
-            Exchangeable draws; a list of M arrays will do. NaN (or masked) draws are left out, so that samples may
-            have different numbers of them, two at least.
+            Exchangeable draws, or a list of M arrays. NaN (or masked) draws are left out, so samples may have
+            different numbers of draws, but at least two.
         axis
             The axis of the M draws.
         joint : bool
-            The last axis of ``y_true`` holds the components of vectors, and each draw is one of a whole vector:
-            ``energy_score`` and ``variogram_score`` are computed too, from M^2 / 2 distances of each vector.
+            The last axis of ``y_true`` holds the components of vectors, and each draw is a draw of whole vectors:
+            ``energy_score`` and ``variogram_score`` are also computed, from M^2 / 2 distances per vector.
         **options
             As for `Predictions`.
 
         Raises
         ------
         ShapeError
-            One draw does not have the shape of ``y_true``.
+            A draw does not have the shape of ``y_true``.
         SettingsError
-            A single draw says nothing about uncertainty.
+            There is only one draw, which says nothing about uncertainty.
 
         Examples
         --------

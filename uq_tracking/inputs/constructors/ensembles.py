@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MEMBERS = Wording(
     mean="the mean of the members",
     std="the std of the members",
-    non_finite_cure="a NaN, an infinity or a negative std in one member spoils the sample",
+    non_finite_cure="a NaN, infinity or negative std in any member invalidates the sample",
 )
 _COMPONENTS = Wording(
     mean="the mean of the mixture",
@@ -44,10 +44,10 @@ class FromEnsembles(Makes):
         quantile_scores: bool | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Members of an ensemble or Monte-Carlo passes, each with a mean and, where it predicts one, a std.
+        """Ensemble members or Monte Carlo passes, each with a mean and, if it predicts one, a std.
 
         ``combine="gaussian"`` is the normal distribution with the moments of the equally weighted mixture: its mean
-        is the mean of the members' means; its variance the mean of the members' variances (aleatoric) plus the
+        is the mean of the members' means; its variance is the mean of the members' variances (aleatoric) plus the
         variance of their means (epistemic); Lakshminarayanan et al. 2017, section 2.4. ``combine="mixture"`` scores
         the mixture of the members' normal distributions itself.
 
@@ -56,7 +56,7 @@ class FromEnsembles(Makes):
         y_true : array, shape (...)
             Truth.
         means : array, shape (M, ...)
-            The members' means; a list of M arrays will do.
+            The members' means, or a list of M arrays.
         stds : array, shape (M, ...), optional
             The members' standard deviations; a mixture needs them.
         axis
@@ -65,18 +65,18 @@ class FromEnsembles(Makes):
         ddof
             Divide the spread of the means by M - ddof. The default 0 gives the moments of the mixture.
         quantile_scores : bool, optional
-            Whether a mixture's quantiles are searched for, for ``pinball``, ``interval_score`` and
-            ``interval_width_95``; by default up to 5000 samples.
+            Whether to compute a mixture's quantiles, for ``pinball``, ``interval_score`` and ``interval_width_95``;
+            by default for up to 5000 samples.
         **options
             As for `Predictions`.
 
         Raises
         ------
         ShapeError
-            One member does not have the shape of ``y_true``.
+            A member does not have the shape of ``y_true``.
         SettingsError
-            A single member without a std has no uncertainty, a mixture has no stds, or ``ddof`` leaves no degree of
-            freedom.
+            A single member has no std and hence no uncertainty, a mixture has no stds, or ``ddof`` leaves no degrees
+            of freedom.
 
         Examples
         --------

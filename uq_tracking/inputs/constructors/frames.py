@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 COLUMN_OPTIONS = ("mask", "weights", "groups", "by")
-"""Options that may name a column too."""
+"""Options that may also name a column."""
 
 MOST_LISTED = 40
 
@@ -41,35 +41,35 @@ class FromFrames(FromVariances, FromCovariances, FromDraws, FromEnsembles, FromQ
         samples: str | Sequence[str] | None = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Columns of a table by their names: pandas, polars, a dict of arrays, or anything like these.
+        """Columns of a table by name: pandas, polars, a dict of arrays, or anything similar.
 
-        The uncertainty is stated once, by ``y_std``, ``quantiles``, ``interval`` or ``samples``.
+        State the uncertainty exactly once, by ``y_std``, ``quantiles``, ``interval`` or ``samples``.
 
         Parameters
         ----------
         table
-            With ``columns`` (or ``column_names``, or the keys of a mapping), and ``table[name]``.
+            Any object with ``columns`` (or ``column_names``, or a mapping's keys) and ``table[name]``.
         y_true : str
             Column of the truth.
         y_pred : str, optional
-            Column of the point prediction; beside ``y_std`` it is needed.
+            Column of the point prediction; required with ``y_std``.
         y_std : str or float, optional
             Column of the standard deviation, or one number for all samples.
         quantiles : dict of float to str, optional
             Columns of quantiles by their levels, as for `from_quantiles`.
         interval : (str, str, float), optional
-            Columns of the lower and the upper end, and the probability between them, as for `from_interval`.
+            Columns of the lower and upper ends, and the probability between them, as for `from_interval`.
         samples : str or sequence of str, optional
             Columns of draws, or a pattern such as ``"draw_*"``, as for `from_samples`.
         **options
-            As for `Predictions`; ``mask``, ``weights``, ``groups`` and ``by`` may name columns too.
+            As for `Predictions`; ``mask``, ``weights``, ``groups`` and ``by`` may also name columns.
 
         Raises
         ------
         SettingsError
-            The table has no such column, or the uncertainty is stated not at all or twice.
+            The table has no such column, or the uncertainty is not stated exactly once.
         InputTypeError
-            It is no table.
+            It is not a table.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class FromFrames(FromVariances, FromCovariances, FromDraws, FromEnsembles, FromQ
             draws = [_column(table, names, name, "samples") for name in _several(samples, names)]
             return cls.from_samples(truth, draws, axis=0, **own)
         if point is None:
-            raise SettingsError("y_std goes with a point prediction; name its column, y_pred=")
+            raise SettingsError("y_std needs a point prediction; name its column with y_pred=")
         plain: Any = cls
         std = y_std if isinstance(y_std, Real) else _column(table, names, y_std, "y_std")
         made: Self = plain(truth, point, std, **own)
@@ -105,7 +105,7 @@ class FromFrames(FromVariances, FromCovariances, FromDraws, FromEnsembles, FromQ
 
 
 def column_names(table: Any) -> list[Any]:
-    """Names of the columns of anything that is a table; InputTypeError where it is none.
+    """Names of the columns of any table; InputTypeError if it is not a table.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def column_names(table: Any) -> list[Any]:
         if names is not None and hasattr(table, "__getitem__"):
             return list(names)
     raise InputTypeError(
-        f"names of columns were given, but a {type(table).__name__} has none; pass a table first (a DataFrame, or a "
-        "dict of arrays); arrays of quantiles, interval ends or draws go through Predictions.from_quantiles, "
+        f"column names were given, but a {type(table).__name__} has no columns; pass a table first (a DataFrame or a "
+        "dict of arrays), or pass arrays of quantiles, interval ends or draws to Predictions.from_quantiles, "
         "from_interval or from_samples"
     )
 
@@ -128,12 +128,12 @@ def column_names(table: Any) -> list[Any]:
 def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
     try:
         known = name in names
-    except (TypeError, ValueError):  # an array in place of a name
+    except (TypeError, ValueError):  # an array instead of a name
         known = False
     if known:
         return table[name]
     if not isinstance(name, str):
-        raise SettingsError(f"{role} is a {type(name).__name__}; beside a table pass the name of a column")
+        raise SettingsError(f"{role} is a {type(name).__name__}; with a table, pass the name of a column")
     listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
     raise SettingsError(f"the table has no column {name!r} ({role}){closest(name, names)}; it has {listed}")
 
@@ -143,7 +143,7 @@ def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
         return list(samples)
     found = [name for name in names if fnmatchcase(str(name), samples)]
     if not found:
-        raise SettingsError(f"no column of the table is like {samples!r} (samples){closest(samples, names)}")
+        raise SettingsError(f"no column of the table matches {samples!r} (samples){closest(samples, names)}")
     return found
 
 
@@ -153,7 +153,7 @@ def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any) -> str:
     found = [name for name, value in given.items() if value is not None]
     if len(found) != 1:
         raise SettingsError(
-            f"the uncertainty is stated by {' and '.join(found) or 'no column'}; name it once: y_std=, "
+            f"the uncertainty is stated by {' and '.join(found) or 'no column'}; state it once: y_std=, "
             "quantiles={0.1: 'q10', ...}, interval=('low', 'high', 0.9) or samples="
         )
     if quantiles is not None and not isinstance(quantiles, Mapping):

@@ -26,7 +26,7 @@ _QUANTILES = Wording(
 _INTERVAL = Wording(
     mean="the midpoint of low and high",
     std="high - low",
-    negative_cure="low exceeds high there: swap them",
+    negative_cure="low exceeds high there; swap them",
 )
 
 
@@ -47,19 +47,19 @@ class FromQuantiles(Makes):
         """Predictive quantiles at any levels.
 
         ``pinball`` is the mean over these levels, ``wis`` the weighted interval score, ``crps`` (approximate) the
-        trapezoid over them. ``coverage_90`` and the like are defined where both levels of that interval are given.
-        Between the levels nothing is filled in, and ``nll`` is undefined.
+        trapezoid over them. ``coverage_90`` and the like are defined if both levels of that interval are given.
+        Nothing is interpolated between the levels, and ``nll`` is undefined.
 
         Parameters
         ----------
         y_true : array, shape (...)
             Truth.
         quantiles : array, shape (..., K)
-            Where they cross they are sorted, and the samples counted in ``n_crossed``.
+            Crossing quantiles are sorted, and their samples counted in ``n_crossed``.
         levels : sequence of K floats
             Between 0 and 1, in the order of the quantiles.
         y_pred : array, shape (...), optional
-            Your point prediction; by default the median, interpolated where it is not among the levels.
+            Your point prediction; by default the median, interpolated if it is not among the levels.
         axis
             The axis of the K quantiles.
         **options
@@ -68,9 +68,10 @@ class FromQuantiles(Makes):
         Raises
         ------
         ShapeError
-            Shapes do not fit.
+            Shapes do not match.
         SettingsError
-            Levels are no probabilities, occur twice or do not enclose the median, and ``y_pred`` is not given.
+            Levels are not probabilities or occur twice, or they do not enclose the median and ``y_pred`` is not
+            given.
         """
         if is_lazy(y_true):
             arrays = {"y_true": y_true, "quantiles": quantiles} | (
@@ -103,10 +104,10 @@ class FromQuantiles(Makes):
         y_pred: Any = None,
         **options: Unpack[Options],
     ) -> Self:
-        """Predictions given as a central interval: two quantiles, and nothing is assumed of what lies between.
+        """Predictions given as a central interval: two quantiles, with no assumption about what lies between.
 
-        ``interval_coverage`` is the share of the truth inside. The mean is ``y_pred``, else the midpoint; the std,
-        which only rankings and rescaling read, ``(high - low) / (2 Q((1 + level) / 2))`` with the standard normal
+        ``interval_coverage`` is the share of targets inside. The mean is ``y_pred``, else the midpoint; the std,
+        used only by rankings and rescaling, is ``(high - low) / (2 Q((1 + level) / 2))`` with the standard normal
         quantile Q.
 
         Parameters
@@ -122,7 +123,7 @@ class FromQuantiles(Makes):
         Raises
         ------
         SettingsError
-            ``level`` does not lie between 0 and 1.
+            ``level`` is not between 0 and 1.
         InvalidValueError
             ``low`` exceeds ``high``.
         """
@@ -147,14 +148,14 @@ class FromQuantiles(Makes):
 
 
 def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
-    """Levels in ascending order, and the order that makes them so."""
+    """Levels in ascending order, and the permutation that sorts them."""
     given = np.asarray(levels, dtype=np.float64)
     if given.shape != (size,):
         raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
     order = np.argsort(given)
     given = given[order]
     if not (np.all(given > 0) and np.all(given < 1)):
-        raise SettingsError("levels holds values that do not lie between 0 and 1; pass shares, such as 0.9")
+        raise SettingsError("levels holds values not between 0 and 1; pass shares, such as 0.9")
     if np.any(np.diff(given) < 1e-9):
-        raise SettingsError("levels holds a level twice; pass each once")
+        raise SettingsError("levels contains a duplicate; pass each level once")
     return given, order

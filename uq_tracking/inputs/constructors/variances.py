@@ -1,4 +1,4 @@
-"""Constructors of predictions from what models give in place of a std: variances and evidence."""
+"""Constructors of predictions from what models output instead of a std: variances and evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VARIANCE = Wording(
 )
 _LOG_VARIANCE = Wording(
     std="exp(log_variance / 2)",
-    non_finite_cure="log_variance must be finite, and below 1400 (177 in float32)",
+    non_finite_cure="log_variance must be finite and below 1400 (177 in float32)",
 )
 _EVIDENCE = Wording(
     mean="gamma",
@@ -37,7 +37,7 @@ class FromVariances(Makes):
         Parameters
         ----------
         y_true, y_pred, variance : arrays of one shape
-            A negative variance is an error like a negative std.
+            A negative variance is an error, like a negative std.
         **options
             As for `Predictions`.
         """
@@ -49,7 +49,7 @@ class FromVariances(Makes):
     def from_log_variance(
         cls, y_true: Any, y_pred: Any, log_variance: Any, **options: Unpack[Options]
     ) -> Self:
-        """Predictions whose uncertainty is the natural logarithm of a variance, as many networks put out.
+        """Predictions whose uncertainty is the natural log of a variance, as many networks output.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class FromVariances(Makes):
     def from_evidential(
         cls, y_true: Any, gamma: Any, nu: Any, alpha: Any, beta: Any, **options: Unpack[Options]
     ) -> Self:
-        """Moments of deep evidential regression (Amini et al. 2020, eq. 5): a normal-inverse-gamma each.
+        """Deep evidential regression (Amini et al. 2020, eq. 5): one normal-inverse-gamma per sample, by its moments.
 
         The mean is gamma, the aleatoric variance beta / (alpha - 1), the epistemic one
         beta / (nu (alpha - 1)); their sum is the square of ``std``.
@@ -80,7 +80,7 @@ class FromVariances(Makes):
         Raises
         ------
         InvalidValueError
-            Parameters whose variance is not finite.
+            The variance is not finite for some parameters.
         """
         sources = read_equal(y_true=y_true, gamma=gamma, nu=nu, alpha=alpha, beta=beta)
         evidence = [source.values for source in sources[2:]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _VARIANCES = Wording(
     std="the root of the diagonal of cov",
-    non_finite_cure="every variance on the diagonal must be finite and not negative",
+    non_finite_cure="every variance on the diagonal must be finite and non-negative",
 )
 
 
@@ -30,20 +30,20 @@ class FromCovariances(Makes):
     ) -> Self:
         """Vectors, each predicted by a multivariate normal distribution, such as those of a Gaussian process.
 
-        Components are scored by their mean and variance, as samples of their own. Whole vectors, none of whose
-        components is missing or masked, give ``energy_score``, ``variogram_score``, ``joint_nll``, and with
-        ``joint_ks`` and ``joint_coverage_90`` whether their Mahalanobis distances are distributed as chi-square.
+        Components are scored by their mean and variance, as individual samples. Whole vectors, without missing or
+        masked components, give ``energy_score``, ``variogram_score`` and ``joint_nll``; ``joint_ks`` and
+        ``joint_coverage_90`` check whether their Mahalanobis distances follow chi-square.
 
         Parameters
         ----------
         y_true, y_pred : arrays, shape (..., D)
-            Truth and mean of vectors of D components.
+            Truth and mean of vectors with D components.
         cov : array, shape (..., D, D) or (D, D)
             Covariance of each vector, or one for all.
         joint : bool
-            Whether whole vectors are scored; it takes the eigenvalues of each covariance.
+            Whether to score whole vectors, which requires the eigenvalues of each covariance.
         **options
-            As for `Predictions`; ``mask``, ``groups`` and ``by`` of the shape of ``y_true``.
+            As for `Predictions`; ``mask``, ``groups`` and ``by`` in the shape of ``y_true``.
 
         Raises
         ------

@@ -23,7 +23,7 @@ LOCATION_SCALE: dict[str, Standard] = {
     "logistic": LOGISTIC,
 }
 TAIL = 1e-12
-"""Probability beyond which the sum of a discrete distribution's CRPS ends, on each side."""
+"""The CRPS sum of a discrete distribution stops at this tail probability on each side."""
 MOST_TERMS = 100_000
 
 
@@ -31,11 +31,11 @@ def score_distribution(target: FloatArray, dist: Any, *, quantiles: bool = False
     """Score a distribution object.
 
     ==========  =======================================================================================
-    PIT         ``F(y)``; of a discrete distribution spread over ``[F(y) - P(y), F(y)]``
-    ``nll``     minus the logarithm of the density, or of the probability of a discrete distribution
+    PIT         ``F(y)``; for a discrete distribution spread over ``[F(y) - P(y), F(y)]``
+    ``nll``     minus the log density, or for a discrete distribution the log probability
     ``crps``    in closed form for normal, Laplace, logistic, uniform, Student t, Cauchy, gamma, exponential,
                 lognormal and mixtures of normals, as a sum for discrete distributions, else by quadrature to 1e-6
-    quadratic   score and spherical score, for the same distributions but discrete ones: where the integral of the
+    quadratic   score and spherical score, for the same distributions except discrete ones: where the integral of the
                 squared density has a closed form
     ==========  =======================================================================================
 
@@ -43,16 +43,16 @@ def score_distribution(target: FloatArray, dist: Any, *, quantiles: bool = False
     ----------
     target : array, any shape
     dist
-        One distribution per sample; its parameters have the target's shape, or broadcast to it.
+        One distribution per sample; its parameters have the target's shape or broadcast to it.
     quantiles : bool
-        Also find the 199 quantiles of every sample that interval and quantile scores need.
+        Whether to also compute the 199 quantiles per sample that interval and quantile scores need.
 
     Raises
     ------
     InputTypeError
         It cannot be read; see `read_law`.
     ShapeError
-        Its shape is another than the target's.
+        Its shape differs from the target's.
     """
     law, y = read_law(dist), target.astype(np.float64)
     if law.mixture is not None:
@@ -126,7 +126,7 @@ def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatAr
         return _discrete(y, law)
     spread = np.where(np.isfinite(std) & (std > 0), std, 1.0)
     centre = np.where(np.isfinite(mean), mean, y)
-    if law.quantile is not None:  # wherever the moments do not exist or mislead, these do not
+    if law.quantile is not None:  # for when the moments do not exist or mislead
         quarter, centre, rest = (law.quantile(np.full(y.shape, p)) for p in (0.25, 0.5, 0.75))
         spread = np.where(rest > quarter, rest - quarter, spread)
     cdf, sf = law.cdf, law.sf
@@ -136,7 +136,7 @@ def _crps(y: FloatArray, law: Law, mean: FloatArray, std: FloatArray) -> FloatAr
 
 
 def _t(z: FloatArray, df: Any) -> FloatArray:
-    """Student t of every degree of freedom that occurs; scipy's has location 0 and scale 1."""
+    """Student t for all degrees of freedom that occur; scipy's has location 0 and scale 1."""
     z, df = np.broadcast_arrays(z, np.asarray(df, dtype=float))
     made = np.empty(z.shape)
     for dof in np.unique(df):
@@ -174,7 +174,7 @@ CLOSED: dict[str, Any] = {
 
 
 def _gamma_square(a: FloatArray) -> FloatArray:
-    """``Gamma(2a - 1) / (Gamma(a)^2 2^(2a - 1))``; infinite for a of at most 1/2, whose density has a pole."""
+    """``Gamma(2a - 1) / (Gamma(a)^2 2^(2a - 1))``; infinite for a <= 1/2, where the density has a pole."""
     log = special.gammaln(2 * a - 1) - 2 * special.gammaln(a) - (2 * a - 1) * math.log(2)
     return np.asarray(np.where(a > 0.5, np.exp(log), np.nan))
 
@@ -190,7 +190,7 @@ SQUARES: dict[str, Any] = {
 
 
 def _discrete(y: FloatArray, law: Law) -> FloatArray:
-    """Sum over the integers of ``(F(k) - 1[k >= y])^2``; the truth may lie between two of them."""
+    """Sum over the integers of ``(F(k) - 1[k >= y])^2``; the truth may lie between two integers."""
     if law.cdf is None or law.quantile is None:
         return np.full(y.shape, np.nan)
     first = np.minimum(law.quantile(np.full(y.shape, TAIL)), np.floor(y))
@@ -201,7 +201,7 @@ def _discrete(y: FloatArray, law: Law) -> FloatArray:
     total = np.zeros(y.shape)
     for k in np.arange(begin, end + 1):
         share = law.cdf(np.full(y.shape, k))
-        above = np.clip(k + 1 - y, 0, 1)  # the part of [k, k + 1] that lies above the truth
+        above = np.clip(k + 1 - y, 0, 1)  # the part of [k, k + 1] above the truth
         total += (1 - above) * np.square(share) + above * np.square(1 - share)
     return total
 

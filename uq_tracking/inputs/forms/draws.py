@@ -8,7 +8,7 @@ from uq_tracking.inputs.convert import FloatArray
 from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 
 FEWEST_DRAWS = {"interval_width_95": 39, "pinball": 99, "interval_score": 199}
-"""Draws from which on the outermost quantile of a score lies between two draws: level 1/(M + 1) or above."""
+"""Number of draws needed for a score's outermost quantile to lie between draws: level 1/(M + 1) or above."""
 
 
 def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
@@ -25,11 +25,10 @@ def score_draws(target: FloatArray, draws: FloatArray) -> Scored:
 
 
 def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
-    """Everything that M exchangeable draws say of each sample.
+    """Everything that M exchangeable draws say about each sample.
 
-    With r draws below the truth and t equal to it, its probability integral transform is spread over
-    ``[r / (M + 1), (r + t + 1) / (M + 1)]``: for a truth that is exchangeable with the draws that spread is exactly
-    uniform, for any M.
+    With r draws below the truth and t equal to it, its probability integral transform is spread over ``[r / (M + 1),
+    (r + t + 1) / (M + 1)]``: if the truth is exchangeable with the draws, the result is exactly uniform, for any M.
 
     ==================  ==========================================================================
     ``mean``            of the draws
@@ -55,7 +54,7 @@ def draw_columns(target: FloatArray, draws: FloatArray) -> Columns:
     >>> float(made["pit_low"][0]), float(made["pit_high"][0]), float(made["crps"][0].round(6))
     (0.25, 0.75, 0.0)
     """
-    ordered = np.sort(np.ascontiguousarray(draws.T), axis=1)  # NaN comes last
+    ordered = np.sort(np.ascontiguousarray(draws.T), axis=1)  # NaN sorts last
     there = np.isfinite(ordered) | np.isinf(ordered)
     whole = bool(there.all())
     size = np.full(len(target), float(draws.shape[0])) if whole else there.sum(axis=1).astype(float)

@@ -1,4 +1,4 @@
-"""Vectors predicted as a whole, by a mean and a covariance or by joint draws: what only they tell of each vector."""
+"""Vectors predicted as a whole, by a mean and a covariance or by joint draws: what only these determine."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from uq_tracking.inputs.forms.scored import Columns
 from uq_tracking.inputs.validation import BLOCK
 
 STEP, FIRST, LAST = 0.25, -18.0, 27.0
-"""Nodes of the sum that stands for an integral over all real numbers, and where its geometric tails begin."""
+"""Nodes of the sum that approximates an integral over the real line, and where its geometric tails begin."""
 
 ROOT = 2**0.25 * math.gamma(0.75) / math.sqrt(math.pi)
-"""Expectation of the square root of the absolute value of a standard normal variable."""
+"""Expected square root of the absolute value of a standard normal variable."""
 FAR = 400.0
-"""Half the squared ratio of mean to std from which on four terms of a series give that expectation to 1e-13."""
+"""Above this value of half the squared mean-to-std ratio, four series terms give that expectation to 1e-13."""
 
 
 def spread_over_vectors(
     function: Callable[..., Columns], whole: BoolArray, arrays: tuple[FloatArray, ...], cost: int
 ) -> Columns:
-    """Columns of the components, of shape (..., D), each with the value of its vector; 0 where that is not whole.
+    """Columns of the components, shape (..., D), each with the value of its vector; 0 if the vector is incomplete.
 
     Parameters
     ----------
     function : callable
-        From blocks of vectors to a value for each: of arrays (n, D), (n, D, D) or (n, M, D).
+        Maps blocks of vectors to one value each: arrays (n, D), (n, D, D) or (n, M, D).
     whole : bool array, shape (...)
         Which vectors count with all their components.
     arrays : arrays
-        Of the vectors' shape, with axes of their own at the end; the truth first.
+        In the vectors' shape, with their own axes at the end; truth first.
     cost : int
         Numbers in memory per vector.
     """
@@ -55,12 +55,12 @@ def spread_over_vectors(
 
 
 def gaussian_vectors(target: FloatArray, mean: FloatArray, cov: FloatArray) -> Columns:
-    """What multivariate normal distributions say of vectors, without drawing from them.
+    """What multivariate normal distributions say about vectors, without drawing from them.
 
     ====================  =============================================================================
     ``joint_nll``         ``(D log 2 pi + log det S + d^2) / 2``, with ``d^2 = (y - m)' S^-1 (y - m)``
     ``joint_pit``         distribution function of chi-square with D degrees of freedom at ``d^2``
-    ``energy_score``      ``E |X - y| - E |X - X'| / 2`` [1]_, as integrals of one dimension
+    ``energy_score``      ``E |X - y| - E |X - X'| / 2`` [1]_, as one-dimensional integrals
     ``variogram_score``   ``sum over i, j of (|y_i - y_j|^p - E |X_i - X_j|^p)^2``, p = 1/2 [2]_, in closed form
     ====================  =============================================================================
 
@@ -111,7 +111,7 @@ def _decomposed(cov: FloatArray) -> tuple[FloatArray, FloatArray]:
     flat = values[:, 0] <= np.finfo(np.float64).eps * cov.shape[1] * values[:, -1]
     if flat.any():
         raise InvalidValueError(
-            f"cov is not positive definite for {int(flat.sum())} vectors (least eigenvalue "
+            f"cov is not positive definite for {int(flat.sum())} vectors (smallest eigenvalue "
             f"{values[:, 0].min():.3g}); add a small number to its diagonal, or pass joint=False to score the "
             "marginals alone"
         )
@@ -122,7 +122,7 @@ def expected_norm(variances: FloatArray, centre: FloatArray) -> FloatArray:
     """Expected length of independent normal vectors, to about 1e-11.
 
     With W the squared length, ``E sqrt W = integral over t > 0 of (1 - E exp(-t W)) t^(-3/2) / (2 sqrt pi)``. In
-    ``log t`` the integrand is analytic and falls off exponentially, where equidistant sums converge fastest.
+    ``log t`` the integrand is analytic and decays exponentially, so equidistant sums converge fastest.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def expected_root(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def draw_vectors(target: FloatArray, draws: FloatArray) -> Columns:
-    """Energy and variogram score of joint draws, by estimators that do not depend on their number on average.
+    """Energy and variogram score of joint draws, by estimators whose mean does not depend on the number of draws.
 
     ====================  ================================================================================
     ``energy_score``      ``mean |x - y| - sum over k < l of |x_k - x_l| / (M (M - 1))``
@@ -189,7 +189,7 @@ def draw_vectors(target: FloatArray, draws: FloatArray) -> Columns:
     ----------
     target : float64 array, shape (n, D)
     draws : float64 array, shape (n, M, D)
-        A draw with a NaN is left out.
+        Draws with a NaN are left out.
 
     Examples
     --------

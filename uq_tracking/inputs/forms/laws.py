@@ -1,6 +1,6 @@
-"""Distribution objects of other libraries as one interface: scipy, torch, NGBoost, GPyTorch, TensorFlow Probability.
+"""One interface to distribution objects of scipy, torch, NGBoost, GPyTorch and TensorFlow Probability.
 
-Nothing is imported for it: an object is read by what it offers (``cdf``, ``log_prob`` or ``logpdf``, ``mean``,
+No library is imported for it: an object is read by what it offers (``cdf``, ``log_prob`` or ``logpdf``, ``mean``,
 ``std`` or ``stddev`` or ``variance``, ``ppf``, ``icdf`` or ``quantile``), as values or as methods.
 """
 
@@ -23,9 +23,9 @@ Function = Callable[[FloatArray], FloatArray]
 class Law:
     """One univariate distribution per sample.
 
-    ``quantile`` and ``sf`` are None where the object has none. ``mass`` is the probability function of a discrete
-    distribution, whose ``log_density`` is its logarithm. ``named`` is the scipy distribution behind the object,
-    ``mixture`` the (means, stds, weights) of a mixture of normals.
+    ``quantile`` and ``sf`` are None if the object lacks them. ``mass`` is the probability function of a discrete
+    distribution, and ``log_density`` its log. ``named`` is the scipy distribution behind the object, ``mixture`` the
+    (means, stds, weights) of a mixture of normals.
     """
 
     cdf: Function | None
@@ -45,7 +45,7 @@ def read_law(dist: Any) -> Law:
     Raises
     ------
     InputTypeError
-        It has no ``cdf``, is multivariate without marginals that are known, or is no distribution.
+        It has no ``cdf``, is multivariate with unknown marginals, or is not a distribution.
     """
     frozen = _scipy_of(dist)
     if frozen is not None:
@@ -61,7 +61,7 @@ def read_law(dist: Any) -> Law:
 
 
 def _scipy_of(dist: Any) -> Any:
-    """The frozen scipy distribution that an object is, or wraps as those of NGBoost do."""
+    """The frozen scipy distribution that an object is, or wraps as NGBoost's do."""
     for candidate in (dist, getattr(dist, "dist", None)):
         if type(candidate).__module__.startswith("scipy.stats") and hasattr(candidate, "ppf"):
             return candidate
@@ -83,14 +83,14 @@ def _of_scipy(dist: Any) -> Law:
 
 
 def _unwrapped(dist: Any) -> Any:
-    """What torch's ``Independent`` holds: the marginals."""
+    """What torch's ``Independent`` wraps: the marginals."""
     while type(dist).__name__ == "Independent" and hasattr(dist, "base_dist"):
         dist = dist.base_dist
     return dist
 
 
 def _values(value: Any) -> FloatArray:
-    """An array of floats from whatever library made it; calls what is a method."""
+    """An array of floats from any library; methods are called."""
     value = value() if callable(value) else value
     return np.asarray(read_floats(value, "the distribution").values, dtype=np.float64)
 
@@ -122,7 +122,7 @@ def _spread(dist: Any) -> FloatArray | None:
 
 
 def _normal_components(dist: Any) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Means, stds and weights of a mixture of normals of torch, components last."""
+    """Means, stds and weights of a torch mixture of normals, components last."""
     part = getattr(dist, "component_distribution", None)
     if part is None or type(part).__name__ != "Normal" or not hasattr(dist, "mixture_distribution"):
         return None
@@ -146,11 +146,11 @@ TORCH: dict[str, tuple[str, dict[str, Any]]] = {
     "Gumbel": ("gumbel_r", {"loc": "loc", "scale": "scale"}),
     "Uniform": ("uniform", {"loc": "low", "scale": lambda d: _values(d.high) - _values(d.low)}),
 }
-"""Distributions of torch as scipy's, which have every function: names of the parameters, or how they are made."""
+"""Torch distributions as scipy's, which have every function: names of the parameters, or how to derive them."""
 
 
 def _from_torch(dist: Any) -> Any:
-    """The same distribution of scipy, where an object comes from ``torch.distributions`` and is one of `TORCH`."""
+    """The same distribution from scipy, if an object comes from ``torch.distributions`` and is in `TORCH`."""
     if not type(dist).__module__.startswith("torch.distributions") or type(dist).__name__ not in TORCH:
         return None
     from scipy import stats
@@ -164,7 +164,7 @@ def _from_torch(dist: Any) -> Any:
 
 
 def _unchecked(dist: Any) -> Any:
-    """A copy of a distribution of torch that answers outside its support too: with density 0, not an error."""
+    """A copy of a torch distribution that, outside its support, returns density 0 instead of raising."""
     if not hasattr(dist, "_validate_args"):
         return dist
     free = copy.copy(dist)
@@ -180,7 +180,7 @@ def _by_duck_typing(dist: Any) -> Law:
     log_density = getattr(dist, "logpdf", None) or getattr(dist, "log_prob", None)
     if not callable(getattr(dist, "cdf", None)) or not callable(log_density):
         raise InputTypeError(
-            f"{type(dist).__name__} has no cdf and log density (logpdf or log_prob), which scoring takes; pass "
+            f"{type(dist).__name__} has no cdf and log density (logpdf or log_prob), which scoring needs; pass "
             "these as arrays with Predictions.from_density, or draws with Predictions.from_samples"
         )
     quantile = next(
@@ -198,7 +198,7 @@ def _by_duck_typing(dist: Any) -> Law:
 
 
 def _wrapped(dist: Any, function: Callable[[Any], Any]) -> Function:
-    """A function of numpy arrays, whatever arrays the object works on."""
+    """A function of numpy arrays, whatever arrays the object uses."""
 
     def call(values: FloatArray) -> FloatArray:
         try:
@@ -213,7 +213,7 @@ def _wrapped(dist: Any, function: Callable[[Any], Any]) -> Function:
 
 
 def _like(dist: Any, values: FloatArray) -> Any:
-    """Values as the arrays that a distribution of torch takes, or as they are."""
+    """Values as the tensors that a torch distribution expects, or unchanged."""
     mean: Any = getattr(dist, "mean", None)
     if type(mean).__module__.split(".")[0] == "torch":
         import torch

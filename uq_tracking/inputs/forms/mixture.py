@@ -12,9 +12,9 @@ from uq_tracking.inputs.convert import FloatArray
 from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 
 MOST_STEPS = 200
-"""Steps of the search for a quantile; each at least halves its bracket, or the step before it."""
+"""Maximum number of steps in a quantile search; each at least halves the bracket or the step before it."""
 TOLERANCE = 1e-13
-"""Of a quantile, relative to its size and the width of its bracket."""
+"""Of a quantile, relative to its size and the width of the first bracket."""
 
 
 def score_mixture(
@@ -31,9 +31,9 @@ def score_mixture(
     ----------
     target : array, any shape
     means, stds : arrays, shape (M, ...)
-        Of the components; stds above 0.
+        Means and stds of the components; stds above 0.
     weights : array, shape (M, ...), optional
-        Adding up to 1 over the components; equal ones by default.
+        Summing to 1 over the components; equal by default.
     quantiles : bool
         Also find the 199 quantiles of every sample that interval and quantile scores need.
     """
@@ -51,7 +51,7 @@ def score_mixture(
 
 
 def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, weights: FloatArray) -> Columns:
-    """Everything that a mixture ``sum over k of w_k N(m_k, s_k^2)`` says of each sample.
+    """Everything that a mixture ``sum over k of w_k N(m_k, s_k^2)`` says about each sample.
 
     ==========  ========================================================================================
     ``nll``     ``-log sum over k of w_k N(y; m_k, s_k^2)``, by log-sum-exp
@@ -110,7 +110,7 @@ def mixture_columns(target: FloatArray, means: FloatArray, stds: FloatArray, wei
 
 
 def expected_distance(gap: FloatArray, std: FloatArray) -> FloatArray:
-    """Expectation of ``|gap + std Z|``, Z standard normal."""
+    """Expectation of ``|gap + std Z|`` with Z standard normal."""
     z = gap / std
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     return np.asarray(gap * special.erf(z / math.sqrt(2)) + 2 * std * density)
@@ -121,9 +121,9 @@ def mixture_quantiles(
 ) -> FloatArray:
     """Quantiles of mixtures to about 1e-12 of the bracket, shape (n, levels).
 
-    They lie between the smallest and the largest quantile of the components. Newton's steps are taken while they stay
-    inside a bracket and are at most half as long as the step before; otherwise the bracket is halved, so that the
-    search cannot jump to and fro across a narrow component.
+    They lie between the smallest and largest quantile of the components. Newton steps are taken while they stay
+    inside a shrinking bracket and each is at most half as long as the one before; otherwise the bracket is bisected,
+    so the search cannot jump back and forth across a narrow component.
     """
     z = special.ndtri(levels)
     m, s, w = (array.T[:, :, None] for array in (means, stds, weights))  # (n, M, 1)
@@ -136,7 +136,7 @@ def mixture_quantiles(
         gap = (w * special.ndtr(t)).sum(axis=1) - levels
         low, high = np.where(gap < 0, x, low), np.where(gap > 0, x, high)
         density = (w / s * np.exp(-0.5 * t * t)).sum(axis=1) / math.sqrt(2 * math.pi)
-        with np.errstate(all="ignore"):  # far from every component there is no density
+        with np.errstate(all="ignore"):  # the density vanishes far from every component
             step = x - gap / density
         enough = TOLERANCE * (np.abs(x) + width)
         taken = (step >= low) & (step <= high) & (np.abs(step - x) <= np.maximum(moved / 2, enough))

@@ -1,4 +1,4 @@
-"""The continuous ranked probability score of any distribution function, by quadrature with a stated error."""
+"""The CRPS of any distribution function, by quadrature with a stated error."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from uq_tracking.inputs.convert import FloatArray
 Cdf = Callable[[FloatArray], FloatArray]
 
 TOLERANCE = 1e-6
-"""Relative error that a value is accepted with."""
+"""Largest relative error at which a value is accepted."""
 
 HALVINGS = 9
-"""Steps from 1/2 to 1/512."""
+"""Step sizes from 1/2 to 1/512."""
 
 REACH = 4.2
-"""Where the double exponential substitutions end: weights beyond are below the rounding of the sum."""
+"""Where the double exponential substitutions end: weights beyond are below the rounding error of the sum."""
 
 
 def crps_by_quadrature(
@@ -26,9 +26,9 @@ def crps_by_quadrature(
 ) -> FloatArray:
     """``integral of F^2`` below the truth plus ``integral of (1 - F)^2`` above it.
 
-    Each of three stretches, from minus infinity to the nearer of truth and ``centre``, between them, and on to
-    infinity, is integrated by a double exponential substitution [1]_ whose step is halved until the whole changes by
-    less than a tenth of `TOLERANCE`.
+    Each of three ranges, from minus infinity to the lower of truth and ``centre``, between them, and on to infinity,
+    is integrated by a double exponential substitution [1]_ whose step is halved until the total changes by less than
+    a tenth of `TOLERANCE`.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def crps_by_quadrature(
     cdf, sf : callable
         Distribution function and its complement, of arrays of shape (n,).
     centre, scale : float64 arrays, shape (n,)
-        Roughly where the distribution is and how wide; they change the effort and not the result.
+        Rough location and width of the distribution; they affect the effort, not the result.
 
     Returns
     -------
     array, shape (n,)
-        NaN where the tolerance was not reached.
+        NaN if the tolerance was not reached.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Predictive quantiles at any levels, and central intervals, scored without filling in what lies between them."""
+"""Predictive quantiles at any levels, and central intervals, scored without interpolating between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uq_tracking.inputs.forms.scored import Columns, Scored, in_blocks
 
 CENTRAL = {"inside_50": 0.5, "inside_90": 0.9, "inside_95": 0.95}
 CLOSE = 1e-9
-"""Levels this close are the same."""
+"""Levels this close count as equal."""
 
 
 def score_quantiles(
@@ -28,21 +28,22 @@ def score_quantiles(
     ----------
     target : array, any shape
     quantiles : array, shape (K, ...)
-        At the levels, which ascend. Where they cross they are sorted, and marked in the column ``crossed``.
+        Quantiles at the levels, which ascend. Crossing ones are sorted, and marked in the column ``crossed``.
     levels : array, shape (K,)
         Between 0 and 1.
     y_pred : array of the target's shape, optional
         The user's own point prediction.
     form : {"quantiles", "interval"}
-        What reports call it.
+        Name of the form in reports.
 
     Raises
     ------
     SettingsError
-        Without ``y_pred`` no point prediction can be told, or a single level has no spread.
+        No point prediction can be derived and ``y_pred`` is not given, or there is a single level, which has no
+        spread.
     """
     if len(levels) < 2:
-        raise SettingsError("one quantile has no spread; pass quantiles at two levels or more")
+        raise SettingsError("one quantile has no spread; pass quantiles at two or more levels")
     if y_pred is None and not levels[0] - CLOSE <= 0.5 <= levels[-1] + CLOSE:
         raise SettingsError(
             f"levels from {levels[0]:g} to {levels[-1]:g} do not enclose the median; pass y_pred"
@@ -55,25 +56,25 @@ def score_quantiles(
     if y_pred is not None:
         made["mean"] = np.asarray(y_pred, dtype=np.float64)
     if form == "interval":
-        del made["crps"]  # a trapezoid over two levels says next to nothing of it
+        del made["crps"]  # a trapezoid over two levels says next to nothing about it
     return Scored(form, made, {"levels": [float(level) for level in levels]})
 
 
 def quantile_columns(target: FloatArray, quantiles: FloatArray, levels: FloatArray) -> Columns:
-    """Everything that K quantiles at levels ``p_1 < ... < p_K`` say of each sample; ``p_0 = 0``, ``p_(K+1) = 1``.
+    """Everything that K quantiles at levels ``p_1 < ... < p_K`` say about each sample; ``p_0 = 0``, ``p_(K+1) = 1``.
 
     ==================  ============================================================================
     PIT                 spread over ``[p_a, p_(b+1)]``, a the number of quantiles below the truth and b of those
                         at or below it
     ``pinball``         mean over the levels of ``max(p (y - q), (p - 1)(y - q))``
-    ``wis``             weighted interval score [1]_, twice ``pinball``: of symmetric levels with a median
+    ``wis``             weighted interval score [1]_, twice ``pinball``: for symmetric levels with a median
     ``crps``            approximate: twice the pinball loss integrated by the trapezoid over 0, p_1 ... p_K, 1,
                         where it is 0 at both ends
-    ``mean``            the median, interpolated on the normal quantiles of the levels where it was not given
-    ``std``             approximate: slope of the least-squares line of the quantiles on the normal quantiles of the
-                        levels
-    ``inside_50`` ...   whether ``lower <= y <= upper``, where both levels of that interval were given; of the widest
-                        central interval too, with its width
+    ``mean``            the median, interpolated on the normal quantiles of the levels if it was not given
+    ``std``             approximate: slope of the least-squares line of the quantiles on the normal quantiles of
+                        the levels
+    ``inside_50`` ...   whether ``lower <= y <= upper``, if both levels of that interval were given; also for the
+                        widest central interval, with its width
     ==================  ============================================================================
 
     References
@@ -138,6 +139,6 @@ def _central(target: FloatArray, q: FloatArray, levels: FloatArray) -> Columns:
 
 
 def _places(levels: FloatArray, central: float) -> tuple[int, int] | None:
-    """Places of the two levels of a central interval, where both are there."""
+    """Positions of the two levels of a central interval, if both are present."""
     found = [np.flatnonzero(np.abs(levels - p) < CLOSE) for p in ((1 - central) / 2, (1 + central) / 2)]
     return (int(found[0][0]), int(found[1][0])) if all(len(place) for place in found) else None

@@ -1,4 +1,4 @@
-"""What a form of predictive distribution comes to: one value per sample of everything it determines."""
+"""What a form of predictive distribution boils down to: one value per sample of everything it determines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uq_tracking.inputs.validation import BLOCK
 Columns = dict[str, FloatArray]
 
 JOINT = ("whole", "joint_nll", "energy_score", "variogram_score")
-"""What is summed of the vectors that samples are components of: how many samples are, and the vectors' scores."""
+"""What is summed over vectors: how many samples are components of whole vectors, and the vectors' scores."""
 
 SCORES = (
     "nll",
@@ -33,7 +33,7 @@ SCORES = (
     "width_widest",
     *JOINT,
 )
-"""What is summed over the samples; a form leaves out what it does not determine."""
+"""What is summed over the samples; a form omits what it does not determine."""
 
 LEVELS = np.arange(1, 100) / 100
 """Levels of ``pinball``, and of the central intervals of ``interval_score``."""
@@ -48,21 +48,21 @@ QUARTILES_PER_STD = 1.3489795003921634
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A predictive distribution at the truth.
+    """A predictive distribution evaluated at the truth.
 
     Attributes
     ----------
     form : str or None
         What was scored: ``draws``, ``mixture``, ``quantiles``, ``interval``, ``distribution``, ``density``; None
-        for a mean and a std with a covariance beside them.
+        for a mean and a std accompanied by a covariance.
     columns : dict of arrays, each of the target's shape
-        ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval that the probability integral
-        transform is spread over (equal where the distribution is continuous); ``size``, the number of draws or
-        levels; ``crossed``, above 0 where quantiles were; and any of `SCORES`.
+        ``mean``, ``std``; ``pit_low`` and ``pit_high``, the ends of the interval over which the probability integral
+        transform is spread (equal if the distribution is continuous); ``size``, the number of draws or levels;
+        ``crossed``, above 0 where quantiles crossed; and any of `SCORES`.
     facts : dict
-        What has to agree for statistics to be merged, beside the form: ``levels`` of quantiles, and
-        ``spread="interquartile"`` where location and scale stand for a mean and a std that do not exist;
-        ``vector_length`` where samples are components of vectors that were scored as a whole.
+        What must agree, besides the form, for statistics to be merged: ``levels`` of quantiles;
+        ``spread="interquartile"`` if location and scale stand in for a mean and a std that do not exist;
+        ``vector_length`` if samples are components of vectors scored as a whole.
     """
 
     form: str | None
@@ -74,7 +74,7 @@ class Scored:
         return replace(self, columns={**self.columns, **columns})
 
     def finite_moments(self, median: FloatArray, quartiles: tuple[FloatArray, FloatArray]) -> Scored:
-        """The same with location and scale by quantiles, for distributions that have no variance."""
+        """The same with location and scale from quantiles, for distributions without a variance."""
         scale = (quartiles[1] - quartiles[0]) / QUARTILES_PER_STD
         return replace(
             self,
@@ -84,14 +84,14 @@ class Scored:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a report says of it."""
+        """What a report says about it."""
         return {**({} if self.form is None else {"distribution": self.form}), **self.facts}
 
 
 def in_blocks(
     function: Callable[..., Columns], target: FloatArray, *members: FloatArray, cost: int = 1
 ) -> Columns:
-    """Apply a function of 1-D float64 blocks of the target and (M, block) blocks of what belongs to it.
+    """Apply a function of 1-D float64 blocks of the target and (M, block) blocks of its members.
 
     Parameters
     ----------
@@ -101,13 +101,13 @@ def in_blocks(
     *members : arrays, shape (M, ...)
         Their other axes are the target's.
     cost : int
-        Numbers in memory per sample, at once; blocks hold about half a million.
+        Numbers in memory per sample at once; blocks hold about half a million.
     """
     flat = target.reshape(-1)
     rows = [array.reshape(len(array), -1) for array in members]
     step = max(1, 8 * BLOCK // max(cost, 1))
     made: Columns = {}
-    with np.errstate(all="ignore"):  # what is not finite is found and named by the validation
+    with np.errstate(all="ignore"):  # validation finds and names non-finite values
         for start in range(0, max(len(flat), 1), step):
             part = slice(start, start + step)
             found = function(

@@ -1,0 +1,116 @@
+"""Which runs are seeds of one method, and what methods are called."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+import uq_tracking as uq
+from tests.comparison.conftest import samples
+from uq_tracking.errors import SettingsError
+
+QUICK = {"figures": False, "maps": False}
+
+
+def logged(store, name, seed=0, **options):
+    uq.log(*samples(seed, 60), run=store.create(name), **QUICK, **options)
+
+
+def sizes(store, **options):
+    found = uq.compare(f"dir:{store.path}", **options)
+    return {name: len(runs) for name, runs in found.groups.items()}
+
+
+class TestRepeats:
+    """The same predictions are no second seed, however they were scored."""
+
+    def test_a_copy_that_was_rescored_replaces_its_original(self, store, tmp_path):
+        for seed, method in enumerate("ab"):
+            logged(store, method, seed, method=method)
+        shutil.copytree(store.path, tmp_path / "copy")
+        uq.rescore(f"dir:{tmp_path}/copy", n_bins=20)
+        found = uq.compare(f"dir:{store.path}", f"dir:{tmp_path}/copy", baseline="a")
+        assert {name: len(runs) for name, runs in found.groups.items()} == {"a": 1, "b": 1}
+        assert {run.report.settings["n_bins"] for run in found.runs} == {20}
+        assert [run.label for run in found.runs] == ["a", "b"]
+        assert found.difference("b", "crps").interval is None
+        original, copy = found.skipped[0], found.runs[0]
+        assert original.reason == f"it holds the same predictions as {copy.uri}, which counts"
+
+    def test_of_two_logs_the_newer_counts(self, store):
+        for alpha in (0.9, 0.8):
+            logged(store, "a", method="a", alpha=alpha)
+        (run,) = uq.compare(f"dir:{store.path}").runs
+        assert run.report.settings["alpha"] == 0.8
+
+    def test_a_stream_too(self, store):
+        for n_bins in (10, 20):
+            stream = uq.Accumulator(n_bins=n_bins)
+            stream.update(*samples(0, 60))
+            uq.log(stream, run=store.create("a"), method="a", figures=False)
+        assert sizes(store) == {"a": 1}
+
+    def test_another_method_may_predict_the_same(self, store):
+        for method in "ab":
+            logged(store, method, method=method)
+        assert sizes(store) == {"a": 1, "b": 1}
+
+
+class TestSplits:
+    """Scores of different data are never averaged."""
+
+    def test_a_run_that_lacks_a_split_counts_in_the_others(self, store):
+        for seed, splits in enumerate((("val", "test"), ("val", "test"), ("val",))):
+            run = store.create(f"mcd-{seed}")
+            for split in splits:
+                uq.log(*samples(seed, 60), run=run, split=split, method="mcd", **QUICK)
+        assert sizes(store) == {"mcd [val]": 3, "mcd [test]": 2}
+        labels = {run.label for run in uq.compare(f"dir:{store.path}").runs}
+        assert {"mcd-0 [val]", "mcd-0 [test]", "mcd-2 [val]"} <= labels
+
+    def test_runs_with_and_without_a_split_stay_apart(self, store):
+        for seed in range(2):
+            logged(store, f"fold{seed}", seed, method="m", split="test")
+        logged(store, "parent", 9, method="m")
+        assert sizes(store) == {"m [test]": 2, "m": 1}
+
+    def test_one_split_of_all_runs_needs_no_name(self, store):
+        for seed in range(2):
+            logged(store, f"fold{seed}", seed, method="m", split="test")
+        assert sizes(store) == {"m": 2}
+
+
+class TestRunsWithoutMethod:
+    """A name is no method: each run is one of its own."""
+
+    def test_runs_that_were_named_for_the_user(self, store, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        for seed in range(3):
+            uq.log(*samples(seed, 60), run=f"dir:{store.path}", **QUICK)
+        assert sizes(store) == {"uq": 1, "uq (2)": 1, "uq (3)": 1}
+
+    def test_a_name_that_is_another_runs_method(self, store):
+        for seed, options in enumerate(({}, {"method": "m"}, {"method": "m"})):
+            logged(store, "m", seed, **options)
+        assert sizes(store) == {"m": 2, "m (2)": 1}
+
+    def test_the_splits_of_a_run_keep_its_name(self, store):
+        for seed in range(2):
+            run = store.create("uq")
+            for split in ("val", "test"):
+                uq.log(*samples(seed, 60), run=run, split=split, **QUICK)
+        assert set(sizes(store)) == {
+            f"{name} [{split}]" for name in ("uq", "uq (2)") for split in ("val", "test")
+        }
+
+    def test_they_are_called_alike_in_warnings(self, store):
+        for seed, n_bins in enumerate((10, 20)):
+            logged(store, "uq", seed, n_bins=n_bins)
+        assert any("20: uq (2)" in text for text in uq.compare(f"dir:{store.path}").warnings)
+
+    def test_a_baseline_that_is_not_there_names_them(self, store):
+        for seed in range(2):
+            logged(store, "uq", seed)
+        with pytest.raises(SettingsError, match=r"'x' is not a method here; choose from uq, uq \(2\)"):
+            uq.compare(f"dir:{store.path}", baseline="x")
