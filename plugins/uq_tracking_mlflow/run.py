@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
+import os
+import posixpath
+import re
 import shutil
 import sys
 import threading
@@ -36,10 +40,14 @@ if TYPE_CHECKING:
     from uq_tracking.curves import Curve
     from uq_tracking.tracking.description import Dataset, Description
 
+_log = logging.getLogger("uq_tracking")
 _SOURCE = "uq_tracking"
 _COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Maximum points and tags that MLflow sends in one request."""
+_LONGEST_TAG = 250
+_REFUSED = re.compile(r"[^\w/.\- ]" if os.name == "nt" else r"[^\w/.\- :]")
+"""Characters that MLflow refuses in names."""
 Points = dict[int, float]
 """Value by step."""
 
@@ -148,7 +156,7 @@ class MLflowRun(Run):
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Set tags; see `Run`."""
         with self.batch():
-            self._waiting.tags.update({name: str(value) for name, value in tags.items()})
+            self._waiting.tags.update({tag_key(name): str(value) for name, value in tags.items()})
 
     def describe(self, description: Description) -> None:
         """Put our part into the run's description; see `Run`."""
@@ -410,6 +418,21 @@ class MLflowRun(Run):
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:
             return any(self._artifacts.download(path, scratch).read_bytes() == content for path in same)
+
+
+@lru_cache(maxsize=1024)
+def tag_key(name: str) -> str:
+    """A tag name that MLflow accepts: a request with any other is refused with all its scores.
+
+    >>> tag_key("augment(strong)"), tag_key("data/v1"), tag_key("../data")
+    ('augment_strong_', 'data/v1', '___data')
+    """
+    key = _REFUSED.sub("_", name)[:_LONGEST_TAG] or "_"
+    if posixpath.normpath(key) != key or key.startswith(("/", "..")) or key == ".":
+        key = re.sub(r"[/.]", "_", key)
+    if key != name:
+        _log.warning("MLflow refuses the tag name %s; logged as %s", name, key)
+    return key
 
 
 def _active_model() -> str | None:

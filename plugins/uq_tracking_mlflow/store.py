@@ -13,7 +13,7 @@ from uq_tracking_mlflow import view
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection
 from uq_tracking_mlflow.links import experiment_link
-from uq_tracking_mlflow.run import MLflowRun
+from uq_tracking_mlflow.run import MLflowRun, tag_key
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -77,9 +77,10 @@ class MLflowStore(RunStore):
     def create(self, name: str, tags: Mapping[str, str] | None = None) -> Run:
         """Create a finished run, and the experiment if missing."""
         experiment_id = self._experiment_id()
+        named = {tag_key(tag): text for tag, text in (tags or {}).items()}
         run = self._connection.call(
             "making a run",
-            lambda: self.client.create_run(experiment_id, tags=dict(tags or {}), run_name=name),
+            lambda: self.client.create_run(experiment_id, tags=named, run_name=name),
         )
         self._connection.call("ending the run", lambda: self.client.set_terminated(run.info.run_id))
         return MLflowRun(run.info.run_id, self.client, experiment_id)

@@ -211,6 +211,11 @@ def test_wrong_arguments():
 
 
 class TestTemperature:
+    def test_a_fit_to_the_samples_that_are_scored_is_told(self):
+        labels, z = samples(500, factor=2.5)
+        with pytest.warns(TrackingWarning, match="temperature was fitted on the samples it is scored on"):
+            uq.evaluate_classification(labels, z, logits=True, calibration=(labels, z))
+
     def test_a_second_set_recovers_the_factor(self):
         labels, z = samples(20_000, factor=2.5)
         report = uq.evaluate_classification(
@@ -260,8 +265,7 @@ class TestTemperature:
 
     def test_another_number_of_classes_is_refused(self):
         labels, z = samples(500)
-        fitted = uq.evaluate_classification(labels, z, logits=True, calibration=(labels, z))
-        temperature = Recalibration.from_dict(fitted.recalibration["methods"]["temperature"]["recalibration"])
+        temperature = uq.recalibrate((labels, z), "temperature")
         with pytest.raises(
             SettingsError, match="fitted to 4 logits per sample, but these predictions have 3"
         ):

@@ -19,6 +19,7 @@ from uq_tracking.inputs.probabilities import places
 from .made import pixels, samples, softmax
 
 HALVES = [[0.5, 0.5], [0.25, 0.75]]
+MAPS = np.full((2, 3, 5, 6), 1 / 3)
 
 
 def all_rows(data):
@@ -175,12 +176,15 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
         ([0.0, 1.0], HALVES, {}, InputTypeError, r"dtype float64, not integers; convert them with .astype\(int\)"),
         (["a", "b"], HALVES, {}, InputTypeError, r"numpy.unique\(labels, return_inverse=True\)"),
         ([0, 1], [["x", "y"], ["z", "w"]], {}, InputTypeError, "probs has dtype"),
-        (LABELS, np.full((2, 3, 5, 6), 1 / 3), {}, ShapeError, "if axis 1 holds the classes, pass class_axis=1"),
+        (LABELS, MAPS, {}, ShapeError, "if axis 1 holds the classes, pass class_axis=1"),
         (LABELS, np.full((4, 2, 5, 6, 3), 1 / 3), {}, ShapeError, "pass members_axis="),
         (LABELS[..., None], np.full((2, 5, 6, 3), 1 / 3), {}, ShapeError, r"labels\[..., 0\]"),
         ([0, 1], [[1.0], [1.0]], {}, ShapeError, r"single class; for a binary classifier, .*probs\[..., 0\]"),
         ([0, 1], [[0.5, 0.5]], {}, ShapeError, r"labels have shape \(2,\) and probs \(1, 2\)"),
         (0, 0.5, {}, ShapeError, "single number"),
+        (LABELS, np.ones((2, 1, 5, 6)), {"class_axis": 1}, ShapeError, r"drop that axis: probs\[:, 0\]"),
+        (LABELS[:, None], MAPS, {"class_axis": 1}, ShapeError, r"labels: labels\[:, 0\] and pass class_axis=1"),
+        (LABELS, [MAPS] * 4, {"class_axis": 1, "members_axis": 0}, ShapeError, "class_axis=2, which counts the ax"),
         ([0, 1], HALVES, {"class_axis": 2}, ShapeError, "no axis 2 for classes"),
         ([0, 1], [HALVES], {"members_axis": 5}, ShapeError, "no axis 5 for members"),
         ([0, 1], [HALVES], {"members_axis": -1}, SettingsError, "are both axis 2"),

@@ -101,6 +101,18 @@ def test_another_target_or_shape_is_left_out(store):
     assert any(text.startswith("No maps of c: its predictions have shape") for text in found.warnings)
 
 
+@pytest.mark.parametrize("shape", [(20, 24), (900, 1100)])
+def test_a_target_in_float32_is_that_in_float64(store, shape):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=shape)
+    for method, target in (("full", truth), ("narrow", truth.astype("f4")), ("other", truth * (1 + 1e-5))):
+        arrays = (target, target + 1, np.ones_like(target))
+        uq.log(*arrays, run=f"dir:{store.path}", method=method, **QUICK)
+    found = uq.compare(f"dir:{store.path}", maps=[0])
+    assert [panel.method for panel in found.maps[0].panels] == ["full", "narrow"]
+    assert any("No map of other, case 0: its target differs" in warning for warning in found.warnings)
+
+
 def test_predictions_that_are_no_maps_are_not_drawn(store):
     uq.log(np.arange(50.0), np.arange(50.0) + 1, np.ones(50), run=f"dir:{store.path}", **QUICK)
     assert uq.compare(f"dir:{store.path}").maps == ()

@@ -98,9 +98,10 @@ np.savez("outputs/a.npz", y=y_true, mu=y_pred, sigma=y_std)
     + TERRAIN
     + """
 RUN_ID = logged("depth", ["mc-dropout"])
-y, mu, s = y_val, mu_val, s_val = y_true, y_pred, y_std
+y, mu, s = y_true, y_pred, y_std
+y_val, mu_val, s_val = y[1:], mu[1:], s[1:]
 scene = image_ids
-val_report = uq.evaluate(y, mu, s)
+val_report = uq.evaluate(y_val, mu_val, s_val)
 np.savez("maps.npz", y_true=y, y_pred=mu, y_std=s)
 """,
     "classification": CLASSES

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from uq_tracking.errors import (
+    EmptyInputError,
     FileFormatError,
     InputTypeError,
     InvalidValueError,
@@ -157,7 +158,8 @@ def test_a_date_is_never_proposed_as_a_spread(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
 @pytest.mark.parametrize(
-    ("column", "told"), [("day", "holds dates"), ("site", "holds text such as 'Ny-Ålesund'")]
+    ("column", "told"),
+    [("day", "holds dates"), ("site", r"holds text such as 'Ny-Ålesund' \(data row 1\)")],
 )
 def test_a_column_of_something_else_is_named(tmp_path, suffix, column, told):
     days, sites = pd.date_range("2020-01-01", periods=3), ["Ny-Ålesund", "Alert", "Barrow"]
@@ -171,6 +173,20 @@ def test_a_column_of_something_else_is_named(tmp_path, suffix, column, told):
         np.savez(path, **{**{name: table[name].to_numpy() for name in ("y", "mu", "day")}, "site": sites})
     with pytest.raises(InputTypeError, match=rf"column '{column}' \(for std\) {told}, not numbers"):
         read_predictions(path, columns={"target": "y", "mean": "mu", "std": column})
+
+
+def test_the_cell_that_is_no_number_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("y_true,y_pred,y_std\n0.5,1,1\n,1,1\nn/a?,1,1\n1,1,1\n")
+    with pytest.raises(
+        InputTypeError, match=r"'y_true' \(for target\) holds text such as 'n/a\?' \(data row 3\)"
+    ):
+        read_predictions(tmp_path / "t.csv")
+
+
+def test_a_table_without_rows_says_so(tmp_path):
+    (tmp_path / "t.csv").write_text("y_true,y_pred,y_std\n")
+    with pytest.raises(EmptyInputError, match=r"t\.csv has column names but no rows"):
+        read_predictions(tmp_path / "t.csv")
 
 
 def test_two_candidates_are_not_guessed_between(tmp_path):

@@ -35,6 +35,15 @@ def test_a_second_set_in_every_form_gives_the_same():
     assert entry(reports[0])["scalars"] == {"std_scale": pytest.approx(2, rel=0.05)}
 
 
+@pytest.mark.parametrize("source", [(Y, MU, S), uq.recalibrate(uq.Predictions(Y, MU, S))])
+def test_a_fit_to_the_samples_that_are_scored_is_told(source):
+    with pytest.warns(
+        TrackingWarning, match="std_scaling was fitted on the samples it is scored on.*second set"
+    ):
+        report = uq.evaluate(Y, MU, S, calibration=source, metrics=LIGHT)
+    assert entry(report)["how"] == "fitted on the samples it is scored on"
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_after_scores_are_the_scores_of_recalibrated_predictions(method):
     one = uq.recalibrate(FIT, method)
@@ -125,9 +134,9 @@ def test_cross_fitted_scores_do_not_flatter():
     s = rng.gamma(4, 0.25, n)
     data = uq.Predictions(s * rng.normal(size=n), np.zeros(n), s)  # calibrated: a fit can only learn noise
     honest = entry(uq.evaluate(data, calibration="std_binning"), "std_binning")["scores"]["nll"]
-    flattered = entry(uq.evaluate(data, calibration=data, recalibration="std_binning"), "std_binning")[
-        "scores"
-    ]["nll"]
+    with pytest.warns(TrackingWarning, match="fitted on the samples it is scored on"):
+        seen = uq.evaluate(data, calibration=data, recalibration="std_binning")
+    flattered = entry(seen, "std_binning")["scores"]["nll"]
     assert flattered < uq.evaluate(data).scores["nll"] < honest
 
 

@@ -114,6 +114,28 @@ def test_a_single_run_is_no_destination(waiting):
         uq.sync(waiting.uri, waiting.runs()[0].stored.uri)
 
 
+def test_a_place_is_not_copied_into_itself(waiting, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source in (waiting.uri, waiting.runs()[0].stored.uri):
+        with pytest.raises(BackendError, match="are the same place; name another one"):
+            uq.sync(source, "dir:waiting")
+    assert len(waiting.runs()) == 2
+
+
+def test_a_copy_does_not_go_back_to_its_original(waiting, dir_place, tmp_path):
+    third = f"dir:{tmp_path}/third"
+    uq.sync(waiting.uri, dir_place.uri)
+    rescored = uq.rescore(dir_place.uri, alpha=0.8).done
+    uq.sync(dir_place.uri, third)
+    for copies in (dir_place.uri, third):
+        back = uq.sync(copies, waiting.uri)
+        assert [outcome.status for outcome in back.outcomes] == ["skipped", "skipped"]
+        assert all("it is a copy of" in outcome.reason for outcome in back.outcomes)
+    assert len(waiting.runs()) == 2
+    assert len(uq.sync(waiting.uri, third).done) == len(rescored) > 0  # back to the original's alpha
+    assert len(list(logged_runs(third))) == 2
+
+
 def test_runs_of_one_name_from_two_folders_stay_two(tmp_path, dir_place):
     for folder in ("one", "two"):
         uq.log(predictions(), run=Path(tmp_path / folder / "fold"), strict=True, figures=False)

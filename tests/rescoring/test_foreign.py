@@ -102,6 +102,25 @@ def test_scores_of_our_own_are_not_replaced_by_those_of_a_file(dir_place):
     assert dir_place.run("file").report().scores != logged.scores
 
 
+@pytest.mark.parametrize("pattern", ["**/*.npz", "*/*.npz", "*/a.npz"])
+def test_files_of_our_own_are_no_files_of_the_run(dir_place, tmp_path, pattern):
+    dir_place.log(predictions(), maps=False)
+    as_npz(tmp_path / "a.npz", dict(zip(("y_true", "y_pred", "y_std"), arrays(), strict=True)))
+    run = dir_place.run()
+    run.store.reopen(run.stored.run_id).log_file(tmp_path / "a.npz", "outputs/a.npz")
+    assert {"uq/predictions.npz", "uq/statistics.npz"} <= set(dir_place.run().files)
+    (done,) = uq.rescore(dir_place.uri, predictions=pattern, split="again").outcomes
+    assert done.status == "done", done.reason
+    assert dir_place.run("again").report().counts["n"] == 300
+
+
+def test_our_predictions_are_found_by_their_folder():
+    names = ["uq/maps.npz", "uq/predictions.npz", "uq/statistics.npz", "uq/test/predictions.npz"]
+    assert matching(names, "uq/*.npz") == ["uq/predictions.npz"]
+    assert matching(names, "uq/test") == ["uq/test/predictions.npz"]
+    assert matching(names, "uq/maps.npz") == ["uq/maps.npz"]
+
+
 def test_a_folder_of_images_is_joined(stranger, dir_place):
     for number in range(3):
         target, mean, std = (column.reshape(20, 15) for column in arrays(300, number))
@@ -174,7 +193,7 @@ def test_tables_and_artifacts_of_wandb_are_read(tracker, request, tmp_path):
         ('{"columns": ["y"], "data": [[1.0, 2.0]]}', "rows must be as long as its 1 column names"),
         (
             '{"columns": ["y", "mu", "sigma"], "data": [[1.0, "a", 1.0]]}',
-            "column 'mu' \\(for mean\\) holds text such as 'a', not numbers",
+            "column 'mu' \\(for mean\\) holds text such as 'a' \\(data row 1\\), not numbers",
         ),
         ('[{"y": 1.0}]', "is not a table"),
         ("{", "cannot be read"),

@@ -10,7 +10,13 @@ import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import QUIET, arrays, predictions
-from uq_tracking.errors import RunNotFoundError, SettingsError, UnknownMetricError, UQTrackingError
+from uq_tracking.errors import (
+    RunNotFoundError,
+    SettingsError,
+    TrackingWarning,
+    UnknownMetricError,
+    UQTrackingError,
+)
 from uq_tracking.tracking.names import RESCORED_TAG
 
 
@@ -161,6 +167,17 @@ class TestRecalibration:
         assert entry["scores"] == pytest.approx(after, rel=1e-12)
         assert place.run().stored.scalars["uq_recalibrated/test/nll"] == entry["scores"]["nll"]
 
+    def test_the_scored_split_itself_is_told(self, dir_place):
+        dir_place.log(predictions(), split="test")
+        with pytest.warns(TrackingWarning, match="std_scaling was fitted on the samples it is scored on"):
+            uq.rescore(dir_place.uri, split="test", calibration_split="test")
+        for alpha in (0.8, 0.9):
+            with pytest.warns(TrackingWarning, match="was fitted on the samples"):
+                assert uq.rescore(dir_place.uri, split="test", alpha=alpha).done
+            (entry,) = dir_place.run("test").report().recalibration["methods"].values()
+            assert entry["how"] == "fitted on the samples it is scored on"
+            assert "split" not in entry
+
     def test_a_run_without_that_split_fails_and_keeps_what_it_has(self, place):
         place.log(predictions())
         (outcome,) = uq.rescore(place.uri, calibration_split="val").failed
@@ -175,6 +192,10 @@ class TestRecalibration:
         found = place.run().report().recalibration["methods"]
         assert found["std_scaling"]["how"] == wanted["std_scaling"]["how"]
         assert found["std_scaling"]["scores"] == pytest.approx(wanted["std_scaling"]["scores"], rel=1e-12)
+
+    def test_a_file_that_is_not_there_is_named(self, dir_place):
+        with pytest.raises(SettingsError, match=r"calibration='nope\.json': there is no such file"):
+            uq.rescore(dir_place.uri, calibration="nope.json")
 
     def test_a_file_of_parameters_is_applied(self, place, tmp_path):
         fitted = uq.recalibrate(predictions(seed=7), "std_scaling")

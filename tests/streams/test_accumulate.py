@@ -11,6 +11,7 @@ from uq_tracking.errors import (
     IncompatibleStatisticsError,
     InvalidValueError,
     SettingsError,
+    TrackingWarning,
 )
 from uq_tracking.statistics.building import BUILD_BLOCK
 from uq_tracking.statistics.regression import REGRESSION
@@ -88,6 +89,28 @@ class TestReport:
         data = predictions(n=400)
         report = counted(data, statistics="exact").compute(calibration=True)
         assert "std_scaling" in report.recalibration["methods"]
+
+    @pytest.mark.parametrize("calibration", [True, "std_isotonic", "second set", "fitted"])
+    def test_a_sketch_is_logged_with_the_reason_why_it_has_no_scores_after(self, tmp_path, calibration):
+        data, second = predictions(n=500), predictions(seed=1, n=500)
+        given = {"second set": second, "fitted": uq.recalibrate(second)}.get(calibration, calibration)
+        with pytest.warns(TrackingWarning, match="no scores after recalibration: .*statistics='exact'"):
+            report = uq.log(
+                counted(data), calibration=given, run=f"dir:{tmp_path}", figures=False, strict=True
+            )
+        (entry,) = report.recalibration["methods"].values()
+        assert "are a sketch" in entry["refused"]
+        (stored,) = uq.compare(f"dir:{tmp_path}").runs
+        assert stored.report.scores == counted(data).compute().scores
+
+    def test_classes_of_a_stream_are_logged_with_the_reason(self, tmp_path):
+        accumulator = uq.ClassificationAccumulator()
+        accumulator.update([0, 1, 1], [0.2, 0.9, 0.4])
+        with pytest.warns(
+            TrackingWarning, match="temperature: no scores after recalibration: .*probabilities"
+        ):
+            report = uq.log_classification(accumulator, calibration=True, run=f"dir:{tmp_path}", strict=True)
+        assert report.scores
 
 
 class TestBadInput:

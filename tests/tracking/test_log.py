@@ -77,6 +77,12 @@ class TestWhere:
         assert only_run(trackers["one"].active.path.parent).scalars == {}
         assert only_run(trackers["two"].active.path.parent).scalars
 
+    @pytest.mark.parametrize(("to", "told"), [("idle", "to=idle"), (["idle", "wandb"], "to=idle/wandb")])
+    def test_trackers_without_a_run_are_named(self, in_folder, trackers, caplog, to, told):
+        with plugin("test-idle", uq_backends=[FolderTracker("idle")]):
+            uq.log(TRUTH, MEAN, STD, to=to, **QUICK)
+        assert caplog.messages[0].startswith(f"{told} does not have an active run: logging to dir:")
+
     def test_an_explicit_run_goes_before_the_active_ones(self, in_folder, trackers, tmp_path):
         run = DirectoryStore(tmp_path / "mine").create("mine")
         uq.log(TRUTH, MEAN, STD, run=run, **QUICK)

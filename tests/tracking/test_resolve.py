@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tracking.helpers import FolderTracker, plugin
-from uq_tracking.errors import BackendError, RunNotFoundError, UnknownBackendError
+from uq_tracking.errors import BackendError, RunNotFoundError, SettingsError, UnknownBackendError
 from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
 from uq_tracking.tracking.resolve import find_backend, open_store, targets_of
@@ -28,6 +28,12 @@ def test_an_unknown_scheme_lists_the_known_ones():
 def test_a_plain_word_is_no_address():
     with pytest.raises(BackendError, match="mlflow:results or dir:results"):
         open_store("results")
+
+
+@pytest.mark.parametrize("scheme", ["dir", "mlflow", "wandb", "tensorboard"])
+def test_a_scheme_without_an_address_is_refused_before_anything_is_scored(scheme):
+    with pytest.raises(SettingsError, match=f"names no place; write for example {scheme}:depth"):
+        targets_of(f"{scheme}:", None, name="x")
 
 
 def test_an_address_of_a_tracker_that_is_not_installed_says_how_to_install_it(tmp_path, monkeypatch):

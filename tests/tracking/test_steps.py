@@ -107,6 +107,21 @@ def test_the_scores_are_a_dict_wherever_they_go(tmp_path):
     assert str(made()) == str(whole_report)
 
 
+def test_steps_to_an_address_that_makes_a_run_each_time_are_told_once(tmp_path, caplog):
+    for step in range(2):
+        uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/many", step=step)
+        uq.log(TRUTH, MEAN, STD, run=tmp_path / "runs/one", step=step)
+    uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}/runs/one", step=2)
+    told = [message for message in caplog.messages if "creates a new run in every call" in message]
+    assert len(told) == 1
+    assert f"its own address (dir:{tmp_path}/many/RUN_ID)" in told[0]
+    assert len(list(DirectoryStore(tmp_path / "many").runs())) == 2
+    (one,) = DirectoryStore(tmp_path / "runs").runs()
+    assert sorted(
+        step for step, name in DirectoryStore(tmp_path / "runs").series(one) if name == "uq/nll"
+    ) == [0, 1, 2]
+
+
 def test_a_step_computes_what_it_logs(computed, tmp_path):
     report = uq.log(TRUTH, MEAN, STD, run=f"dir:{tmp_path}", step=0, method="m", split="val")
     (run,) = DirectoryStore(tmp_path).runs()

@@ -35,6 +35,14 @@ def same(one, other, rtol=1e-12):
         assert_allclose(other.scores[key], value, rtol=rtol, atol=1e-13, err_msg=key)
 
 
+@pytest.mark.parametrize("kind", ["f2", "f4", "i2"])
+def test_narrow_weights_are_taken_as_they_are(kind):
+    narrow = np.ceil(W).astype(kind)
+    same(uq.evaluate(Y, MU, S, weights=narrow), uq.evaluate(Y, MU, S, weights=np.ceil(W)))
+    with pytest.raises(InvalidValueError, match="1 negative, non-finite or extreme number "):
+        uq.evaluate(Y, MU, S, weights=np.where(np.arange(W.size).reshape(SHAPE) == 200, -narrow, narrow))
+
+
 @pytest.fixture(scope="module")
 def whole():
     return uq.evaluate(Y, MU, S, weights=W, statistics="sketch")

@@ -16,7 +16,10 @@ Where = Annotated[str | None, typer.Option(help="Filter expression, in the track
 Scores = Annotated[str, typer.Option(help="Scores the tracker shows: headline or all.")]
 Split = Annotated[str | None, typer.Option(help="Split or output of the runs, e.g. test.")]
 Columns = Annotated[
-    str, typer.Option(help="Column names in the file: target=y,mean=mu,std=sigma or 0.1=q10,0.9=q90.")
+    str,
+    typer.Option(
+        help="Column names in the file: target=y,mean=mu,std=sigma; 0.1=q10,0.9=q90; labels=y,probs=p_*."
+    ),
 ]
 Method = Annotated[str | None, typer.Option(help="Name of the uncertainty method.")]
 Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]

@@ -101,6 +101,8 @@ class _Seen:
     scale: float
     mean_error: float
     mean_uncertainty: float
+    rounding: float
+    """Relative rounding error of the target's dtype."""
 
 
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
@@ -177,6 +179,7 @@ def _reduced(run: ScoredRun, name: str, case: Mapping[str, Any], scale: float) -
         scale=scale,
         mean_error=float(error[known].mean()) if known.any() else 0.0,
         mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
+        rounding=float(np.finfo(case["target"].dtype).eps),
     )
 
 
@@ -184,7 +187,7 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     from uq_tracking.figures import overlay
 
     first = items[0]
-    same = [item for item in items if np.array_equal(item.target, first.target, equal_nan=True)]
+    same = [item for item in items if _is_same_target(item, first)]
     problems += [
         f"No map of {item.run.method}, case {name}: its target differs from that of {first.run.label}."
         for item in items
@@ -203,6 +206,16 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
         value_colors=tuple(overlay.color_stops("value")),
         error_colors=tuple(overlay.color_stops("error")),
     )
+
+
+def _is_same_target(one: _Seen, other: _Seen) -> bool:
+    """Whether two runs have the same target; float32 and float64 copies of it may differ by rounding."""
+    if one.rounding == other.rounding or one.target.shape != other.target.shape:
+        return np.array_equal(one.target, other.target, equal_nan=True)
+    slack = max(one.rounding, other.rounding) * float(
+        np.abs(one.target).max(initial=0, where=np.isfinite(one.target))
+    )
+    return np.allclose(one.target, other.target, rtol=0, atol=slack, equal_nan=True)
 
 
 def _panel(item: _Seen, values: tuple[float, float], errors: tuple[float, float]) -> MapPanel:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.on_demand import Wanted, extra_curves
 from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.evaluation.recalibrated import add_recalibration
+from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.consistency import with_chance
 from uq_tracking.inference.intervals import with_intervals
@@ -128,19 +128,24 @@ class Plan:
     def recalibrated(
         self, report: Report, settings: Settings, chosen: Iterable[Metric], data: Any = None
     ) -> Report:
-        """The report with the requested recalibrations."""
+        """The report with the requested recalibrations; for a stream, or with the reason why there are none."""
         if self.calibration is None or self.calibration is False:
             return report
         plain = [metric for metric in chosen if not metric.needs]
-        return add_recalibration(
-            report,
-            self.calibration,
-            self.recalibration,
-            metrics=plain,
-            settings=settings,
-            data=data,
-            seed=self.seed,
-        )
+        try:
+            return add_recalibration(
+                report,
+                self.calibration,
+                self.recalibration,
+                metrics=plain,
+                settings=settings,
+                data=data,
+                seed=self.seed,
+            )
+        except RecalibrationError as refusal:
+            if data is not None:
+                raise
+            return with_refusal(report, self.calibration, self.recalibration, refusal)
 
 
 def check_family(settings: Settings, facts: Mapping[str, Any]) -> None:

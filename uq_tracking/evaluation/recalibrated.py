@@ -36,6 +36,7 @@ STRETCHED = (
 )
 SECOND_SET = "second set"
 FITTED_OBJECT = "fitted object"
+SEEN = "fitted on the samples it is scored on"
 BY_GROUPS = "fitted on half of the groups, scored on the others"
 AT_RANDOM = "fitted on a random half of the samples, scored on the others"
 REPEATS = 4
@@ -96,13 +97,40 @@ def add_recalibration(
             entries[name] = {"how": how, "refused": str(refusal)}
             warnings.warn(f"no scores after {name}: {refusal}", TrackingWarning, stacklevel=3)
             continue
-        entries[name] = _entry(how, outcome, settings)
+        digest = outcome.fitted.fitted_on.digest
+        is_seen = outcome.half is None and digest is not None and digest == report.provenance.get("digest")
+        entries[name] = _entry(SEEN if is_seen else how, outcome, settings)
+        if is_seen:
+            cure = "pass a second set, or calibration=True to score one half after a fit to the other"
+            warnings.warn(
+                f"{name} was {SEEN}, so its scores say nothing of fresh data; {cure}",
+                TrackingWarning,
+                stacklevel=3,
+            )
         curves = curves or _curves_after(outcome.after)
     return replace(
         report,
         recalibration={"schema": SCHEMA, "methods": entries},
         curves={**report.curves, **curves},
     )
+
+
+def with_refusal(
+    report: Report,
+    calibration: Any,
+    recalibration: str | Iterable[str] | None,
+    refusal: RecalibrationError,
+) -> Report:
+    """The report with the reason why no method has scores after it, and a warning; arguments as for ``evaluate``."""
+    given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
+    wanted = names or recalibration or task_of(report).recalibration
+    methods = [item.method for item in given] or [method.name for method in _methods(report.task, wanted)]
+    how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
+    warnings.warn(
+        f"{', '.join(methods)}: no scores after recalibration: {refusal}", TrackingWarning, stacklevel=3
+    )
+    entries = {name: {"how": how, "refused": str(refusal)} for name in methods}
+    return replace(report, recalibration={"schema": SCHEMA, "methods": entries})
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.errors import SettingsError
+from uq_tracking.files.columns import GUESSES as OF_REGRESSION
 from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.files.reading import matching
 from uq_tracking.inputs.class_storage import is_own
@@ -25,6 +27,11 @@ GUESSES = {
     "by": ("by", "stratum"),
 }
 """Names tried for a role that the user does not name."""
+_NUMBERED = {
+    "probs": (*GUESSES["probs"], "prob", "probability", "p_class", "prob_class"),
+    "logits": ("logits", "logit"),
+}
+"""What precedes the number of the class if each class has a column: ``prob_0``, ``prob_1``."""
 
 
 def holds_classes(path: str | Path, columns: Mapping[str, str] | None = None) -> bool:
@@ -32,7 +39,11 @@ def holds_classes(path: str | Path, columns: Mapping[str, str] | None = None) ->
     if columns and {"probs", "logits", "labels"} & columns.keys():
         return True
     table = open_table(matching(path)[0])
-    return any(name.lower() in (*GUESSES["probs"], "logits") for name in table.names) or _is_saved(table)
+    if any(name.lower() in (*GUESSES["probs"], "logits") for name in table.names) or _is_saved(table):
+        return True
+    lower = {name.lower() for name in table.names}
+    is_labelled = bool(lower & set(GUESSES["labels"])) and not lower & set(OF_REGRESSION["std"])
+    return is_labelled and any(_of_classes(table.names, role) for role in _NUMBERED)
 
 
 def read_class_predictions(
@@ -46,8 +57,9 @@ def read_class_predictions(
         A file, or a glob: files are read in name order and joined along the first axis.
     columns
         Names in the file by role: ``labels``; ``probs`` or ``logits`` (one array with the classes along its last
-        axis, or a pattern such as ``"prob_*"`` with one column per class, in name order); ``mask``,
-        ``weights``, ``groups``, ``by``. Roles that are not named are guessed.
+        axis, or a pattern such as ``"prob_*"`` with one column per class, in the order of their numbers); ``mask``,
+        ``weights``, ``groups``, ``by``. Roles that are not named are guessed; columns numbered by class have to start
+        at 0.
     **options
         As for `ClassPredictions`.
 
@@ -92,8 +104,9 @@ def _read(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any
     for role, guesses in GUESSES.items():
         other = {"probs": "logits", "logits": "probs"}.get(role)
         found = [name for name in table.names if name.lower() in guesses]
+        found = found[:1] or _of_classes(table.names, role)
         if role not in chosen and other not in chosen and found:
-            chosen[role] = found[:1]
+            chosen[role] = found
     missing = [] if "labels" in chosen else ["labels"]
     missing += [] if {"probs", "logits"} & chosen.keys() else ["probs"]
     if missing:
@@ -111,10 +124,29 @@ def _read(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any
     }
 
 
+def _of_classes(names: Sequence[str], role: str) -> list[str]:
+    """The columns of the classes 0, 1, ... by their names; empty where a class is missing."""
+    for stem in _NUMBERED.get(role, ()):
+        matches = (re.fullmatch(rf"{stem}[_-]?(\d+)", name, re.IGNORECASE) for name in names)
+        found = {int(match[1]): match[0] for match in matches if match}
+        if len(found) > 1 and found.keys() == set(range(len(found))):
+            return [found[number] for number in range(len(found))]
+    return []
+
+
+def _by_number(name: str) -> list[int | str]:
+    """Sorts ``prob_2`` before ``prob_10``."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+
 def _named(table: ColumnFile, role: str, name: str) -> Sequence[str]:
     if role not in ROLES:
         raise SettingsError(f"columns: unknown role {role}; for classes, choose from {', '.join(ROLES)}")
-    found = [name] if name in table.names else sorted(n for n in table.names if fnmatchcase(n, name))
+    found = (
+        [name]
+        if name in table.names
+        else sorted((n for n in table.names if fnmatchcase(n, name)), key=_by_number)
+    )
     if not found:
         raise SettingsError(
             f"{table.path} has no column {name!r} (for {role}); it has {', '.join(table.names)}"

@@ -216,9 +216,11 @@ def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], f
     """Say what is missing and how to name it, using numeric columns without a role as the example."""
     found = zip_longest(missing, free[: len(missing)], fillvalue="...")
     example = ",".join(f"{role}={name}" for role, name in found)
+    first = next((name for name in free if name.endswith("0") and f"{name[:-1]}1" in free), None)
+    classes = "" if first is None else f"; of classes, --columns 'labels=NAME,probs={first[:-1]}[0-9]*'"
     return (
         f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
-        f"say which is which, for example --columns {quote(example)} (roles: {', '.join(ROLES)})"
+        f"say which is which, for example --columns {quote(example)} (roles: {', '.join(ROLES)}){classes}"
     )
 
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import FileFormatError, InputError, InputTypeError, SettingsError, ShapeError
+from uq_tracking.errors import (
+    EmptyInputError,
+    FileFormatError,
+    InputError,
+    InputTypeError,
+    SettingsError,
+    ShapeError,
+)
 from uq_tracking.files.columns import NUMERIC, choose
 from uq_tracking.files.formats import ColumnFile, open_table, reading
 from uq_tracking.inputs import Options, Predictions
@@ -130,8 +137,10 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
 
 
 def _check_numbers(path: Path, role: str, arrays: Mapping[str, Any]) -> None:
-    """Raise InputTypeError, naming the column, if it holds dates or text."""
+    """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
     for name, array in arrays.items():
+        if np.asarray(array).dtype.kind == "O" and not np.size(array):
+            raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
         told = _other_than_numbers(np.asarray(array))
         if told:
             raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {told}, not numbers")
@@ -142,13 +151,23 @@ def _other_than_numbers(array: npt.NDArray[Any]) -> str:
     if array.dtype.kind in "fiubc":
         return ""
     first = next((value for value in array.flat if value is not None and value == value), None)
-    if isinstance(first, str):
+    texts = [(row, value) for row, value in enumerate(array.flat, start=1) if isinstance(value, str)]
+    if texts:
+        row, text = next(((row, text) for row, text in texts if not _is_number(text)), texts[0])
         try:
-            datetime.fromisoformat(first)
+            datetime.fromisoformat(text)
         except ValueError:
-            return f"text such as {str(first)!r}"
+            return f"text such as {str(text)!r}" + (f" (data row {row})" if array.ndim == 1 else "")
         return "dates"
     return "dates" if isinstance(first, date | np.datetime64) else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _one(role: str, arrays: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,8 @@ def arranged(
         raise ShapeError(_shape_message(truth, given, members_axis))
     if classes is not None and given.values.shape[classes] < 2:
         raise ShapeError(
-            f"probs {given.values.shape} hold a single class; for a binary classifier, drop that axis: probs[..., 0]"
+            f"probs {given.values.shape} hold a single class; for a binary classifier, drop that axis: "
+            f"{_without('probs', given.values.ndim, classes)}"
         )
     full = [*([] if members is None else [members]), *order, *([] if classes is None else [classes])]
     values = given.values.transpose(full)
@@ -96,14 +98,26 @@ def _shape_message(truth: Source, given: Source, members_axis: int | None) -> st
         f"labels have shape {shape} and probs {other}; probs need the labels' shape and an axis of classes, or the "
         "labels' shape for a binary classifier"
     )
-    for axis in range(len(other)):
-        if members_axis is None and other[:axis] + other[axis + 1 :] == shape:
-            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}"
-    if members_axis is None and len(other) == len(shape) + 2:
+    members = None if members_axis is None else members_axis % len(other)
+    rest = [axis for axis in range(len(other)) if axis != members]
+    counted = "" if members is None else ", which counts the axis of the members too"
+    for axis in rest:
+        if tuple(other[each] for each in rest if each != axis) == shape:
+            return f"{message}; if axis {axis} holds the classes, pass class_axis={axis}{counted}"
+    if members is None and len(other) == len(shape) + 2:
         return f"{message}; if an axis holds the members of an ensemble, pass members_axis="
-    if shape[-1:] == (1,) and other[:-1] == shape[:-1]:
-        return f"{message}; drop the last axis of labels: labels[..., 0]"
+    spare = [axis for axis, length in enumerate(shape) if length == 1]
+    for dropped, axis in product(spare, rest):
+        if tuple(other[each] for each in rest if each != axis) == shape[:dropped] + shape[dropped + 1 :]:
+            cure = _without("labels", len(shape), dropped)
+            told = "" if axis == len(other) - 1 else f" and pass class_axis={axis}"
+            return f"{message}; drop axis {dropped} of labels: {cure}{told}"
     return message
+
+
+def _without(name: str, ndim: int, axis: int) -> str:
+    """How to drop an axis of length 1."""
+    return f"{name}[..., 0]" if axis == ndim - 1 else f"{name}[{':, ' * axis}0]"
 
 
 def refuse_one_hot(labels: AnyArray, scores: ClassScores, class_axis: int) -> None:

@@ -65,7 +65,7 @@ class ClassPredictions(PredictionsBase):
     logits : bool
         Whether ``probs`` holds logits; their softmax (a binary classifier's sigmoid) is then scored.
     class_axis : int
-        Axis of the classes in ``probs``; 1 for (N, C, H, W).
+        Axis of the classes in ``probs``; 1 for (N, C, H, W), 2 for a list of such members.
     members_axis : int, optional
         Axis of the ensemble members, or Monte Carlo passes, in ``probs``; their probabilities are averaged with equal
         weights. A list of M arrays has its members on axis 0.

@@ -10,8 +10,8 @@ from uq_tracking.errors import InvalidValueError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_floats
 
-LEAST, MOST = 1e-100, 1e100
-"""Range of weights in which sums of squares neither vanish nor overflow."""
+LEAST, MOST = np.float64(1e-100), np.float64(1e100)
+"""Range of weights in which sums of squares neither vanish nor overflow; float32 cannot hold its ends."""
 
 
 def read_weights(value: Any, truth: Source) -> Source:

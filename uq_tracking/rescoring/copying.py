@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,7 +22,7 @@ from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import open_store
 
 SOURCE_TAG = "uq.synced"
-"""Names the run that was copied."""
+"""Names the run that was copied; in a copy of a copy, the first one."""
 CONTENT_TAG = "uq.synced.content"
 """Digest of what was copied; set last."""
 
@@ -40,8 +41,8 @@ def sync(
     Without a destination, every call that `log` kept for a failing tracker is sent to the run it was meant for; if
     that run is gone, to a new one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
     source are also copied there, with scores, series, tags, curves and files: each once, recognised by a tag, updated
-    if it has changed, and left alone otherwise. Both can be interrupted and called again, and two processes may run
-    them at once.
+    if it has changed, and left alone otherwise. A copy is not copied back to where its original is. Both can be
+    interrupted and called again, and two processes may run them at once.
 
     Parameters
     ----------
@@ -67,7 +68,8 @@ def sync(
     Raises
     ------
     BackendError
-        No backend handles an address, the destination is a single run, or a tracker is unavailable.
+        No backend handles an address, the destination is a single run or holds the source's runs itself, or a tracker
+        is unavailable.
 
     Examples
     --------
@@ -84,8 +86,12 @@ def sync(
         raise BackendError(
             f"{destination} is a single run; name the experiment or folder to copy the runs to"
         )
-    runs = list(logged_runs(source, where=where))
-    work = _Sync(store, _copies(store), dry_run)
+    runs, held = list(logged_runs(source, where=where)), _held(store)
+    if {run.stored.uri for run in runs} & {run.uri for run in held}:
+        raise BackendError(
+            f"{source} and {destination} are the same place; name another one to copy the runs to"
+        )
+    work = _Sync(store, held, dry_run)
     return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
 
 
@@ -106,12 +112,12 @@ def _sent(
         yield outcome
 
 
-def _copies(store: RunStore) -> dict[str, StoredRun]:
-    """The copies in the store, by what they are copies of."""
+def _held(store: RunStore) -> list[StoredRun]:
+    """The runs already in the store."""
     try:
-        return {run.tags[SOURCE_TAG]: run for run in store.runs() if SOURCE_TAG in run.tags}
+        return list(store.runs())
     except RunNotFoundError:  # the experiment is created with its first run
-        return {}
+        return []
 
 
 @dataclass(frozen=True)
@@ -119,8 +125,18 @@ class _Sync:
     """What is done with each run of the source."""
 
     store: RunStore
-    copies: Mapping[str, StoredRun]
+    held: Sequence[StoredRun]
     dry_run: bool
+
+    @cached_property
+    def copies(self) -> dict[str, StoredRun]:
+        """The copies in the destination, by what they are copies of."""
+        return {run.tags[SOURCE_TAG]: run for run in self.held if SOURCE_TAG in run.tags}
+
+    @cached_property
+    def originals(self) -> dict[str, StoredRun]:
+        """The runs in the destination, by the tag that a copy of them has."""
+        return {_identity(run): run for run in self.held}
 
     def __call__(self, run: LoggedRun) -> Outcome:
         try:
@@ -130,7 +146,11 @@ class _Sync:
             return Outcome(run.stored.uri, run.name, "failed", redact(f"{kind}{error}"), error=error)
 
     def _synced(self, run: LoggedRun) -> Outcome:
-        source, content = _identity(run.stored), _content_digest(run)
+        origin = run.stored.tags.get(SOURCE_TAG)
+        original = self.originals.get(origin or "")
+        if original is not None:
+            return Outcome(run.stored.uri, run.name, "skipped", f"it is a copy of {original.uri}")
+        source, content = origin or _identity(run.stored), _content_digest(run)
         copy = self.copies.get(source)
         if copy is not None and copy.tags.get(CONTENT_TAG) == content:
             return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy")

@@ -14,6 +14,7 @@ from uq_tracking.logged_run import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
 from uq_tracking.rescoring.source import NothingStoredError, Source, floored
+from uq_tracking.tracking.names import PREDICTIONS_FILE
 
 
 def foreign_source(run: LoggedRun, request: Request, logged: Report | None) -> Source:
@@ -51,18 +52,23 @@ def _read(paths: list[Path], names: list[str], folder: Path, request: Request) -
 def matching(names: Iterable[str], pattern: str) -> list[str]:
     """Stored files that match a pattern: a file, all files below a folder, or a glob.
 
+    The files that this package stores in ``uq/`` are not among them, unless the pattern names that folder; then its
+    predictions are.
+
     >>> matching(["out/b.npz", "out/a.npz", "log.txt"], "out")
     ['out/a.npz', 'out/b.npz']
     >>> matching(["out/b.npz", "out/a.npz", "log.txt"], "out/*.npz")
     ['out/a.npz', 'out/b.npz']
     """
     wanted = pattern.rstrip("/")
-    found = sorted(
+    others = [name for name in names if not name.startswith("uq/")]
+    if wanted.split("/")[0] == "uq":
+        others = [name for name in names if name.endswith(f"/{PREDICTIONS_FILE}") or name == wanted]
+    return sorted(
         name
-        for name in names
+        for name in others
         if name == wanted or name.startswith(f"{wanted}/") or _is_match(PurePosixPath(name), wanted)
     )
-    return found
 
 
 def _is_match(path: PurePosixPath, pattern: str) -> bool:

@@ -172,6 +172,10 @@ def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
 def _loaded(calibration: Any) -> Any:
     """Fitted parameters from their file; anything else unchanged."""
     if isinstance(calibration, Path) or (isinstance(calibration, str) and calibration.endswith(".json")):
+        if not Path(calibration).is_file():
+            raise SettingsError(
+                f"calibration={str(calibration)!r}: there is no such file; pass the file of a fitted recalibration"
+            )
         found = list(read_recalibrations(calibration).values())
         return found[0] if len(found) == 1 else found
     return calibration

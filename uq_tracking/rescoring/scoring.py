@@ -10,7 +10,7 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError
 from uq_tracking.evaluation.plan import Plan, check_family
-from uq_tracking.evaluation.recalibrated import FITTED_OBJECT, SECOND_SET, add_recalibration
+from uq_tracking.evaluation.recalibrated import AT_RANDOM, BY_GROUPS, add_recalibration
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
@@ -125,7 +125,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
         The source does not hold what that requires.
     """
     entries = methods_of(old)
-    if all(entry.get("how") in (FITTED_OBJECT, SECOND_SET) for entry in entries.values()):
+    if not any(entry.get("how") in (AT_RANDOM, BY_GROUPS) for entry in entries.values()):
         fits = [
             Recalibration.from_dict(e["recalibration"]) for e in entries.values() if e.get("recalibration")
         ]

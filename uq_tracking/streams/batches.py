@@ -277,7 +277,8 @@ class BatchAccumulator(Streaming):
         on_invalid : {"raise", "drop"}, optional
             "drop" accepts bad values that a device counted; they are left out of the statistics either way.
         calibration, recalibration
-            As for `evaluate`; only for a regression with ``statistics="exact"``.
+            As for `evaluate`, for a regression with ``statistics="exact"``. Otherwise the report says why there are
+            no scores after recalibration (``refused``), and you get a warning.
         intervals, level, seed
             As for `evaluate`: intervals are made if batches came with ``groups``, unless this is False.
 

@@ -157,7 +157,8 @@ class Regression(Task):
             return RegressionSamples(statistics.rows(), statistics)
         except IncompatibleStatisticsError:
             raise RecalibrationError(
-                "these statistics are a sketch, which does not hold individual samples; pass the predictions"
+                "these statistics are a sketch, which does not hold individual samples; pass the predictions, "
+                "or count a stream with statistics='exact'"
             ) from None
 
     @override

@@ -67,7 +67,7 @@ def send(
     problems: list[str] = []
     if not targets:
         try:
-            targets = [_fallback(content, notice="dir" not in ([to] if isinstance(to, str) else to or ()))]
+            targets = [_fallback(content, [to] if isinstance(to, str) else list(to or ()))]
         except BackendError as error:
             problems.append(redact(f"The report could not be saved anywhere: {error}."))
     writers = _writers(content, targets, deadline)
@@ -97,12 +97,13 @@ def _writers(content: Content, targets: Sequence[Target], deadline: float) -> li
     ]
 
 
-def _fallback(content: Content, *, notice: bool = True) -> Target:
+def _fallback(content: Content, considered: Sequence[str]) -> Target:
     """Target a folder and log where: a log line is visible and, unlike a warning, can never stop the job."""
     target, is_new = fallback_target(content.method, content.split, content.step)
-    if notice and is_new:
+    if is_new and "dir" not in considered:
         _log.warning(
-            "no tracker has an active run: logging to %s; to log elsewhere, start a run first or pass run=",
+            "%s an active run: logging to %s; to log elsewhere, start a run first or pass run=",
+            f"to={'/'.join(considered)} does not have" if considered else "no tracker has",
             target.label,
         )
     return target

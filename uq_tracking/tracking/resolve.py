@@ -33,6 +33,8 @@ class Opened:
 
     run: Run
     release: Callable[[], None] = no_release
+    is_new: bool = False
+    """Whether the run was made just now."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def targets_of(
     UnknownBackendError
         ``to`` or the scheme of a URI does not name an installed backend.
     SettingsError
-        No backend recognises ``run``.
+        No backend recognises ``run``, or it is a scheme without an address.
     """
     backends, leads = _considered(to), every_rank or is_rank_zero()
     if run is None:
@@ -233,11 +235,13 @@ def _is_uri(text: str) -> bool:
 def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
     scheme, _, address = uri.partition(":")
     backend = find_backend(scheme)
+    if not address.strip():
+        raise SettingsError(f"run={uri!r} names no place; write for example {scheme}:depth")
 
     def open_it() -> Opened:
         store, run_id = open_store(uri)
         run = store.reopen(run_id) if run_id is not None else store.create(name, tags)
-        return Opened(run, lambda: store.close_run(run))
+        return Opened(run, lambda: store.close_run(run), is_new=run_id is None)
 
     text = {key: str(value) for key, value in (tags or {}).items()}
     return Target(

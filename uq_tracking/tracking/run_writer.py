@@ -6,6 +6,7 @@ import logging
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -244,6 +245,8 @@ class RunWriter:
                 self._check_listens()
             self._opened = self.target.open()
             self.run = self._opened.run
+            if self._opened.is_new and self.safety is not None and self.safety.step is not None:
+                _tell_of_new_runs(self.target.label)
         return self._opened.run
 
     def _check_listens(self) -> None:
@@ -321,3 +324,14 @@ class RunWriter:
             self._opened = opened = self.target.open()
             return opened
         return reopened(opened.run.uri) if self.target.is_address else Opened(opened.run)
+
+
+@lru_cache(maxsize=64)
+def _tell_of_new_runs(address: str) -> None:
+    """Log once per address that steps logged to it do not form a series."""
+    _log.warning(
+        "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
+        "or its own address (%s/RUN_ID)",
+        address,
+        address,
+    )

@@ -17,7 +17,7 @@ from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.run import AT_ONCE, MLflowRun, _series
+from uq_tracking_mlflow.run import AT_ONCE, MLflowRun, _series, tag_key
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}
@@ -44,6 +44,30 @@ def test_the_innermost_of_nested_runs_gets_it(client):
         uq.log(TRUTH, MEAN, STD, **QUICK)
     assert client.get_run(outer.info.run_id).data.metrics == {}
     assert client.get_run(inner.info.run_id).data.metrics
+
+
+ODD = {
+    "augment(strong)": "augment_strong_",
+    "a//b": "a__b",
+    "": "_",
+    "x" * 300: "x" * 250,
+    ".": "_",
+    "../c": "___c",
+}
+
+
+def test_a_tag_that_mlflow_refuses_costs_no_score(client, experiment_name, caplog):
+    tags = dict.fromkeys((*ODD, "fold/a:1"), "yes")
+    with mlflow.start_run() as run:
+        report = uq.log(TRUTH, MEAN, STD, tags=tags, **QUICK)
+    uq.log(TRUTH, MEAN, STD, tags=tags, run=f"mlflow:{experiment_name}", method="made", **QUICK)
+    made = client.search_runs([run.info.experiment_id], "tags.`uq.method` = 'made'")
+    for stored in (client.get_run(run.info.run_id), *made):
+        assert logged_scores(report).items() <= stored.data.metrics.items()
+        assert dict.fromkeys((*ODD.values(), "fold/a:1"), "yes").items() <= stored.data.tags.items()
+    tag_key.cache_clear()
+    tag_key("seed=1")
+    assert caplog.messages[-1] == "MLflow refuses the tag name seed=1; logged as seed_1"
 
 
 def test_a_series_reads_the_run_once(client, monkeypatch):

@@ -1,0 +1,63 @@
+"""Classes in tables: labels, and a column of probabilities for each class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import uq_tracking as uq
+from uq_tracking.cli import app
+from uq_tracking.errors import SettingsError
+from uq_tracking.files import read_predictions
+from uq_tracking.files.classes import holds_classes, read_class_predictions
+
+RNG = np.random.default_rng(0)
+LABELS, PROBS = RNG.integers(0, 12, 60), RNG.dirichlet(np.ones(12), 60)
+
+
+def table(path, stem, label="label", classes=range(12), **others):
+    columns = {label: LABELS, **{f"{stem}{number}": PROBS[:, number] for number in classes}, **others}
+    rows = zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True)
+    path.write_text("\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("label", "stem", "columns"),
+    [
+        ("labels", "probs_", None),
+        ("y_true", "prob_", None),
+        ("target", "Probability-", None),
+        ("species", "share_", {"labels": "species", "probs": "share_*"}),
+    ],
+)
+def test_each_class_has_a_column(tmp_path, label, stem, columns):
+    path = table(tmp_path / "t.csv", stem, label, others=np.zeros(60))
+    assert holds_classes(path, columns)
+    found = uq.evaluate_classification(read_class_predictions(path, columns))
+    assert found == uq.evaluate_classification(LABELS, PROBS)
+
+
+def test_logits_of_each_class(tmp_path):
+    data = read_class_predictions(table(tmp_path / "t.csv", "logit_"))
+    assert uq.evaluate_classification(data) == uq.evaluate_classification(LABELS, PROBS, logits=True)
+
+
+@pytest.mark.parametrize("others", [{"y_std": LABELS}, {"classes": (0, 2, 3)}, {"label": "y_pred"}])
+def test_a_table_of_other_things_holds_no_classes(tmp_path, others):
+    assert not holds_classes(table(tmp_path / "t.csv", "prob_", **others))
+
+
+def test_the_command_line_recognizes_classes(tmp_path):
+    path = table(tmp_path / "t.csv", "probs_", "labels")
+    done = CliRunner().invoke(app, ["log", str(path), "--to", f"dir:{tmp_path}/runs", "--no-figures"])
+    assert done.exit_code == 0, done.output
+    assert "accuracy" in done.output
+
+
+def test_columns_of_unknown_names_are_told_how_to_be_classes(tmp_path):
+    with pytest.raises(SettingsError, match=r"of classes, --columns 'labels=NAME,probs=p\[0-9\]\*'$"):
+        read_predictions(table(tmp_path / "t.csv", "p"))
+    found = read_class_predictions(tmp_path / "t.csv", {"labels": "label", "probs": "p[0-9]*"})
+    assert uq.evaluate_classification(found) == uq.evaluate_classification(LABELS, PROBS)
