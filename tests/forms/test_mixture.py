@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scoringrules
 from numpy.testing import assert_allclose
-from scipy import integrate, stats
+from scipy import integrate, optimize, stats
 
 from uq_tracking.inputs.forms.mixture import mixture_columns, mixture_quantiles, score_mixture
 from uq_tracking.inputs.forms.scored import EVERY_LEVEL
@@ -67,6 +67,32 @@ def test_density_scores_pit_and_moments():
 def test_far_from_every_component_the_log_score_stays_finite():
     found = mixture_columns(np.array([1e3]), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.full((2, 1), 0.5))
     assert_allclose(found["nll"], 0.5 * 999.0**2 + np.log(2) + 0.5 * np.log(2 * np.pi), rtol=1e-12)
+
+
+def test_the_search_does_not_jump_to_and_fro_across_a_narrow_component():
+    m, s = np.array([-4.1, -5.4, -1.3]), np.array([0.3, 0.7, 13.5])
+    levels, third = np.arange(1, 100) / 100, np.full(3, 1 / 3)
+    expected = [
+        optimize.brentq(lambda x, p=p: cdf(x, m, s, third) - p, -100, 100, xtol=1e-13) for p in levels
+    ]
+    assert_allclose(
+        mixture_quantiles(levels, m[:, None], s[:, None], third[:, None])[0], expected, rtol=1e-11
+    )
+
+
+@pytest.mark.parametrize("members", [3, 5, 20])
+def test_quantiles_of_components_of_very_different_widths(members):
+    rng = np.random.default_rng(members)
+    m, s = 2 * rng.normal(size=(members, 300)), np.exp(3 * rng.normal(size=(members, 300)))
+    w = rng.dirichlet(np.ones(members), 300).T
+    found = mixture_quantiles(EVERY_LEVEL, m, s, w)
+    width = np.ptp(m[:, :, None] + s[:, :, None] * stats.norm.ppf(EVERY_LEVEL), axis=0)
+    reach = 1e-12 * (np.abs(found) + width)
+    below, above = (
+        np.einsum("mn,mnl->nl", w, stats.norm.cdf(found + side * reach, m[:, :, None], s[:, :, None]))
+        for side in (-1, 1)
+    )
+    assert np.all((below <= EVERY_LEVEL + 1e-15) & (above >= EVERY_LEVEL - 1e-15))
 
 
 @pytest.mark.parametrize("gap", [0.5, 3.0, 40.0])

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import integrate, stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
-from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, StudentT
+from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM
 from uq_tracking.inference.gaps import SCORES
-from uq_tracking.inference.noise import NoiseFloor, kurtosis_of, variance_freedom
+from uq_tracking.inference.noise import NoiseFloor, kurtosis, variance_cells
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 
@@ -82,10 +83,96 @@ def test_other_families_have_floors_of_their_own():
 def test_fourth_moments():
     rng = np.random.default_rng(8)
     u = (rng.permutation(200_000) + 0.5) / 200_000
-    for family in (GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC, StudentT(9.0)):
-        assert kurtosis_of(family) == pytest.approx(np.mean(family.quantile(u) ** 4), rel=0.03), family.name
+    statistics = report(rng, 500).statistics
+    for family in (GAUSSIAN, LAPLACE, UNIFORM, LOGISTIC):
+        found = kurtosis(statistics, Settings(family=family.name))
+        assert found == pytest.approx(np.mean(family.quantile(u) ** 4), rel=0.03), family.name
+    z = rng.standard_t(9, 500)
+    statistics = uq.evaluate(z, 0 * z, np.ones(500), family="student_t", dof=9.0).statistics
+    found = kurtosis(statistics, Settings(family="student_t", dof=9.0))
+    assert found == pytest.approx(np.mean(z**4) / np.mean(z**2) ** 2, rel=1e-9)
     with pytest.raises(Undefined, match="no variance"):
-        kurtosis_of(StudentT(4.0))
+        kurtosis(statistics, Settings(family="student_t", dof=4.0))
+
+
+def skewed(rng, n):
+    law = stats.gamma(0.5, scale=np.exp(0.5 * rng.normal(size=n)))
+    return uq.Predictions.from_distribution(law.rvs(size=n, random_state=rng), law, quantile_scores=False), {}
+
+
+def two_humps(rng, n):
+    means, stds = np.array([[-2.0], [2.0]]) * np.ones((2, n)), np.full((2, n), 0.3)
+    truth = rng.choice([-2.0, 2.0], n) + 0.3 * rng.normal(size=n)
+    return uq.Predictions.from_ensemble(truth, means, stds, combine="mixture", quantile_scores=False), {}
+
+
+def wide_and_narrow(rng, n):
+    stds = np.exp(0.5 * rng.normal(size=n)) * np.array([[0.3], [3.0]])
+    truth = stds[rng.integers(0, 2, n), np.arange(n)] * rng.normal(size=n)
+    return uq.Predictions.from_ensemble(truth, 0 * stds, stds, combine="mixture", quantile_scores=False), {}
+
+
+def nearly_without_fourth_moment(rng, n):
+    std = np.exp(0.5 * rng.normal(size=n))
+    truth = std * rng.standard_t(4.1, n) * np.sqrt(2.1 / 4.1)
+    return uq.Predictions(truth, 0 * std, std), {"family": "student_t", "dof": 4.1}
+
+
+def three_sizes(rng, n):
+    std = rng.choice([0.5, 1.0, 3.0], n, p=[0.55, 0.25, 0.2])
+    return uq.Predictions(std * rng.normal(size=n), 0 * std, std), {}
+
+
+@pytest.mark.parametrize(
+    "made", [skewed, two_humps, wide_and_narrow, nearly_without_fourth_moment, three_sizes]
+)
+@pytest.mark.parametrize("how", ["exact", "sketch"])
+def test_floors_of_other_forms_and_of_ties(made, how):
+    reports = []
+    for seed in range(120):
+        data, options = made(np.random.default_rng(seed), 500)
+        reports.append(uq.evaluate(data, metrics=["ence", "uce"], statistics=how, **options))
+    for key in ("ence", "uce"):
+        seen = np.asarray([one.scores[key] for one in reports])
+        floors = np.asarray([one.noise[key].mean for one in reports])
+        reach = 4 * seen.std() / np.sqrt(len(seen)) + 0.1 * seen.mean()  # as a gamma law is not theirs
+        assert floors.mean() == pytest.approx(seen.mean(), abs=reach), key
+        assert np.mean([one.noise[key].p <= 0.05 for one in reports]) <= 0.11, key
+
+
+@pytest.mark.parametrize("how", ["exact", "sketch"])
+def test_bins_of_one_standard_deviation_are_one(how):
+    """Every bin then holds the mean squared error of all samples."""
+    z = np.random.default_rng(11).normal(size=700)
+    one = uq.evaluate(z, 0 * z, np.full(700, 2.0), metrics=["ence"], statistics=how)
+    expected, _ = integrate.quad(lambda x: abs(x / np.sqrt(700) - 1) * stats.chi.pdf(x, 700), 20, 33)
+    assert one.noise["ence"].mean == pytest.approx(expected, rel=0.05)
+    band = one.curves["reliability"]
+    low, high = (np.sqrt(stats.chi2.ppf(tail, 700) / 700) for tail in (0.025, 0.975))
+    np.testing.assert_allclose(band.columns["chance_low"] / band.columns["rmv"], low, rtol=1e-6)
+    np.testing.assert_allclose(band.columns["chance_high"] / band.columns["rmv"], high, rtol=1e-6)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_std_that_is_an_estimate_has_no_floor(grouped):
+    rng = np.random.default_rng(12)
+    groups = np.arange(600) // 20 if grouped else None
+    std = np.exp(0.5 * rng.normal(size=600))
+    draws = uq.Predictions.from_samples(
+        std * rng.normal(size=600), std * rng.normal(size=(200, 600)), groups=groups
+    )
+    levels = [0.1, 0.5, 0.9]
+    quantiles = uq.Predictions.from_quantiles(
+        std * rng.gamma(2, size=600), std[:, None] * stats.gamma(2).ppf(levels), levels, groups=groups
+    )
+    for data, reason in ((draws, "std of draws is an estimate"), (quantiles, "read off a line")):
+        one = uq.evaluate(data, curves=["reliability_isotonic"])
+        assert {"ence", "uce"} <= set(one.scores)
+        assert not {"ence", "uce"} & set(one.noise)
+        assert "auce" in one.noise
+        assert any("no noise floor for ence and uce" in c and reason in c for c in one.verdict.caveats)
+        for name in ("reliability", "reliability_isotonic"):
+            assert "chance_low" not in one.curves[name].columns
 
 
 def test_weights_that_grow_with_the_variance():
@@ -101,14 +188,15 @@ def test_weights_that_grow_with_the_variance():
     for key in ("uce", "ence"):
         seen = np.asarray([one.scores[key] for one in reports])
         assert reports[0].noise[key].mean == pytest.approx(seen.mean(), abs=4 * seen.std() / np.sqrt(60)), key
-    freedom, shares = variance_freedom(reports[0].statistics, Settings(n_bins=4))
+    cells = variance_cells(reports[0].statistics, Settings(n_bins=4))
+    freedom, shares = cells.of_bins(), cells.weights
     expected, edges = np.zeros(4), np.linspace(0, weights.sum(), 5)
     place = np.argsort(std)
     start = np.cumsum(weights[place]) - weights[place]
     for k in range(4):  # the part of each sample that lies in the bin
         inside = np.minimum(start + weights[place], edges[k + 1]) - np.maximum(start, edges[k])
         inside, variance = np.maximum(inside, 0), std[place] ** 2
-        among = inside * weights[place] * variance**2
+        among = np.square(inside * variance)
         expected[k] = (inside @ variance) ** 2 / among.sum()
         assert shares[k] == pytest.approx((inside @ variance) / weights.sum(), rel=1e-9)
     assert freedom == pytest.approx(expected, rel=1e-9)

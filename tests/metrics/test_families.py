@@ -113,6 +113,40 @@ def test_student_t_at_any_degrees_of_freedom(dof):
     assert_allclose(standard.pdf_square_integral, integrals_of(lambda x: dist.pdf(x) ** 2), rtol=1e-7)
 
 
+T_DIGITS = {  # at z = .75: log density, integral of the squared density, CRPS; mpmath 1.3, quadrature with 60 digits
+    15.0: (-1.2029166880619197, 0.29065965528230685, 0.44867176297661985),
+    1e3: (-1.2002035042290051, 0.28220087976062089, 0.44814894221653376),
+    1e6: (-1.2001885478534319, 0.28209489755972699, 0.4481442568464749),
+    1e10: (-1.2001885332061376, 0.2820947917844567, 0.44814425219701521),
+    1e16: (-1.2001885332046727, 0.28209479177387815, 0.44814425219655022),
+}
+
+
+@pytest.mark.parametrize("dof", T_DIGITS)
+def test_student_t_of_many_degrees_of_freedom(dof):
+    standard, z = family_of(Settings(family="student_t", dof=dof)), np.asarray([0.75])
+    found = [standard.log_pdf(z)[0], standard.pdf_square_integral, standard.crps(z)[0]]
+    assert_allclose(found, T_DIGITS[dof], rtol=1e-13)
+    law = stats.t(dof, scale=np.sqrt((dof - 2) / dof))
+    data = uq.Predictions.from_distribution(z, law, quantile_scores=False)
+    expected = 2 * np.exp(T_DIGITS[dof][0]) - T_DIGITS[dof][1]
+    assert_allclose(uq.evaluate(data).scores["quadratic_score"], expected, rtol=1e-9)
+
+
+NEAR_ONE = {  # the CRPS at z = .3, 5 and 40 near the distribution without a mean; mpmath 1.3, quadrature
+    0.9995: (0.46970742942100835, 3.7756527394998085, 37.45433961934004),
+    1.0005: (0.46930124946493856, 3.7760619049105024, 37.45800117844226),
+    1.0009: (0.46913923445302025, 3.7762256645321957, 37.45946327612494),
+    1.0011: (0.4690583245556332, 3.776307564147341, 37.46019378444679),
+}
+
+
+@pytest.mark.parametrize("dof", NEAR_ONE)
+def test_the_crps_of_student_t_near_cauchy(dof):
+    found = family_of(Settings(family="student_t", dof=dof)).crps(np.asarray([0.3, 5.0, 40.0]))
+    assert_allclose(found, NEAR_ONE[dof], rtol=1e-12)
+
+
 def test_the_crps_of_a_cauchy_distribution():
     cauchy = family_of(Settings(family="student_t", dof=1))
     assert_allclose(cauchy.crps(np.asarray([0.5])), 0.5178, atol=5e-5)

@@ -1,6 +1,7 @@
 """Conformal intervals: their guarantee by simulation, and the order statistic they are made of."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,6 +23,14 @@ def test_the_radius_is_the_order_statistic(n, level):
     rule = uq.recalibrate((truth, mean, std), "conformal")
     residuals = np.sort(np.abs(truth - mean) / std)
     assert rule.radius(level) == pytest.approx(residuals[math.ceil(round((n + 1) * level, 9)) - 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [1001, 1002, 1300, 1500, 2000, 20_000, 100_000])
+def test_large_sets_keep_the_order_statistics_of_usual_levels(n):
+    errors = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))  # the residual of rank r is r
+    rule = uq.recalibrate((errors, np.zeros(n), np.ones(n)), "conformal")
+    for thousandth in (1, 100, 500, 683, 900, 950, 975, 980, 990, 995, 999):
+        assert rule.radius(thousandth / 1000) == math.ceil(Fraction(thousandth, 1000) * (n + 1)), thousandth
 
 
 def test_coverage_of_new_targets_is_what_is_stated():

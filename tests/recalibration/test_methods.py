@@ -62,6 +62,18 @@ def test_the_factor_has_the_largest_likelihood(family):
     assert_allclose(one.factor, found.x, rtol=1e-6)
 
 
+@pytest.mark.parametrize("corrupt", [1e3, 1e6, 1e9])
+def test_a_corrupt_sample_does_not_hide_the_factor_of_largest_likelihood(corrupt):
+    z = np.random.default_rng(3).standard_t(5, 1000)
+    z[0] = corrupt
+    one = uq.recalibrate((z, 0 * z, np.ones(1000)), family="student_t", dof=5.0)
+
+    def slope(f):  # of the likelihood: the mean of (v + 1) t^2 / (v + t^2) is 1 where it is 0
+        return np.mean(6 * np.square(z / f) / (3 + np.square(z / f))) - 1
+
+    assert_allclose(one.factor, optimize.brentq(slope, 0.1, 100, xtol=1e-12), rtol=1e-6)
+
+
 def test_uniform_scaling_holds_every_target():
     y, mu, s = overconfident()
     report = uq.evaluate(y, mu, uq.recalibrate((y, mu, s), family="uniform").apply_std(s))
@@ -255,6 +267,28 @@ def test_temperature_of_one_logit_and_ignored_labels(classified):
     assert_allclose(
         kept.temperature, uq.recalibrate((labels[:, 5:], logits[:, 5:]), "temperature").temperature
     )
+
+
+def test_labels_that_all_have_the_largest_logit_have_no_temperature():
+    rng = np.random.default_rng(1)
+    for logits in (
+        np.array([[5.0, -5.0], [3.0, -3.0], [-4.0, 4.0]]),
+        np.array([[5.0, 5.0], [3.0, -3.0], [-4.0, 4.0]]),
+        *(3 * rng.normal(size=(rng.integers(2, 40), 3)) for _ in range(20)),
+    ):
+        for unit in (1e-6, 1.0, 1e6):
+            with pytest.raises(RecalibrationError, match="tends to 0: every label already has"):
+                uq.recalibrate((logits.argmax(-1), unit * logits), "temperature")
+    wrong = (np.array([0, 0, 0, 1]), np.array([1.0, 3.0, 4.0, 1e-3]))  # sigmoid(logit) is that of class 1
+    with pytest.raises(RecalibrationError, match="tends to infinity"):
+        uq.recalibrate(wrong, "temperature")
+    almost = np.array([1, 1, 1, 0]), np.array([1.0, 3.0, 4.0, 0.5])
+
+    def slope(b):
+        return np.mean((special.expit(b * almost[1]) - almost[0]) * almost[1])
+
+    best = 1 / optimize.brentq(slope, 1e-3, 1e3, xtol=1e-14)
+    assert_allclose(uq.recalibrate(almost, "temperature").temperature, best, rtol=1e-6)
 
 
 # what cannot be done

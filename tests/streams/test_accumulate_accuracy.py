@@ -51,7 +51,7 @@ def reports(law, n, seed=0):
 
 
 def bin_noise(n):
-    """Bound of ENCE's error, a fraction of its sampling error: documented from 1e5 samples on, looser below."""
+    """Bound of ENCE's error, a fraction of its sampling error: within the documented one from 1e5 samples on."""
     return (0.05 if n >= 100_000 else 0.3) / math.sqrt(n)
 
 
@@ -92,6 +92,27 @@ def test_also_for_a_million(law):
 @given(st.sampled_from(LAWS), st.integers(1000, 3000), st.integers(0, 1000))
 def test_the_bound_holds_whatever_the_data(law, n, seed):
     check(*reports(law, n, seed), n)
+
+
+@pytest.mark.parametrize(("classes", "evenness"), [(3, 5.0), (3, 0.5), (5, 0.4), (10, 0.2)])
+def test_the_sketch_of_a_classification_keeps_its_word(classes, evenness):
+    n = 60_000
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        probs = rng.dirichlet(np.full(classes, evenness), n)
+        labels = np.minimum((probs.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1), classes - 1)
+        exact, sketch = (
+            uq.evaluate_classification(labels, probs, statistics=how) for how in ("exact", "sketch")
+        )
+        off = {key: abs(sketch.scores[key] - value) for key, value in exact.scores.items()}
+        for key in ("accuracy", "nll", "brier", "entropy_mean", "miou"):
+            assert off[key] <= 1e-12, key
+        assert max(off["ause_brier"], off["aurc"]) <= 1e-4
+        assert max(off["ece"], off["ace"]) <= 0.1 / math.sqrt(n)
+        bins = exact.curves["reliability"].columns
+        gap = np.abs(bins["accuracy"] - bins["confidence"])
+        assert off["mce"] <= 0.1 / math.sqrt(bins["count"][gap.argmax()])
+    assert "0.1 / sqrt(n) for ece" in sketch.provenance["accuracy"]
 
 
 def test_stds_within_one_bucket_count_as_tied():

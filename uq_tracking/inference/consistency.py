@@ -23,10 +23,11 @@ from uq_tracking.inference.noise import (
     FEWEST_GROUPS,
     SEED,
     group_moves,
-    kurtosis_of,
+    kurtosis,
     left_out_moves,
     multivariate_t,
-    variance_freedom,
+    require_stated_std,
+    variance_cells,
 )
 from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.isotonic import rising_fit
@@ -91,6 +92,8 @@ def _ends(
     kind: str, curve: Curve, statistics: Any, task: str, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     x = curve.columns[curve.x]
+    if task == "regression" and kind in ("variance", "isotonic"):
+        require_stated_std(statistics)
     if kind == "isotonic":
         return _isotonic(x, statistics, task, settings)
     if kind == "pit":
@@ -110,7 +113,7 @@ def _independent(
     kind: Kind, x: FloatArray, statistics: Any, settings: Settings
 ) -> tuple[FloatArray, FloatArray]:
     if kind == "variance":
-        freedom = _of_points(variance_freedom(statistics, settings)[0], x)
+        freedom = _of_points(variance_cells(statistics, settings).of_bins(), x)
         low, high = (np.sqrt(special.gammaincinv(freedom / 2, tail) * 2 / freedom) for tail in TAILS)
         return x * low, x * high
     if kind == "confidence":
@@ -204,7 +207,7 @@ def _errors(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray
     found = equal_count_bins(statistics, cells)
     if np.any(found.mean_variance <= 0):
         raise Undefined("a cell's standard deviations are all 0")
-    freedom = found.count * read.effective(statistics)[1] * 2 / (kurtosis_of(read.family(settings)) - 1)
+    freedom = found.count * read.effective(statistics)[1] * 2 / (kurtosis(statistics, settings) - 1)
     rng = np.random.default_rng(SEED)
     ratio = rng.standard_gamma(freedom / 2, (DRAWS, cells)) * 2 / freedom
     if read.group_count(statistics) is not None:

@@ -5,11 +5,11 @@ distribution when the truth is drawn from the forecasts themselves, with these s
 this number of samples, and these groups (Broecker 2012; Vaicenavicius et al. 2019; Widmann et al. 2019):
 
 * **Independent samples.** Shares at levels are those of uniform variables (a Brownian bridge; drawn exactly for small
-  N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the forecasts' own fourth
-  moments. Bins of a classification are binomial. Weighted samples count as their effective number.
+  N, Kolmogorov's law for ``pit_ks``). Mean squared errors of bins are gamma variables with the fourth moment of the
+  family, or, for forecasts of other forms, of the errors; samples with equal standard deviations that fall into
+  several bins share one. Bins of a classification are binomial. Weighted samples count as their effective number.
 * **Groups.** Samples from one image resemble each other, so all that is known about the spread is what the groups
-show:
-  the gaps follow a multivariate t with the groups' jackknife covariance and as many degrees of freedom as their
+  show: the gaps follow a multivariate t with the groups' jackknife covariance and as many degrees of freedom as their
   sizes allow, G - 1 for equal ones. With fewer than twenty groups that covariance is poorly known.
 """
 
@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.families import Standard
 from uq_tracking.inference import read
 from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind
 from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.distribution import is_distribution
+from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.weights import equal_edges
 
@@ -48,6 +48,10 @@ RANKS = 64
 """Number of positions in a bin at which its standard deviations are looked up."""
 ORDERED_DIGITS = 9
 """Digits of contributions, relative to the largest, by which groups are ordered before drawing."""
+KURTOSIS = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
+"""Fourth moments of the standardized families."""
+LEAST_KURTOSIS = 1 + 1e-9
+"""Kurtosis that is assumed at least; errors of equal size have 1, and squares that do not vary."""
 SEED = 20120
 """Seed of the draws: the same report has the same floor wherever it is made."""
 
@@ -93,6 +97,8 @@ def noise_floors(
     for key, score in chosen.items():
         try:
             if score.kind not in drawn:
+                if score.kind == "variance":
+                    require_stated_std(statistics)
                 drawn[score.kind] = make(statistics, score.kind, settings)
             floors[key] = drawn[score.kind].floor(key, score, scores[key], note)
         except Undefined:
@@ -155,8 +161,9 @@ def _independent(statistics: Any, kind: Kind, settings: Settings) -> Drawn | Uni
         return Uniform(round(n))
     rng = np.random.default_rng(SEED)
     if kind == "variance":
-        freedom, weights = variance_freedom(statistics, settings)
-        return Drawn(rng.standard_gamma(freedom / 2, (DRAWS, len(freedom))) * 2 / freedom - 1, weights)
+        cells = variance_cells(statistics, settings)
+        drawn = rng.standard_gamma(cells.freedom / 2, (DRAWS, len(cells.freedom))) * 2 / cells.freedom
+        return Drawn(drawn @ cells.shares.T - 1, cells.weights)
     bins = read.confidence_bins(statistics, settings.n_bins, equal=kind == "confidence_equal")
     count = np.rint(bins.count * share).astype(np.int64)
     hit = rng.binomial(count, np.clip(bins.confidence, 0, 1), (DRAWS, len(count)))
@@ -190,28 +197,67 @@ def uniform_gaps(n: int, kind: Kind) -> FloatArray:
     return np.asarray(np.cumsum(count.reshape(len(cell), -1)[:, :-1], axis=1) / n - levels)
 
 
-def variance_freedom(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
-    """Degrees of freedom of each bin's mean squared error under the family, and its weight in UCE.
+@dataclass(frozen=True)
+class Cells:
+    """Mean squared errors of bins, composed of independent cells: a bin's own samples, and ties across its edges.
+
+    Attributes
+    ----------
+    freedom : array, shape (cells,)
+        Degrees of freedom of each cell's mean squared error.
+    shares : array, shape (bins, cells)
+        Share of each bin's variance that lies in each cell.
+    weights : array, shape (bins,)
+        Weights of the bins in UCE.
+    """
+
+    freedom: FloatArray
+    shares: FloatArray
+    weights: FloatArray
+
+    def of_bins(self) -> FloatArray:
+        """Degrees of freedom of each bin's mean squared error."""
+        return np.asarray(1 / (np.square(self.shares) @ (1 / self.freedom)))
+
+
+def variance_cells(statistics: Any, settings: Settings) -> Cells:
+    """Degrees of freedom of the mean squared errors of a calibrated forecast.
 
     ``(sum w s^2)^2 / sum w^2 s^4`` for Gaussian errors, without weights from the standard deviations at 64 ranks of
-    each bin; other families multiply the variance of e^2 by (kurtosis - 1) / 2. For a sketch, weights are assumed
+    each cell; other kurtoses multiply the variance of e^2 by (kurtosis - 1) / 2. For a sketch, weights are assumed
     unrelated to the standard deviations.
     """
-    bins = equal_count_bins(statistics, settings.n_bins)
+    bins, order = equal_count_bins(statistics, settings.n_bins), statistics.orders["std"]
     if np.any(bins.mean_variance <= 0):
         raise Undefined("a bin's standard deviations are all 0")
-    edges = equal_edges(statistics.n, len(bins.count))
+    edges = equal_edges(statistics.n, len(bins.count)).astype(np.float64)
+    ends = _without_cut_ties(order, edges)
+    count = np.diff(ends)
     known = read.weighted_rows(statistics)
     if known is None:
-        places = (np.arange(RANKS) + 0.5) / RANKS * bins.count[:, None]
-        std = statistics.orders["std"].value((edges[:-1, None] + np.ceil(places)).ravel()).reshape(-1, RANKS)
+        places = (np.arange(RANKS) + 0.5) / RANKS * count[:, None]
+        std = order.value((ends[:-1, None] + np.ceil(places)).ravel()).reshape(-1, RANKS)
         square = np.square(std / std.max(axis=1, keepdims=True))
         spread = np.square(square).mean(axis=1) / np.square(square.mean(axis=1))
-        units = bins.count * read.effective(statistics)[1] / spread
+        units = count * read.effective(statistics)[1] / spread
     else:
-        units = np.square(bins.count * bins.mean_variance) / _sums_of_squares(*known, edges)
-    kurtosis = kurtosis_of(read.family(settings))
-    return units * 2 / (kurtosis - 1), bins.count * bins.mean_variance / statistics.n
+        units = np.square(order.between("std2", ends)) / _sums_of_squares(*known, ends)
+    overlap = np.minimum(edges[1:, None], ends[1:]) - np.maximum(edges[:-1, None], ends[:-1])
+    variance = np.maximum(overlap, 0) * (order.between("std2", ends) / count)
+    return Cells(
+        units * 2 / (kurtosis(statistics, settings) - 1),
+        variance / variance.sum(axis=1, keepdims=True),
+        bins.count * bins.mean_variance / statistics.n,
+    )
+
+
+def _without_cut_ties(order: Groups, edges: FloatArray) -> FloatArray:
+    """The edges, with each edge inside a tie replaced by the ends of the tie."""
+    inner = edges[1:-1]
+    value = order.value(inner)
+    low, high = order.position(value, "left"), order.position(value)
+    cut = high > inner * (1 + 1e-9)
+    return np.unique(np.concatenate([edges[[0, -1]], inner[~cut], low[cut], high[cut]]))
 
 
 def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> FloatArray:
@@ -223,18 +269,43 @@ def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> Float
     return np.asarray(np.diff(np.interp(edges, ends, squares)))
 
 
-def kurtosis_of(family: Standard) -> float:
-    """Fourth moment of a standardized family; Undefined if it is infinite."""
-    known = {"gaussian": 3.0, "laplace": 6.0, "uniform": 1.8, "logistic": 4.2}
-    if family.name in known:
-        return known[family.name]
+NO_STD = {
+    "draws": "the std of draws is an estimate",
+    "quantiles": "the std of quantiles is read off a line",
+    "interval": "the std of an interval is read off a line",
+}
+"""Forms whose std is not the forecast's, so that even calibrated forecasts have other mean squared errors in bins."""
+
+
+def require_stated_std(statistics: Any) -> None:
+    """Raise Undefined if the std is an estimate, which does not tell how large squared errors should be."""
+    reason = NO_STD.get(statistics.facts.get("distribution") or "")
+    if reason:
+        raise Undefined(reason)
+
+
+def kurtosis(statistics: Any, settings: Settings) -> float:
+    """Fourth moment of standardized errors over their squared second moment, for a calibrated forecast.
+
+    The family's, if it is known and describes how means of a few hundred squares vary. Student's does not (with five
+    degrees of freedom it makes the floor of 1000 samples a fifth too high), and mixtures, distribution objects and
+    densities do not state theirs; for these it is estimated from the errors.
+    """
+    family, other = read.family(settings), is_distribution(statistics)
+    if not other and family.name in KURTOSIS:
+        return KURTOSIS[family.name]
     dof = getattr(family, "dof", None)
-    if dof is not None:
-        if dof <= 4:
-            raise Undefined("squared errors of this family have no variance, so there is no floor")
-        return float(3 + 6 / (dof - 4))
-    u = (np.arange(4096) + 0.5) / 4096
-    return float(np.mean(np.power(family.quantile(u), 4)))
+    if not other and dof is None:
+        u = (np.arange(4096) + 0.5) / 4096
+        return float(np.mean(np.power(family.quantile(u), 4)))
+    if dof is not None and dof <= 4:
+        raise Undefined("squared errors of this family have no variance, so there is no floor")
+    z = statistics.moments["z"]
+    size = math.sqrt(z.variance() + z.mean * z.mean)
+    if not 0 < size < math.inf:
+        raise Undefined("standardized errors are all 0, or not finite")
+    fourth = read.power_sums(statistics, "z", lambda z: np.power(z / size, 4)[None])[0] / statistics.n
+    return max(float(fourth), LEAST_KURTOSIS)
 
 
 def _grouped(statistics: Any, kind: Kind, settings: Settings) -> Drawn:

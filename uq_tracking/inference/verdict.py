@@ -30,6 +30,7 @@ from uq_tracking.inference.gaps import largest
 from uq_tracking.inference.leave_out import too_few
 from uq_tracking.inference.limits import DOMINATED
 from uq_tracking.inference.noise import (
+    NO_STD,
     TRUSTED_GROUPS,
     NoiseFloor,
     floor_of,
@@ -228,17 +229,20 @@ class _Tests:
         return None
 
     def caveats(self) -> list[str]:
-        """Caveats that follow from the number of units and of draws alone."""
-        return [*self._of_units(), *self._of_draws()]
+        """Caveats that follow from the number of units and the form of the forecasts alone."""
+        return [*self._of_units(), *self._of_form()]
 
-    def _of_draws(self) -> list[str]:
+    def _of_form(self) -> list[str]:
         size = self.statistics.moments.get("size")
-        if self.statistics.facts.get("distribution") != "draws" or size is None or size.low >= ENOUGH_DRAWS:
-            return []
-        return [
-            f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std; coverage, crps and the "
-            "scale above do not depend on the number of draws."
-        ]
+        form = self.statistics.facts.get("distribution")
+        if form == "draws" and size is not None and size.low < ENOUGH_DRAWS:
+            return [
+                f"The std of {size.low:.0f} draws is noisy, which inflates ence, uce and z_std, so ence and uce have "
+                "no noise floor; coverage, crps and the scale above do not depend on the number of draws."
+            ]
+        if form in NO_STD:
+            return [f"There is no noise floor for ence and uce: {NO_STD[form]}."]
+        return []
 
     def _of_units(self) -> list[str]:
         groups = read.group_count(self.statistics)

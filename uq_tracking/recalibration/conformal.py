@@ -15,13 +15,15 @@ import numpy.typing as npt
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.families import Standard
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
+from uq_tracking.recalibration.cdf_isotonic import MIDDLE_KNOTS, TAIL_KNOTS, Tabulated
 from uq_tracking.recalibration.checks import check_increasing, require_positive_std, require_samples
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
 FEWEST = 9
+LEVELS = 1000
+"""Number of evenly spaced levels; of a large set, the order statistics of these are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +32,9 @@ class Conformal(RegressionRecalibration):
 
     For level p, q is the ``ceil((n + 1) p)``-th smallest of n residuals, so that a new target exchangeable with those
     of the fit set lies inside with a probability of at least p, and, without ties, of at most ``p + 1 / (n + 1)``
-    [1]_. For the largest sets not every residual is kept; the next larger kept one stands in, so the guarantee holds.
-    The guarantee is marginal: it covers all new samples together, not each one, nor groups of them.
+    [1]_. If there are more than 1001 residuals, those of the levels .001, .002 ... .999 are kept, and more near the
+    largest; for levels in between the next larger kept one stands in, so the guarantee holds. The guarantee is
+    marginal: it covers all new samples together, not each one, nor groups of them.
 
     Attributes
     ----------
@@ -156,7 +159,7 @@ class Conformal(RegressionRecalibration):
 
 
 def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Conformal:
-    """Order statistics of the normalized residuals, at most about 1300 of them.
+    """Order statistics of the normalized residuals, at most about 1130 of them.
 
     Raises
     ------
@@ -170,7 +173,7 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
             "conformal cannot be fitted to weighted samples: its guarantee would also need the weight of each new "
             "sample; fit without weights, or use cdf_isotonic"
         )
-    ranks = knot_ranks(statistics.counts["n"])
+    ranks = _ranks(statistics.counts["n"])
     radii = np.maximum.accumulate(np.maximum(statistics.orders["z"].absolute_value(ranks), 0.0))
     if not radii[-1] > 0:
         raise RecalibrationError("conformal cannot be fitted: every error is 0; fit on held-out data")
@@ -181,6 +184,15 @@ def fit_conformal(statistics: Statistics, settings: Settings, fitted_on: FittedO
         dof=settings.dof,
         fitted_on=fitted_on,
     )
+
+
+def _ranks(n: int) -> npt.NDArray[np.int64]:
+    """Ranks to keep: all of a small set, else those of evenly spaced levels and more near the largest."""
+    if n <= MIDDLE_KNOTS:
+        return np.arange(1, n + 1)
+    of_levels = [-(-(n + 1) * k // LEVELS) for k in range(1, LEVELS)]  # rounded up, in whole numbers
+    tail = np.rint(np.geomspace(1, n / LEVELS, TAIL_KNOTS)).astype(np.int64)
+    return np.unique(np.concatenate([[1], of_levels, n + 1 - tail]))
 
 
 CONFORMAL = Recalibrator(

@@ -86,7 +86,7 @@ def _factor(statistics: Statistics, settings: Settings) -> float:
 
 
 def _searched_factor(statistics: Statistics, settings: Settings) -> float:
-    """Minimize ``log f - mean log pdf(z / f)`` over log f, within a factor 1000 of the spread of z."""
+    """Minimize ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which one z may dominate."""
     from scipy.optimize import minimize_scalar
 
     z = statistics.moments["z"]
@@ -101,7 +101,7 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
         return log_factor - mean_of_z(groups, lambda z: log_pdf(z / factor))
 
     found = minimize_scalar(
-        loss, bounds=(-math.log(1e3), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
+        loss, bounds=(-math.log(1e60), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
     )
     return spread * math.exp(found.x)
 

@@ -136,9 +136,14 @@ def _check_values(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any]) -> Non
 
 
 def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.NDArray[Any] | None) -> float:
-    """Minimize over the log temperature; the loss is convex in the inverse temperature, so it has one minimum."""
+    """Minimize over the log temperature; the loss is convex in the inverse temperature, so it has one minimum.
+
+    If every label has the largest logit there is none, but the loss soon equals its limit to the last digit.
+    """
     from scipy.optimize import minimize_scalar
 
+    if np.all(scores[np.arange(len(truth)), truth] >= scores.max(axis=-1)):
+        raise _no_best("0: every label already has the largest logit")
     spread = np.ptp(scores, axis=-1)
     unit = (
         float(np.median(spread)) or float(spread.max()) or 1.0
@@ -150,13 +155,16 @@ def _search(truth: npt.NDArray[np.int64], scores: npt.NDArray[Any], weight: npt.
         options={"xatol": 1e-10},
     )
     if abs(found.x) > WIDEST - 0.01:
-        which = (
-            "0: every label already has the largest logit"
+        raise _no_best(
+            "0: nearly every label has the largest logit"
             if found.x < 0
             else "infinity: the logits do not help"
         )
-        raise RecalibrationError(f"there is no best temperature: it tends to {which}; fit on held-out data")
     return unit * math.exp(found.x)
+
+
+def _no_best(tends_to: str) -> RecalibrationError:
+    return RecalibrationError(f"there is no best temperature: it tends to {tends_to}; fit on held-out data")
 
 
 def _loss(

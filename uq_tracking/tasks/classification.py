@@ -58,7 +58,8 @@ class Classification(Task):
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about "
-        "1e-6 absolute for calibration errors (ece, mce, ace), 1e-4 for areas (ause_brier, aurc)",
+        "1e-4 absolute for areas (ause_brier, aurc), 0.1 / sqrt(n) for ece and ace, and 0.1 / sqrt(m) for mce, whose "
+        "bin has m samples",
     }
 
     def split(

@@ -53,8 +53,9 @@ class Regression(Task):
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, "
         "sharpness), 1e-4 absolute for areas (ause unless single errors carry most of it, auce, calibration_error), "
-        "1e-3 relative for merci, n_merci and ence, the last two not below 1e-3 and 0.05 / sqrt(n) absolute (from "
-        "1e5 samples on); standard deviations closer than a bucket count as tied",
+        "1e-3 relative for merci, n_merci and ence, the last two not below 1e-3 and 0.15 / sqrt(n) absolute (from "
+        "1e5 samples on; n_merci unless the bias is hundreds of times the spread of errors, ence if standard "
+        "deviations spread over a factor of two); standard deviations closer than a bucket count as tied",
     }
 
     def read(self, *arrays: Any, **options: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.errors import InputTypeError, ShapeError
-from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT
+from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM, Standard, StudentT, t_square_integral
 from uq_tracking.inputs.convert import FloatArray
 from uq_tracking.inputs.forms.laws import Law, read_law
 from uq_tracking.inputs.forms.mixture import score_mixture
@@ -179,13 +179,8 @@ def _gamma_square(a: FloatArray) -> FloatArray:
     return np.asarray(np.where(a > 0.5, np.exp(log), np.nan))
 
 
-def _t_square(df: FloatArray) -> FloatArray:
-    """``B(1/2, df + 1/2) / (sqrt df B(1/2, df/2)^2)``."""
-    return np.asarray(special.beta(0.5, df + 0.5) / (np.sqrt(df) * special.beta(0.5, df / 2) ** 2))
-
-
 SQUARES: dict[str, Any] = {
-    "t": _t_square,
+    "t": t_square_integral,
     "cauchy": lambda: 1 / (2 * math.pi),
     "gamma": _gamma_square,
     "expon": lambda: 0.5,

@@ -11,8 +11,10 @@ from scipy import special
 from uq_tracking.inputs.convert import FloatArray
 from uq_tracking.inputs.forms.scored import EVERY_LEVEL, Columns, Scored, in_blocks, quantile_scores
 
-MOST_STEPS = 80
-"""Maximum number of steps in a quantile search; each at least halves the bracket."""
+MOST_STEPS = 200
+"""Maximum number of steps in a quantile search; each at least halves the bracket or the step before it."""
+TOLERANCE = 1e-13
+"""Of a quantile, relative to its size and the width of the first bracket."""
 
 
 def score_mixture(
@@ -119,15 +121,16 @@ def mixture_quantiles(
 ) -> FloatArray:
     """Quantiles of mixtures to about 1e-12 of the bracket, shape (n, levels).
 
-    They lie between the smallest and largest quantile of the components; Newton steps are taken inside a shrinking
-    bracket, and replaced by bisection if they would leave it.
+    They lie between the smallest and largest quantile of the components. Newton steps are taken while they stay
+    inside a shrinking bracket and each is at most half as long as the one before; otherwise the bracket is bisected,
+    so the search cannot jump back and forth across a narrow component.
     """
     z = special.ndtri(levels)
     m, s, w = (array.T[:, :, None] for array in (means, stds, weights))  # (n, M, 1)
     of_components = m + s * z
     low, high = of_components.min(axis=1), of_components.max(axis=1)
     width = high - low
-    x = 0.5 * (low + high)
+    x, moved = 0.5 * (low + high), width
     for _ in range(MOST_STEPS):
         t = (x[:, None, :] - m) / s
         gap = (w * special.ndtr(t)).sum(axis=1) - levels
@@ -135,9 +138,10 @@ def mixture_quantiles(
         density = (w / s * np.exp(-0.5 * t * t)).sum(axis=1) / math.sqrt(2 * math.pi)
         with np.errstate(all="ignore"):  # the density vanishes far from every component
             step = x - gap / density
-        inside = (step > low) & (step < high)
-        new = np.where(gap == 0, x, np.where(inside, step, 0.5 * (low + high)))
+        enough = TOLERANCE * (np.abs(x) + width)
+        taken = (step >= low) & (step <= high) & (np.abs(step - x) <= np.maximum(moved / 2, enough))
+        new = np.where(gap == 0, x, np.where(taken, step, 0.5 * (low + high)))
         moved, x = np.abs(new - x), new
-        if np.all((moved <= 1e-13 * (np.abs(x) + width)) | ~np.isfinite(x)):
+        if np.all((moved <= enough) | ~np.isfinite(x)):
             break
     return np.asarray(x)
