@@ -350,3 +350,73 @@ def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     )
     assert f"It knows {word}where it errs" in text
     assert found.knows_little == bool(word)
+
+
+def sure(errors, groups=None, doubt=0.001, n=1000):
+    """The report of a classifier that states one probability of error for all of n samples."""
+    labels = np.zeros(n, dtype=int)
+    labels[np.linspace(0, n, errors, endpoint=False).astype(int)] = 1
+    codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
+    probs = np.tile([1 - doubt, doubt], (n, 1))
+    return uq.evaluate_classification(labels, probs, groups=codes)
+
+
+@pytest.mark.parametrize("errors", [0, 3, 19])
+def test_too_few_errors_are_no_verdict_on_shape_and_ranking(errors):
+    made = sure(errors, groups=20, doubt=max(errors, 1) / 1000)
+    assert made.verdict.calibration == "consistent with calibrated"
+    assert made.verdict.shape_p is None
+    assert not made.noise
+    assert made.verdict.bias.low <= 0 <= made.verdict.bias.high
+    assert f"too few errors: {errors} samples are misclassified" in " ".join(made.verdict.caveats)
+    reliability = made.curves["reliability"]
+    assert "chance_low" not in reliability.columns
+    for key in ("nll", "brier", "ece", "ace", "aurc"):
+        assert key not in made.intervals
+        assert "too few errors" in made.provenance["intervals"]["undefined"][key]
+    assert "accuracy" in made.intervals
+
+
+def test_twenty_errors_are_enough_unless_few_groups_hold_them():
+    enough = sure(20, groups=20, doubt=0.02)
+    assert {"nll", "brier", "ece"} <= set(enough.intervals)
+    assert enough.verdict.shape_p > 0.05
+    labels, codes = np.zeros(1000, dtype=int), np.repeat(np.arange(20), 50)
+    labels[:40] = 1
+    together = uq.evaluate_classification(labels, np.tile([0.96, 0.04], (1000, 1)), groups=codes)
+    assert "worth 1.0 equal ones" in together.provenance["intervals"]["undefined"]["nll"]
+
+
+def test_groups_with_few_errors_still_show_what_is_blatant():
+    assert sure(5, groups=20, doubt=0.3).verdict.calibration == "underconfident"
+    assert sure(100, groups=20, doubt=0.0001).verdict.calibration == "overconfident"
+
+
+def test_a_model_that_is_never_right_and_says_so_is_calibrated():
+    probs = np.full((100, 100), 0.99 / 99)
+    probs[:, 0] = 0.01 + 1e-6
+    verdict = uq.evaluate_classification(np.ones(100, dtype=int), probs / probs.sum(axis=1)[:, None]).verdict
+    assert verdict.calibration == "consistent with calibrated"
+    assert verdict.scale.low < 1 < verdict.scale.high
+
+
+def test_the_bias_of_hardly_any_errors_is_tested_exactly():
+    rng, rejected = np.random.default_rng(20), 0
+    for _ in range(200):
+        confidence = rng.uniform(0.98, 1, 100)
+        labels = (rng.random(100) > confidence).astype(int)
+        bias = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict.bias
+        rejected += not bias.low <= 0 <= bias.high
+    # were 5 % of them rejected, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(rejected - 1, 200, 0.05) > 1e-3
+
+
+def test_the_order_of_hardly_any_errors_is_not_tested():
+    rng = np.random.default_rng(21)
+    confidence = rng.uniform(0.99, 1, 1000)
+    for errors, ranking in ((1, "not enough data"), (19, "not enough data"), (20, "no better than constant")):
+        labels = np.zeros(1000, dtype=int)
+        labels[rng.choice(1000, errors, replace=False)] = 1
+        made = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict
+        assert made.ranking == ranking
+        assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)

@@ -114,6 +114,8 @@ def interval_table(
     for metric in chosen:
         key = metric.key
         try:
+            if (hidden := left.hidden(metric)) and key not in SHARES:
+                raise Undefined(hidden)
             together.require_carried(key)
             if key in known:
                 exact = None if scores is None else scores[key]

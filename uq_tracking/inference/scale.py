@@ -11,13 +11,14 @@ from scipy import special
 
 from uq_tracking.families import Standard
 from uq_tracking.inference import read
-from uq_tracking.inference.limits import Influence, poisson_limits
+from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.limits import Influence, Range, poisson_limits, size_freedom
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.grouped import Block, FloatArray
 
 FEW_ERRORS = 30
-"""Up to this many misclassified samples, their number is treated as Poisson."""
+"""Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
 LARGEST_LOG = 600.0
 """Limits on the log beyond this are 0, or infinite, in float64."""
 
@@ -189,19 +190,34 @@ def error_scale(statistics: Any, level: float) -> Estimated:
     if doubt <= 0:
         raise Undefined("every stated probability is 1, which implies no errors")
     ratio, share = wrong / doubt, read.effective(statistics)[1]
+    if (rare := _rare_limits(statistics, wrong, level)) is not None:
+        return Estimated(ratio, *(end / doubt for end in rare))
     if read.group_count(statistics) is not None:
-        if wrong <= 0:
-            raise Undefined("no samples are misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
         influence = Influence.left_out(left, read.group_freedom(statistics))
-    elif wrong * share <= FEW_ERRORS:
-        low, high = poisson_limits(round(wrong * share), level)
-        return Estimated(ratio, low / (doubt * share), high / (doubt * share))
     else:
         influence = _binary_influence(statistics, ratio, doubt * share)
     low, high = influence.limits(ratio, level)
     return Estimated(ratio, max(low, 0.0), high, influence.dominance)
+
+
+def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:
+    """Limits of the number of errors where few samples are misclassified, or few are right; else None.
+
+    The smaller number is Poisson's. Groups that show too few errors count as one sample each, as if all samples of a
+    group were right or wrong together.
+    """
+    n = statistics.n
+    share, rare = read.effective(statistics)[1], min(wrong, n - wrong)
+    if read.group_count(statistics) is not None:
+        if too_few_errors(statistics.groups) is None:
+            return None
+        share = (size_freedom(read.class_sums(statistics)[0]) + 1) / n
+    elif rare * share > FEW_ERRORS:
+        return None
+    low, high = (min(end / share, n) for end in poisson_limits(rare * share, level))
+    return (low, high) if wrong == rare else (n - high, n - low)
 
 
 def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
@@ -245,4 +261,8 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
         influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
     low, high = influence.limits(gap, level, cautious=True)
+    if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), level)) is not None:
+        doubt = by.sum("one_minus_confidence")
+        few, many = ((end - doubt) / statistics.n for end in rare)
+        low, high = min(low, few), max(high, many)
     return Estimated(gap, low, high, influence.dominance)
