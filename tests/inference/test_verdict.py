@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.scale import mean_square_scores
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
@@ -420,3 +422,41 @@ def test_the_order_of_hardly_any_errors_is_not_tested():
         made = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict
         assert made.ranking == ranking
         assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)
+
+
+@pytest.mark.parametrize(("draws", "groups"), [(None, None), (50, None), (None, 12)])
+def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws, groups):
+    rng, n, wrong = np.random.default_rng(22), 24, 0
+    codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
+    for _ in range(100):
+        law = stats.lognorm(1, scale=np.exp(0.5 * rng.normal(size=n)))
+        truth = law.rvs(random_state=rng)
+        made = (
+            uq.Predictions.from_samples(truth, law.rvs((draws, n), random_state=rng))
+            if draws
+            else uq.Predictions.from_distribution(truth, law, quantile_scores=False, groups=codes)
+        )
+        wrong += uq.evaluate(made, metrics=FEW).verdict.calibration != "consistent with calibrated"
+    # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(wrong - 1, 100, 0.05) > 1e-3
+
+
+def test_scale_errors_of_other_distributions_are_found():
+    rng = np.random.default_rng(23)
+    for factor, word in ((2.0, "overconfident"), (0.5, "underconfident")):
+        scale = np.exp(0.5 * rng.normal(size=300))
+        made = uq.Predictions.from_distribution(
+            factor * scale * rng.normal(size=300), stats.norm(scale=scale), quantile_scores=False
+        )
+        assert uq.evaluate(made, metrics=FEW).verdict.calibration == word
+
+
+def test_the_mean_square_of_scores_over_an_interval():
+    low, high = np.asarray([0.0, 0.2, 0.5, 0.0]), np.asarray([1.0, 0.2, 0.6, 0.1])
+    expected = [
+        1.0,
+        stats.norm.ppf(0.2) ** 2,
+        np.mean(stats.norm.ppf(0.5 + 0.1 * (np.arange(100000) + 0.5) / 100000) ** 2),
+        np.mean(stats.norm.ppf(0.1 * (np.arange(100000) + 0.5) / 100000) ** 2),
+    ]
+    assert_allclose(mean_square_scores(low, high), expected, rtol=1e-4)
