@@ -29,7 +29,7 @@ def too_few_errors(groups: GroupTables) -> str | None:
         if worth < FEWEST_CARRYING:
             return (
                 f"too few errors: the samples that are {what} lie in groups worth {worth:.1f} equal ones, "
-                f"and it takes {FEWEST_CARRYING}"
+                f"it needs {FEWEST_CARRYING}"
             )
     return None
 
@@ -40,4 +40,4 @@ def too_few_of(samples: float, what: str = "misclassified") -> str | None:
     if found >= FEWEST_ERRORS:
         return None
     counted = "1 sample is" if found == 1 else f"{found} samples are"
-    return f"too few errors: {counted} {what}, and it takes {FEWEST_ERRORS}"
+    return f"too few errors: {counted} {what}, it needs {FEWEST_ERRORS}"
