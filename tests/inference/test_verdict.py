@@ -424,7 +424,7 @@ def test_the_order_of_hardly_any_errors_is_not_tested():
         assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)
 
 
-@pytest.mark.parametrize(("draws", "groups"), [(None, None), (50, None), (None, 12)])
+@pytest.mark.parametrize(("draws", "groups"), [(None, None), (50, None), (None, 12), (50, 12)])
 def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws, groups):
     rng, n, wrong = np.random.default_rng(22), 24, 0
     codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
@@ -432,7 +432,7 @@ def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws,
         law = stats.lognorm(1, scale=np.exp(0.5 * rng.normal(size=n)))
         truth = law.rvs(random_state=rng)
         made = (
-            uq.Predictions.from_samples(truth, law.rvs((draws, n), random_state=rng))
+            uq.Predictions.from_samples(truth, law.rvs((draws, n), random_state=rng), groups=codes)
             if draws
             else uq.Predictions.from_distribution(truth, law, quantile_scores=False, groups=codes)
         )

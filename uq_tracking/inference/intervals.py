@@ -215,12 +215,12 @@ class _Together:
                 f"it is carried by groups with large standard deviations, worth {self.carrying:.1f} equal groups; "
                 f"it needs {fewest}"
             )
-        groups = self.statistics.groups
-        part, even = EVEN.get(key, 0.0), self.even
-        if even < part * len(groups) and even < ENOUGH_CARRYING:
+        groups = len(self.statistics.groups)
+        needed = min(EVEN.get(key, 0.0) * groups, ENOUGH_CARRYING)
+        if needed and self.even < needed:
             raise Undefined(
-                f"groups differ so much in scale that these {len(groups)} are worth {even:.1f} equal ones; "
-                f"it needs {min(part * len(groups), ENOUGH_CARRYING):.1f}"
+                f"groups differ so much in scale that these {groups} are worth {self.even:.1f} equal ones; "
+                f"it needs {needed:.1f}"
             )
 
     @cached_property

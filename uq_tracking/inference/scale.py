@@ -135,7 +135,7 @@ def _unless_scores_fit(found: Estimated, statistics: Any, level: float) -> Estim
 
 
 def _scores_of_samples(statistics: Any) -> tuple[float, Influence] | None:
-    """Mean square of the Gaussian scores of F(y) and its contributions; None of a sketch."""
+    """Mean square of the Gaussian scores of F(y) and the contributions of samples; None of a sketch."""
     if statistics.kind != "exact":
         return None
     rows, weight = read.weighted_rows(statistics) or (statistics.rows(), None)
