@@ -429,3 +429,12 @@ class TestPaired:
         assert low < pair[0].scores["nll"] < high
         assert found.difference("other data", "nll").how == "from the intervals"
         assert any("Scored on different targets" in text for text in found.warnings)
+
+
+def test_two_methods_without_errors_are_not_told_apart():
+    codes, labels = np.repeat(np.arange(20), 50), np.zeros(1000, dtype=int)
+
+    def sure(doubt):
+        return uq.evaluate_classification(labels, np.tile([1 - doubt, doubt], (1000, 1)), groups=codes)
+
+    assert set(paired_differences(sure(0.001), sure(0.01))) <= {"entropy_mean"}

@@ -164,6 +164,29 @@ class TestIntervals:
             "groups; it needs 25"
         )
 
+    def test_groups_of_very_different_scale_give_none_to_what_a_few_of_them_carry(self):
+        keys = {"ause_rmse", "aurg_rmse", "cv"}
+        for spread, given in ((0.0, keys), (0.3, keys), (1.0, set())):
+            found = interval_table(tables_of(*images(spread=spread)), SETTINGS, find([*keys, "mae"]))
+            assert set(found.values) == given | {"mae"}
+            for key in keys - given:
+                assert "groups differ so much in scale that these 30 are worth" in found.undefined[key]
+
+    def test_a_unit_that_is_a_power_of_two_moves_no_interval(self):
+        codes, y, mean, std = images(groups=12, size=50)
+        one = interval_table(tables_of(codes, y, mean, std), SETTINGS, find(["ence", "n_merci"])).values
+        other = interval_table(
+            tables_of(codes, 1024 * y, 1024 * mean, 1024 * std), SETTINGS, find(["ence", "n_merci"])
+        ).values
+        for key in one:
+            assert_allclose(one[key], other[key], rtol=1e-9)
+
+    def test_the_sizes_of_groups_are_no_difference_of_scale(self):
+        codes, y, mean, std = images(groups=12, size=400, spread=0.0)
+        kept = np.arange(len(codes)) % 400 < 20 * 2 ** (codes % 5)
+        tables = tables_of(*(part[kept] for part in (codes, y, mean, std)))
+        assert {"ause_rmse", "cv"} <= set(interval_table(tables, SETTINGS, find(["ause_rmse", "cv"])).values)
+
     def test_weights_that_grow_with_the_variance_let_fewer_groups_carry_more_scores(self):
         codes, y, mean, std = images(groups=30, spread=0.5)
         for weights, refused in (

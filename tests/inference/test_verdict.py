@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.scale import mean_square_scores
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
@@ -350,3 +352,111 @@ def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     )
     assert f"It knows {word}where it errs" in text
     assert found.knows_little == bool(word)
+
+
+def sure(errors, groups=None, doubt=0.001, n=1000):
+    """The report of a classifier that states one probability of error for all of n samples."""
+    labels = np.zeros(n, dtype=int)
+    labels[np.linspace(0, n, errors, endpoint=False).astype(int)] = 1
+    codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
+    probs = np.tile([1 - doubt, doubt], (n, 1))
+    return uq.evaluate_classification(labels, probs, groups=codes)
+
+
+@pytest.mark.parametrize("errors", [0, 3, 19])
+def test_too_few_errors_are_no_verdict_on_shape_and_ranking(errors):
+    made = sure(errors, groups=20, doubt=max(errors, 1) / 1000)
+    assert made.verdict.calibration == "consistent with calibrated"
+    assert made.verdict.shape_p is None
+    assert not made.noise
+    assert made.verdict.bias.low <= 0 <= made.verdict.bias.high
+    assert f"too few errors: {errors} samples are misclassified" in " ".join(made.verdict.caveats)
+    reliability = made.curves["reliability"]
+    assert "chance_low" not in reliability.columns
+    for key in ("nll", "brier", "ece", "ace", "aurc"):
+        assert key not in made.intervals
+        assert "too few errors" in made.provenance["intervals"]["undefined"][key]
+    assert "accuracy" in made.intervals
+
+
+def test_twenty_errors_are_enough_unless_few_groups_hold_them():
+    enough = sure(20, groups=20, doubt=0.02)
+    assert {"nll", "brier", "ece"} <= set(enough.intervals)
+    assert enough.verdict.shape_p > 0.05
+    labels, codes = np.zeros(1000, dtype=int), np.repeat(np.arange(20), 50)
+    labels[:40] = 1
+    together = uq.evaluate_classification(labels, np.tile([0.96, 0.04], (1000, 1)), groups=codes)
+    assert "worth 1.0 equal ones" in together.provenance["intervals"]["undefined"]["nll"]
+
+
+def test_groups_with_few_errors_still_show_what_is_blatant():
+    assert sure(5, groups=20, doubt=0.3).verdict.calibration == "underconfident"
+    assert sure(100, groups=20, doubt=0.0001).verdict.calibration == "overconfident"
+
+
+def test_a_model_that_is_never_right_and_says_so_is_calibrated():
+    probs = np.full((100, 100), 0.99 / 99)
+    probs[:, 0] = 0.01 + 1e-6
+    verdict = uq.evaluate_classification(np.ones(100, dtype=int), probs / probs.sum(axis=1)[:, None]).verdict
+    assert verdict.calibration == "consistent with calibrated"
+    assert verdict.scale.low < 1 < verdict.scale.high
+
+
+def test_the_bias_of_hardly_any_errors_is_tested_exactly():
+    rng, rejected = np.random.default_rng(20), 0
+    for _ in range(200):
+        confidence = rng.uniform(0.98, 1, 100)
+        labels = (rng.random(100) > confidence).astype(int)
+        bias = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict.bias
+        rejected += not bias.low <= 0 <= bias.high
+    # were 5 % of them rejected, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(rejected - 1, 200, 0.05) > 1e-3
+
+
+def test_the_order_of_hardly_any_errors_is_not_tested():
+    rng = np.random.default_rng(21)
+    confidence = rng.uniform(0.99, 1, 1000)
+    for errors, ranking in ((1, "not enough data"), (19, "not enough data"), (20, "no better than constant")):
+        labels = np.zeros(1000, dtype=int)
+        labels[rng.choice(1000, errors, replace=False)] = 1
+        made = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict
+        assert made.ranking == ranking
+        assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)
+
+
+@pytest.mark.parametrize(("draws", "groups"), [(None, None), (50, None), (None, 12), (50, 12)])
+def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws, groups):
+    rng, n, wrong = np.random.default_rng(22), 24, 0
+    codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
+    for _ in range(100):
+        law = stats.lognorm(1, scale=np.exp(0.5 * rng.normal(size=n)))
+        truth = law.rvs(random_state=rng)
+        made = (
+            uq.Predictions.from_samples(truth, law.rvs((draws, n), random_state=rng), groups=codes)
+            if draws
+            else uq.Predictions.from_distribution(truth, law, quantile_scores=False, groups=codes)
+        )
+        wrong += uq.evaluate(made, metrics=FEW).verdict.calibration != "consistent with calibrated"
+    # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(wrong - 1, 100, 0.05) > 1e-3
+
+
+def test_scale_errors_of_other_distributions_are_found():
+    rng = np.random.default_rng(23)
+    for factor, word in ((2.0, "overconfident"), (0.5, "underconfident")):
+        scale = np.exp(0.5 * rng.normal(size=300))
+        made = uq.Predictions.from_distribution(
+            factor * scale * rng.normal(size=300), stats.norm(scale=scale), quantile_scores=False
+        )
+        assert uq.evaluate(made, metrics=FEW).verdict.calibration == word
+
+
+def test_the_mean_square_of_scores_over_an_interval():
+    low, high = np.asarray([0.0, 0.2, 0.5, 0.0]), np.asarray([1.0, 0.2, 0.6, 0.1])
+    expected = [
+        1.0,
+        stats.norm.ppf(0.2) ** 2,
+        np.mean(stats.norm.ppf(0.5 + 0.1 * (np.arange(100000) + 0.5) / 100000) ** 2),
+        np.mean(stats.norm.ppf(0.1 * (np.arange(100000) + 0.5) / 100000) ** 2),
+    ]
+    assert_allclose(mean_square_scores(low, high), expected, rtol=1e-4)

@@ -39,7 +39,9 @@ class PairedGroups:
     def limits(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float
     ) -> tuple[Range, float | None] | None:
-        """Interval and effect size of the difference of mean losses, or None if a run's groups are not known."""
+        """Interval and effect size of the difference of mean losses; None if the groups do not show it."""
+        if self._hide(one, metric) and self._hide(other, metric):
+            return None
         first, second = self._losses(one, metric), self._losses(other, metric)
         if first is None or second is None:
             return None
@@ -49,7 +51,12 @@ class PairedGroups:
     def tied(
         self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric, level: float
     ) -> frozenset[str] | None:
-        """Methods not distinguishable from the best, for all pairs jointly; None if groups are not known."""
+        """Methods not distinguishable from the best, for all pairs jointly.
+
+        None if groups are not known, or do not show the spread of two of the methods.
+        """
+        if sum(self._hide(runs, metric) for runs in groups.values()) > 1:
+            return None
         without = {name: self._losses(runs, metric) for name, runs in groups.items()}
         columns = [column for column in without.values() if column is not None]
         if len(columns) < len(without) or len(columns) < 2:
@@ -57,6 +64,11 @@ class PairedGroups:
         losses = np.asarray([_mean_loss(runs, metric) for runs in groups.values()])
         tied = tied_with_best(losses, np.stack(columns, axis=1), level, self.seed)
         return frozenset(name for name, is_tied in zip(groups, tied, strict=True) if is_tied)
+
+    def _hide(self, runs: Sequence[ScoredRun], metric: Metric) -> bool:
+        """Whether no run has the errors that show how a metric varies between groups."""
+        left = [self.left.get(run.label) for run in runs]
+        return all(part is not None and part.hidden(metric) for part in left)
 
     def _losses(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
         """Mean losses without each set of groups, shifted to match the exact scores."""

@@ -18,6 +18,7 @@ from scipy import special
 from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import spec_of
 from uq_tracking.inference import read
+from uq_tracking.inference.errors import too_few_errors
 from uq_tracking.inference.gaps import Kind
 from uq_tracking.inference.noise import (
     FEWEST_GROUPS,
@@ -61,12 +62,13 @@ def with_chance(
     ----------
     curves : mapping of Curve
     statistics : statistics of the task
-        Including the groups', if any; fewer than eight groups say nothing, and no band is made.
+        Including the groups', if any; fewer than eight groups, or too few errors, say nothing, and no band is made.
     task : str
     settings : Settings
     """
     groups = read.group_count(statistics)
-    if groups is not None and groups < FEWEST_GROUPS:
+    few = groups is not None and task == "classification" and too_few_errors(statistics.groups)
+    if few or (groups is not None and groups < FEWEST_GROUPS):
         return {name: _without(curve) for name, curve in curves.items()}
     made = dict(curves)
     for name, curve in curves.items():

@@ -60,6 +60,11 @@ CARRIED = {
 }
 """Scores carried by groups with large standard deviations, and how many equal groups those must be worth; without and
 with weights, which hide how few there are if they grow with the variance."""
+EVEN = {"ause_rmse": 0.4, "aurg_rmse": 0.4, "cv": 0.6}
+"""Scores carried by groups on a larger scale, with weights or without, and what share of the groups their mean
+variances must be worth."""
+ENOUGH_CARRYING = 25
+"""This many equal groups are enough, whatever their share."""
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
@@ -114,6 +119,8 @@ def interval_table(
     for metric in chosen:
         key = metric.key
         try:
+            if (hidden := left.hidden(metric)) and key not in SHARES:
+                raise Undefined(hidden)
             together.require_carried(key)
             if key in known:
                 exact = None if scores is None else scores[key]
@@ -194,6 +201,12 @@ class _Together:
         """How many groups of equal variance these groups are worth: ``(sum v)^2 / sum v^2``."""
         return size_freedom(read.group_squares(self.statistics)[1]) + 1
 
+    @cached_property
+    def even(self) -> float:
+        """How many groups of equal mean variance these groups are worth, whatever their sizes."""
+        variance = read.group_squares(self.statistics)[1]
+        return size_freedom(variance / np.maximum(read.group_sizes(self.statistics), read.ZERO_GAP)) + 1
+
     def require_carried(self, key: str) -> None:
         """Raise Undefined if a score is carried by too few groups."""
         fewest = CARRIED[self.statistics.groups.weighted].get(key, 0)
@@ -201,6 +214,13 @@ class _Together:
             raise Undefined(
                 f"it is carried by groups with large standard deviations, worth {self.carrying:.1f} equal groups; "
                 f"it needs {fewest}"
+            )
+        groups = len(self.statistics.groups)
+        needed = min(EVEN.get(key, 0.0) * groups, ENOUGH_CARRYING)
+        if needed and self.even < needed:
+            raise Undefined(
+                f"groups differ so much in scale that these {groups} are worth {self.even:.1f} equal ones; "
+                f"it needs {needed:.1f}"
             )
 
     @cached_property

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.errors import SettingsError
+from uq_tracking.inference.errors import too_few_errors
 from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
@@ -42,12 +43,19 @@ class LeftOut:
         Number of groups.
     freedom : float
         Degrees of freedom that the group sizes allow.
+    few_errors : str or None
+        Why a classification has too few errors for the groups to show their spread.
     """
 
     whole: Mapping[str, float]
     without: Mapping[str, FloatArray]
     n_groups: int
     freedom: float = math.inf
+    few_errors: str | None = None
+
+    def hidden(self, metric: Metric) -> str | None:
+        """Why the groups do not show the spread of a metric, or None; shares have limits of their own."""
+        return None if metric.family == "spread" else self.few_errors
 
     def estimates(self, key: str, exact: float | None = None) -> FloatArray:
         """Scores without each set, shifted to match the exact score; Undefined if one is missing."""
@@ -81,7 +89,8 @@ def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]
         rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
     without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
     squares = (1 - weights[1:]) @ np.square(tables.sizes_by_weight.astype(float))
-    return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares))
+    few = too_few_errors(tables) if tables.layout.task == "classification" else None
+    return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares), few)
 
 
 def check_level(level: float) -> None:

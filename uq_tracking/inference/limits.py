@@ -144,8 +144,8 @@ def _untransformed(x: float, skew: float) -> float:
     return 3 / skew * (float(np.cbrt(1 + skew * (x - skew / 6))) - 1)
 
 
-def poisson_limits(events: int, level: float) -> Range:
-    """Exact limits of the mean of a Poisson count (Garwood 1936).
+def poisson_limits(events: float, level: float) -> Range:
+    """Exact limits of the mean of a Poisson number (Garwood 1936), which need not be a whole one.
 
     >>> [round(end, 3) for end in poisson_limits(0, 0.95)]
     [0.0, 3.689]

@@ -25,6 +25,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inference import read
+from uq_tracking.inference.errors import too_few_errors
 from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind
 from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
@@ -89,6 +90,8 @@ def noise_floors(
     groups = read.group_count(statistics)
     chosen = {key: score for key, score in SCORES.get(task, {}).items() if key in scores}
     if not chosen or (groups is not None and groups < FEWEST_GROUPS):
+        return {}
+    if groups is not None and task == "classification" and too_few_errors(statistics.groups):
         return {}
     make = _independent if groups is None else _grouped
     note = "" if groups is None or groups >= TRUSTED_GROUPS else f"p from {groups} groups is a rough guide"

@@ -74,7 +74,8 @@ def paired_differences(
     Returns
     -------
     dict of PairedDifference
-        By key; metrics undefined for either method, or without some of the groups, are missing.
+        By key; metrics that are undefined for one of the two, or without some of the groups, are not there, nor
+        those that depend on errors where both have too few (see `LeftOut`).
 
     Raises
     ------
@@ -157,7 +158,9 @@ def _same_groups(one: Statistics, other: Statistics) -> tuple[GroupTables, Group
 def _paired(
     metric: Metric, mine: float, theirs: float, left: Sequence[LeftOut], level: float
 ) -> PairedDifference:
-    """The difference of losses, transformed back to scores for a metric that is better when higher."""
+    """The difference of losses; turned back into scores for a metric that is better when higher."""
+    if all(part.hidden(metric) for part in left):
+        raise Undefined("both have too few errors")
     losses = metric.loss(mine), metric.loss(theirs)
     value = losses[0] - losses[1]
     first, second = (

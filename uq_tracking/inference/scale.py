@@ -11,13 +11,17 @@ from scipy import special
 
 from uq_tracking.families import Standard
 from uq_tracking.inference import read
-from uq_tracking.inference.limits import Influence, poisson_limits
+from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.limits import Influence, Range, poisson_limits, size_freedom
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.statistics.distribution import is_distribution
+from uq_tracking.statistics.distribution import LOW, POINT, is_distribution
+from uq_tracking.statistics.group_tables import bucket_spans
 from uq_tracking.statistics.grouped import Block, FloatArray
 
 FEW_ERRORS = 30
-"""Up to this many misclassified samples, their number is treated as Poisson."""
+"""Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+DEEPEST = 8.2
+"""Gaussian score of the largest F(y) below 1 in float64."""
 LARGEST_LOG = 600.0
 """Limits on the log beyond this are 0, or infinite, in float64."""
 
@@ -37,8 +41,9 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
 
     Errors are standardized by their stated distribution: Gaussian scores of F(y), which for Gaussian forecasts equal
     z. For distributions in another form (draws, mixtures ...) it is the ratio of the sums of squared errors and of
-    variances. Quantiles and intervals have no variance: their std is read off a line, and says nothing about scale.
-    Under families without a fourth moment, z itself has no interval.
+    variances, which a few samples of skewed or heavy-tailed ones do not show; so the limits include 1 if those of the
+    Gaussian scores do. Quantiles and intervals have no variance: their std is read off a line, and says nothing about
+    scale. Under families without a fourth moment, z itself has no interval.
     """
     if statistics.counts["n_zero_std"] and statistics.moments["std"].low <= 0:
         count = statistics.counts["n_zero_std"]
@@ -46,7 +51,7 @@ def std_scale(statistics: Any, family: Standard, level: float) -> Estimated:
             f"{count} standard deviation{' is' if count == 1 else 's are'} 0, so errors have no scale; set std_floor"
         )
     if is_distribution(statistics):
-        return _ratio_of_sums(statistics, level)
+        return _unless_scores_fit(_ratio_of_sums(statistics, level), statistics, level)
     if read.group_count(statistics) is not None:
         if not family.has_variance:
             raise Undefined("the family has no variance, and nothing else is known about groups")
@@ -115,6 +120,55 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     if ratio <= 0:
         raise Undefined("every error is 0")
     return _root(ratio, influence, level)
+
+
+def _unless_scores_fit(found: Estimated, statistics: Any, level: float) -> Estimated:
+    """The estimate, its limits extended to 1 where the mean square of the Gaussian scores may be 1."""
+    known = None if statistics.groups is None else _scores_of_groups(statistics)
+    known = known or _scores_of_samples(statistics)
+    if known is None:
+        return found
+    of_scores = _root(*known, level)
+    if not of_scores.low <= 1 <= of_scores.high:
+        return found
+    return Estimated(found.value, min(found.low, 1.0), max(found.high, 1.0), found.dominance)
+
+
+def _scores_of_samples(statistics: Any) -> tuple[float, Influence] | None:
+    """Mean square of the Gaussian scores of F(y) and the contributions of samples; None of a sketch."""
+    if statistics.kind != "exact":
+        return None
+    rows, weight = read.weighted_rows(statistics) or (statistics.rows(), None)
+    square = mean_square_scores(rows["pit_low"], rows["pit_high"])
+    mean = float(np.average(square, weights=weight))
+    n, share = read.effective(statistics)
+    return mean, Influence.of((square - mean) / n, None if weight is None else weight * share)
+
+
+def mean_square_scores(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Mean of the squared Gaussian scores of values that are spread evenly over intervals."""
+    width = np.asarray(high - low, dtype=np.float64)
+    middle, one, other = (
+        np.clip(special.ndtri(end), -DEEPEST, DEEPEST) for end in ((low + high) / 2, low, high)
+    )
+    inside = other * np.exp(-other * other / 2) - one * np.exp(-one * one / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 1 - inside / math.sqrt(2 * math.pi) / width
+    return np.asarray(np.where(width <= POINT, np.square(middle), spread))
+
+
+def _scores_of_groups(statistics: Any) -> tuple[float, Influence] | None:
+    """The same of groups; None where F(y) is known between two values only, as of draws."""
+    groups = statistics.groups
+    table, size = groups.orders[LOW], len(groups)
+    if np.any(table.sums["point"] < table.sums["count"]):
+        return None
+    low, width = bucket_spans(table.bucket, groups.bits)
+    score = np.clip(low + width / 2, -DEEPEST, DEEPEST)[table.column]
+    count = read.added(table.row, table.sums["count"], size)
+    square = read.added(table.row, table.sums["count"] * np.square(score), size)
+    left = (square.sum() - square) / (count.sum() - count)
+    return float(square.sum() / count.sum()), Influence.left_out(left, read.group_freedom(statistics))
 
 
 def _root(mean: float, influence: Influence, level: float) -> Estimated:
@@ -189,19 +243,34 @@ def error_scale(statistics: Any, level: float) -> Estimated:
     if doubt <= 0:
         raise Undefined("every stated probability is 1, which implies no errors")
     ratio, share = wrong / doubt, read.effective(statistics)[1]
+    if (rare := _rare_limits(statistics, wrong, level)) is not None:
+        return Estimated(ratio, *(end / doubt for end in rare))
     if read.group_count(statistics) is not None:
-        if wrong <= 0:
-            raise Undefined("no samples are misclassified, so groups show no spread")
         count, own, correct = read.class_sums(statistics)
         left = (wrong - (count - correct)) / np.maximum(doubt - own, read.ZERO_GAP)
         influence = Influence.left_out(left, read.group_freedom(statistics))
-    elif wrong * share <= FEW_ERRORS:
-        low, high = poisson_limits(round(wrong * share), level)
-        return Estimated(ratio, low / (doubt * share), high / (doubt * share))
     else:
         influence = _binary_influence(statistics, ratio, doubt * share)
     low, high = influence.limits(ratio, level)
     return Estimated(ratio, max(low, 0.0), high, influence.dominance)
+
+
+def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:
+    """Limits of the number of errors where few samples are misclassified, or few are right; else None.
+
+    The smaller number is Poisson's. Groups that show too few errors count as one sample each, as if all samples of a
+    group were right or wrong together.
+    """
+    n = statistics.n
+    share, rare = read.effective(statistics)[1], min(wrong, n - wrong)
+    if read.group_count(statistics) is not None:
+        if too_few_errors(statistics.groups) is None:
+            return None
+        share = (size_freedom(read.class_sums(statistics)[0]) + 1) / n
+    elif rare * share > FEW_ERRORS:
+        return None
+    low, high = (min(end / share, n) for end in poisson_limits(rare * share, level))
+    return (low, high) if wrong == rare else (n - high, n - low)
 
 
 def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
@@ -245,4 +314,8 @@ def confidence_gap(statistics: Any, level: float) -> Estimated:
         parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
         influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
     low, high = influence.limits(gap, level, cautious=True)
+    if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), level)) is not None:
+        doubt = by.sum("one_minus_confidence")
+        few, many = ((end - doubt) / statistics.n for end in rare)
+        low, high = min(low, few), max(high, many)
     return Estimated(gap, low, high, influence.dominance)

@@ -7,7 +7,8 @@ scale                overconfident if its 97.5 % interval lies above 1, undercon
                      in few samples if a thousandth of them carries most of the squared errors
 shape                regression: Kolmogorov-Smirnov on F(y), with groups by their own covariance;
                      classification: the noise floor of ``ece``
-ranking              95 % interval of the area under the random gain: "useful" above 0
+ranking              95 % interval of the area under the random gain: "useful" above 0; of a
+                     classification with too few errors it is not tested
 bias                 95 % interval of the mean error
 ===================  ==================================================================================
 
@@ -26,6 +27,7 @@ import numpy as np
 
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
+from uq_tracking.inference.errors import too_few_errors, too_few_of
 from uq_tracking.inference.gaps import largest
 from uq_tracking.inference.leave_out import too_few
 from uq_tracking.inference.limits import DOMINATED
@@ -252,6 +254,9 @@ class _Tests:
                 "Samples are assumed to be independent; if they are not (pixels, time steps), pass groups=."
                 + count
             ]
+        few = self._few_errors()
+        if few:
+            return [f"Shape is not tested: {few}."]
         if groups < TRUSTED_GROUPS:
             return [f"With {groups} groups, this is only a rough guide; {TRUSTED_GROUPS} make it reliable."]
         return []
@@ -309,6 +314,15 @@ class _Tests:
             return None
         return few_samples(self.statistics, read.family(self.settings))
 
+    def _few_errors(self) -> str | None:
+        """Why the errors of a classification are too few to test its order, or None."""
+        if self.task != "classification":
+            return None
+        if self.statistics.groups is not None:
+            return too_few_errors(self.statistics.groups)
+        n, share = read.effective(self.statistics)
+        return too_few_of(n - share * self.statistics.orders["one_minus_confidence"].sum("correct"))
+
     def shape(self) -> float | None:
         """p-value of the test of shape, or None."""
         if self.task == "classification":
@@ -350,6 +364,9 @@ class _Tests:
             return "no better than constant", recovered
         if read.group_count(self.statistics) is None and self.statistics.n < FEWEST_RANKED:
             caveats.append(f"The ranking is not tested: that needs {FEWEST_RANKED} independent samples.")
+            return "not enough data", recovered
+        if few := self._few_errors():
+            caveats.append(f"The ranking is not tested: {few}.")
             return "not enough data", recovered
         try:
             influence = gain_influence(self.statistics, self.task, model, mean)
