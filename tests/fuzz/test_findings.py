@@ -134,7 +134,7 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
     file.write_bytes(
         head + struct.pack("<I", masked_crc32c(head)) + data + struct.pack("<I", masked_crc32c(data))
     )
-    with pytest.warns(TrackingWarning, match="run left out"):
+    with pytest.warns(TrackingWarning, match="run skipped"):
         assert [run.run_id for run in TensorBoardStore(tmp_path).runs()] == ["sound"]
 
 
@@ -166,7 +166,7 @@ def test_intervals_beyond_the_largest_number(tmp_path):
     truth, std = rng.normal(size=8), np.full(8, 0.5)
     std[2] = 1e-150
     report = uq.evaluate(truth, truth + 0.5, std, intervals=True)
-    assert "largest number" in " ".join(report.provenance["intervals"]["undefined"].values())
+    assert "limits overflow" in " ".join(report.provenance["intervals"]["undefined"].values())
     assert uq.Report.from_json(report.to_json()) == report
 
 
