@@ -436,8 +436,9 @@ def test_titles_of_curves_are_unique(page):
 class TestLongNames:
     """Forty methods, whose names are long: what a laptop shows of them."""
 
-    @pytest.fixture
-    def opened(self, browser, tmp_path):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def address(cls, tmp_path_factory):
         truth, mean, std = samples()
         group = np.arange(N) % 20
         names = [f"deep ensemble of {k} members with dropout, seed {k}" for k in range(39)] + ["A" * 120]
@@ -446,10 +447,14 @@ class TestLongNames:
             for k, name in enumerate(names[:2] + names[-1:])
         }
         many = {name: made.get(name, made[names[0]]) for name in names}
-        path = tmp_path / "page.html"
+        path = tmp_path_factory.mktemp("long") / "page.html"
         uq.compare(many).to_html(path)
+        return path.as_uri()
+
+    @pytest.fixture
+    def opened(self, browser, address):
         opened = browser.new_page(viewport={"width": 1280, "height": 900})
-        opened.goto(path.as_uri())
+        opened.goto(address)
         yield opened
         opened.close()
 
