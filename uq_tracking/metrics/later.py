@@ -33,7 +33,7 @@ class LaterScores:
         self._done: set[str] = set()
         self._scores: dict[str, float] = {}
         self._undefined: dict[str, str] = {}
-        self._compute([each for each in self._metrics.values() if each.needs or not _is_own(each)], inputs)
+        self._compute([each for each in self._metrics.values() if each.needs or not each.is_built_in], inputs)
 
     def of(self, keys: Collection[str]) -> dict[str, float]:
         """Scores of these metrics, where they have a value."""
@@ -55,10 +55,6 @@ class LaterScores:
         self._scores |= scores
         self._undefined |= undefined
         self._done |= {each.key for each in metrics}
-
-
-def _is_own(metric: Metric) -> bool:
-    return metric.function.__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 class Later(Generic[T]):

@@ -40,7 +40,7 @@ class Sparsification:
 
 def remaining_counts(n: float) -> FloatArray:
     """Samples remaining at each of the fractions 0, .01 ... .99: ``max(1, n (100 - i) // 100)``."""
-    return np.asarray([max(1, n * (100 - i) // 100) for i in range(100)], dtype=float)
+    return np.asarray(np.maximum(1, n * np.arange(100, 0, -1) // 100), dtype=float)
 
 
 @intermediate

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from uq_tracking import plugins
@@ -191,6 +191,11 @@ class Metric:
         """Position in the order of reports: by family, headline metrics first."""
         family = list(FAMILIES).index(self.family) if self.family in FAMILIES else len(FAMILIES)
         return family, not self.headline
+
+    @cached_property
+    def is_built_in(self) -> bool:
+        """Whether this package declares it."""
+        return self.function.__module__.partition(".")[0] == __name__.partition(".")[0]
 
     def better(self, one: float, other: float) -> bool:
         """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""

@@ -15,6 +15,7 @@ from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
+from uq_tracking.statistics.exact import FEW
 from uq_tracking.statistics.grouped import SHORT, Block
 from uq_tracking.statistics.statistics import Statistics
 
@@ -80,8 +81,9 @@ def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> S
 
 
 def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
-    """Sums for one family; one pass over the z groups computes those of all priors."""
-    together = tuple(PRIORS.values()) if family in PRIORS.values() else (family,)
+    """Sums for one family; for many samples, one pass over the z groups computes those of all priors."""
+    several = family in PRIORS.values() and statistics.counts["n"] > FEW
+    together = tuple(PRIORS.values()) if several else (family,)
     return _sums_of(statistics, together)[family]
 
 

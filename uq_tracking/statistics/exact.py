@@ -55,11 +55,18 @@ class SortedRows(Groups):
 
     def payload(self, name: str, part: slice | IntArray) -> FloatArray:
         """One payload of the rows ``part``, a slice or indices, in float64."""
-        return self._payloads((name,), part)[name]
+        return _Payloads(self.columns, part)[name]
 
-    def _payloads(self, names: Collection[str], part: slice | IntArray) -> dict[str, FloatArray]:
+    def _payloads(self, names: Collection[str], part: slice) -> dict[str, FloatArray]:
+        if self.total <= FEW:
+            return {name: self._all[name][part] for name in names}
         made = _Payloads(self.columns, part)
         return {name: made[name] for name in names}
+
+    @cached_property
+    def _all(self) -> _Payloads:
+        """Payloads of all rows, when there are few."""
+        return _Payloads(self.columns, slice(None))
 
     @override
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
@@ -107,7 +114,7 @@ class SortedRows(Groups):
     def _sum(self, name: str, start: int, end: int) -> float:
         first, last = -(-start // STEP), end // STEP
         if self.total <= FEW:
-            return float(self._whole(name)[start:end].sum())
+            return float(self._all[name][start:end].sum())
         if first >= last:
             return float(self.payload(name, slice(start, end)).sum())
         head, tail = (
@@ -116,15 +123,12 @@ class SortedRows(Groups):
         return math.fsum(float(part.sum()) for part in (head, self._steps(name)[first:last], tail))
 
     def _run_around(self, positions: FloatArray) -> tuple[IntArray, IntArray]:
-        """First and last row boundary of the run of ties that each position cuts."""
-        last = np.clip(np.ceil(positions).astype(np.int64) - 1, 0, self.total - 1)
-        value = self.values[last]
-        left = np.searchsorted(self.values, value, side="left")
-        right = np.searchsorted(self.values, value, side="right")
-        at_start = positions <= left
-        return np.where(at_start, positions.astype(np.int64), left), np.where(
-            at_start, positions.astype(np.int64), right
-        )
+        """First and last row boundary of the run of ties that each position cuts; elsewhere both are the position."""
+        last = np.minimum(np.maximum(np.ceil(positions).astype(np.int64) - 1, 0), self.total - 1)
+        value, whole = self.values[last], positions.astype(np.int64)
+        left, right = (self.values.searchsorted(value, side) for side in SIDES)
+        between = (positions <= left) | (positions >= right)
+        return np.where(between, whole, left), np.where(between, whole, right)
 
     def _prefix(self, name: str, rows: IntArray) -> FloatArray:
         """Sum of a payload over the first ``rows`` rows."""
@@ -144,17 +148,10 @@ class SortedRows(Groups):
         if name not in cache:
             with np.errstate(invalid="ignore"):
                 cache[name] = (
-                    _prefix_sums(self._whole(name))
+                    _prefix_sums(self._all[name])
                     if self.total <= FEW
                     else np.cumsum(np.concatenate([np.zeros(1), self._steps(name)]))
                 )
-        return cache[name]
-
-    def _whole(self, name: str) -> FloatArray:
-        """A payload of all rows, when there are few."""
-        cache: dict[str, FloatArray] = self.__dict__.setdefault("_stored_columns", {})
-        if name not in cache:
-            cache[name] = self.payload(name, slice(None))
         return cache[name]
 
     def _steps(self, name: str) -> FloatArray:
@@ -259,11 +256,13 @@ class SortedRows(Groups):
 
 def _prefix_sums(column: FloatArray) -> FloatArray:
     """Sums of the first 0, 1, ... values, first within short rows so that rounding errors do not accumulate."""
-    rows = np.zeros((-(-len(column) // STEP), STEP))
-    rows.ravel()[: len(column)] = column
-    within = np.cumsum(rows, axis=1)
-    before = np.cumsum(np.concatenate([np.zeros(1), within[:-1, -1]]))
-    return np.concatenate([np.zeros(1), (before[:, None] + within).ravel()[: len(column)]])
+    even = len(column) // STEP * STEP
+    sums = np.zeros(len(column) + 1)
+    rows = sums[1 : even + 1].reshape(-1, STEP)
+    np.cumsum(column[:even].reshape(-1, STEP), axis=1, out=rows)
+    rows[1:] += np.cumsum(rows[:-1, -1])[:, None]
+    sums[even + 1 :] = sums[even] + np.cumsum(column[even:])
+    return sums
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,10 @@ class Moments:
         """Moments of an array, in cache-sized blocks; positive ``weights`` say how much each value counts."""
         if not len(values):
             return cls()
-        stretches = spans(len(values)) if len(values) > TABLE_BLOCK else [(0, len(values))]
         with np.errstate(invalid="ignore", over="ignore"):  # infinite z of a zero std
+            if len(values) <= TABLE_BLOCK:
+                return cls(*_of_block(values, weights))
+            stretches = spans(len(values))
             found = np.asarray(
                 [
                     _of_block(values[start:end], None if weights is None else weights[start:end])

@@ -84,7 +84,7 @@ def stable_order(values: Column) -> tuple[IntArray, Column]:
 
 def _without(index: np.uint64, values: Column) -> Keys:
     """Keys that sort like the values, except for the bits that make room for an index."""
-    keys: Keys = _ordered(_bits(values.astype(np.float64)))
+    keys: Keys = _ordered(_bits(values.astype(np.float64, copy=False)))
     keys &= ~index
     return keys
 
@@ -245,6 +245,8 @@ def rank_blocks(values: Column) -> Iterator[tuple[slice, IntArray, int]]:
                 yield slice(at, stop), np.full(stop - at, start + end - n), lost if at == start else 0
             continue
         ranks = np.arange(2 * start + 1 - n, 2 * end - n, 2)
-        runs = TiedRuns.of(part)
-        ranks[runs.members] = np.repeat(2 * (runs.first + start) + runs.count - n, runs.count)
-        yield slice(start, end), ranks, int((runs.count * (runs.count**2 - 1)).sum())
+        runs, lost = TiedRuns.of(part), 0
+        if len(runs.first):
+            ranks[runs.members] = np.repeat(2 * (runs.first + start) + runs.count - n, runs.count)
+            lost = int((runs.count * (runs.count**2 - 1)).sum())
+        yield slice(start, end), ranks, lost
