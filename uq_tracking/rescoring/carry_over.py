@@ -3,7 +3,8 @@
 Three things can make a new report poorer than the old one: its source knows less (a sketch of exact statistics),
 something cannot be recomputed (a score that needs samples, intervals, scores after a recalibration), or a metric is
 no longer installed. Whatever the new settings do not affect is kept; whatever they affect but cannot be recomputed is
-kept too, and marked.
+kept too, and marked: ``provenance["exact"]`` names what is more exact than its source, ``provenance["kept"]`` what
+could not be recomputed, with the settings behind it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from uq_tracking.rescoring.source import methods_of
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
-EXACT = "exact, as it was; the stored sketch agrees within its bounds"
-"""Why a score or curve computed from the samples is kept."""
+Settings = Mapping[str, Any]
+"""Those of a report, by name."""
 
 
 def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
@@ -39,12 +40,11 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
     if not _may_lack(new, old):
         return new
     then = new if again is None else again()
-    scores, kept = _scores(new, old, then)
-    curves, kept_curves = _curves(new, old, then)
-    kept |= {name: reason for name, reason in kept_curves.items() if again is not None or reason == EXACT}
+    scores, kept, exact = _scores(new, old, then)
+    curves, kept_curves, exact_curves = _curves(new, old, then)
+    marks = {"kept": {**kept, **(kept_curves if again is not None else {})}, "exact": exact + exact_curves}
     undefined = {key: reason for key, reason in new.undefined.items() if key not in scores}
     undefined |= {key: reason for key, reason in old.undefined.items() if key not in scores | undefined}
-    provenance = {**new.provenance, **({"kept": kept} if kept else {})}
     return replace(
         new,
         scores=scores,
@@ -52,7 +52,7 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
         curves=curves,
         verdicts={**old.verdicts, **new.verdicts},
         intervals=new.intervals or _intervals(scores, old, then),
-        provenance=provenance,
+        provenance={**new.provenance, **{name: mark for name, mark in marks.items() if mark}},
         recalibration=new.recalibration or _recalibration(old, changed=again is not None),
     )
 
@@ -75,19 +75,16 @@ def _lost(new: Report, old: Report) -> bool:
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:
     """Whether the old score or curve was computed from the samples, but the new one from a sketch."""
-    was_exact = old.provenance.get("statistics") == "exact" or _reasons(old).get(name) == EXACT
+    was_exact = old.provenance.get("statistics") == "exact" or name in old.provenance.get("exact", ())
     return was_exact and new.provenance.get("statistics") == "sketch"
 
 
-def _reasons(old: Report) -> Mapping[str, str]:
-    """What the old report itself had kept, with the reasons."""
-    found: Mapping[str, str] = old.provenance.get("kept") or {}
-    return found
-
-
-def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], dict[str, str]]:
-    """Scores in the old order, new ones last; also which ones were kept, with the reason."""
-    scores, kept = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}, {}
+def _scores(
+    new: Report, old: Report, then: Report
+) -> tuple[dict[str, float], dict[str, Settings], list[str]]:
+    """Scores in the old order, new ones last; also those kept, with their settings, and those still exact."""
+    scores = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}
+    kept, exact = {}, []
     for key, value in old.scores.items():
         is_coarser = _is_coarser(new, old, key)
         if key in new.undefined and not (
@@ -96,45 +93,43 @@ def _scores(new: Report, old: Report, then: Report) -> tuple[dict[str, float], d
             continue  # it has no value under the new settings, or by a corrected definition
         if key not in new.scores:
             scores[key] = value
-            kept[key] = _as_it_was(old, key, "cannot be recomputed; kept from")
+            kept[key] = _settings_behind(old, key)
         elif is_coarser and then.scores.get(key) == new.scores[key] and _close(value, new.scores[key]):
             scores[key] = value
-            kept[key] = EXACT
-    return scores, kept
+            exact.append(key)
+    return scores, kept, exact
 
 
-def _as_it_was(old: Report, name: str, why: str) -> str:
-    """The reason with the settings behind what is kept: those of the report from which it was first kept."""
-    known = _reasons(old).get(name)
-    if known is not None and known.startswith(why):
-        return known
-    return f"{why} " + ", ".join(
-        f"{name} {value}" for name, value in old.settings.items() if value is not None
-    )
+def _settings_behind(old: Report, name: str) -> Settings:
+    """The settings behind something kept: those of the report from which it was first kept."""
+    known: Mapping[str, Settings] = old.provenance.get("kept", {})
+    return known.get(name) or {name: value for name, value in old.settings.items() if value is not None}
 
 
 def _close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
-def _curves(new: Report, old: Report, then: Report) -> tuple[dict[str, Curve], dict[str, str]]:
-    """New curves, and old ones if only they are exact or they cannot be rebuilt; also why each of these was kept."""
-    curves, kept = dict(new.curves), {}
+def _curves(
+    new: Report, old: Report, then: Report
+) -> tuple[dict[str, Curve], dict[str, Settings], list[str]]:
+    """New curves, and old ones that cannot be rebuilt or are more exact; also those kept and those still exact."""
+    curves, kept, exact = dict(new.curves), {}, []
     for name, curve in old.curves.items():
         shown = f"curve {name}"
         if name not in curves:
             is_after = name.endswith(RECALIBRATED)
             if name not in then.curves and (not is_after or not methods_of(new)):
                 curves[name] = curve
-                kept[shown] = _as_it_was(old, shown, "unchanged, with")
+                kept[shown] = _settings_behind(old, shown)
         elif (
             _is_coarser(new, old, shown)
             and name in then.curves
             and same_curve(then.curves[name], curves[name])
         ):
             curves[name] = curve
-            kept[shown] = EXACT
-    return curves, kept
+            exact.append(shown)
+    return curves, kept, exact
 
 
 def same_curve(one: Curve, other: Curve) -> bool:

@@ -24,7 +24,7 @@ def check_scores(old: Report, again: Callable[[], Report], source: str) -> None:
     FileFormatError
         One differs, so the source is not what the report was made from.
     """
-    kept = old.provenance.get("kept") or {}
+    kept = old.provenance.get("kept", ())
     stored = {key: old.scores[key] for key in HEADLINE if key in old.scores and key not in kept}
     if not stored:
         return

@@ -86,8 +86,9 @@ class Work:
             content = self._content(written, report, shown, source)
             with self._lock(content):
                 write(run, content)
-        kept = len(report.provenance.get("kept", {}).keys() & report.scores.keys())
-        told = f"{len(report.scores)} scores" + (f", {kept} of them unchanged" if kept else "")
+        as_before = {*report.provenance.get("kept", ()), *report.provenance.get("exact", ())}
+        unchanged = len(as_before & report.scores.keys())
+        told = f"{len(report.scores)} scores" + (f", {unchanged} of them unchanged" if unchanged else "")
         return _outcome(run, "done", told, source=source.name)
 
     def _source(self, run: LoggedRun, logged: Report | None) -> Source:
