@@ -61,16 +61,9 @@ def suite_sketch() -> Callable[[Array, Array, Array], object]:
 
 
 def ause_alone() -> Callable[[Array, Array, Array], object]:
-    from uq_tracking.metrics.ranking import ause_rmse
-    from uq_tracking.settings import Settings
-    from uq_tracking.statistics.collecting import statistics_of_rows
-    from uq_tracking.statistics.regression import RANKING
+    import uq_tracking as uq
 
-    def run(y: Array, mu: Array, s: Array) -> object:
-        rows = {"target": y, "mean": mu, "std": s}
-        return ause_rmse(statistics_of_rows(RANKING, rows, {}, "sketch"), Settings())
-
-    return run
+    return lambda y, mu, s: uq.evaluate(y, mu, s, metrics=["ause_rmse"], statistics="sketch").scores
 
 
 def stream() -> Callable[[Array, Array, Array], object]:

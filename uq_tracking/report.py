@@ -59,7 +59,7 @@ class Report:
         The options that affect the numbers.
     provenance : dict
         Package and schema versions, kind of statistics, digest of the data.
-    statistics : Statistics, Statistics or None
+    statistics : Statistics or None
         The statistics from which everything above is computed; None in a report read from JSON.
     recalibration : dict or None
         What was fitted, to which data, and the scores afterwards.

@@ -10,10 +10,9 @@ from typing import Any, Literal, get_args
 from uq_tracking.errors import SettingsError
 
 Family = Literal["gaussian", "laplace", "uniform", "logistic", "student_t"]
-Method = Literal["auto", "exact", "sketch"]
 
 EXACT_LIMIT = 10_000_000
-"""``method="auto"`` keeps exact statistics up to this many samples and a sketch above."""
+"""``statistics="auto"`` keeps exact statistics up to this many samples and a sketch above."""
 
 
 def require_number(name: str, value: object) -> None:

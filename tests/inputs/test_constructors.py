@@ -174,13 +174,7 @@ def test_sample_masked_in_one_member_is_left_out():
 def test_samples_may_be_bad_where_truth_is_missing():
     data = Predictions.from_ensemble([1.0, NAN], [[1.0, NAN], [2.0, NAN]])
     assert_array_equal(data.flat()[1], [1.5])
-    assert_array_equal(data.flat_samples(), [[1.0], [2.0]])
-
-
-def test_flat_samples():
-    truth, samples, _ = _ensemble()
-    assert_array_equal(Predictions.from_ensemble(truth, samples).flat_samples(), samples.reshape(5, -1))
-    assert Predictions(truth, truth, truth**2).flat_samples() is None
+    assert_array_equal(data.samples[:, data.valid], [[1.0], [2.0]])
 
 
 def test_options_reach_every_constructor():

@@ -57,6 +57,17 @@ def test_a_copy_holds_what_the_run_holds_and_is_made_once(waiting, place):
     assert len(place.runs()) == 2
 
 
+def test_curves_of_the_outputs_of_a_split_are_copied(tmp_path, dir_place):
+    arrays = np.random.default_rng(0).gamma(2, size=(3, 50, 2))
+    here = Place(f"dir:{tmp_path}/here")
+    options = {"outputs": ["x", "y"], "split": "test", "figures": False, "predictions": False, "strict": True}
+    uq.log(*arrays, run=here.uri, **options)
+    uq.sync(here.uri, dir_place.uri)
+    found = [{name for name in place.run().files if "curve" in name} for place in (here, dir_place)]
+    assert found[0]
+    assert found[0] == found[1]
+
+
 def test_a_run_that_has_changed_is_brought_up_to_date(waiting, dir_place):
     uq.sync(waiting.uri, dir_place.uri)
     uq.rescore(waiting.runs()[1].stored.uri, alpha=0.8)

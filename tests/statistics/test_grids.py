@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from uq_tracking.metrics.ranking import ause_rmse
-from uq_tracking.settings import Settings
 from uq_tracking.statistics import building, cells
 from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.cells import Joint
-from uq_tracking.statistics.collecting import statistics_of_rows
-from uq_tracking.statistics.regression import RANKING, REGRESSION
+from uq_tracking.statistics.regression import REGRESSION
 
 
 def columns(n=20_000):
@@ -46,9 +43,3 @@ def test_whole_weights_count_as_copies(largest, monkeypatch):
     expected = counted({name: np.repeat(column, weight) for name, column in rows.items()})
     np.testing.assert_array_equal(made.key, expected.key)
     np.testing.assert_array_equal(made.count, expected.count)
-
-
-def test_a_layout_without_grids_ranks_alike():
-    one, other = (statistics_of_rows(layout, columns(), {}, "sketch") for layout in (RANKING, REGRESSION))
-    assert one.tables == {}
-    assert ause_rmse(one, Settings()) == ause_rmse(other, Settings()) > 0

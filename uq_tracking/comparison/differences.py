@@ -3,11 +3,9 @@
 The first of three ways that the runs allow:
 
 * **over runs**: both methods have three or more runs (seeds, folds). Welch's interval of the difference of means; it
-is
-  about the methods on this test set. Also used with two runs if groups are not known.
+  is about the methods on this test set. Also used with two runs if groups are not known.
 * **paired groups**: the runs stored statistics of the same groups (images, scenes) of the same data; sets of groups
-are
-  left out for both together, so what is hard for both cancels. It is about these runs on such data.
+  are left out for both together, so what is hard for both cancels. It is about these runs on such data.
 * **from the intervals**: single runs whose reports hold confidence intervals, combined as if they were
   independent (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693). Methods scored on the same data tend to
   err together, so this is wider than a paired interval.

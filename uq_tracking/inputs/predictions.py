@@ -223,14 +223,6 @@ class Predictions(Constructors, PredictionsBase):
         """(target, mean, std) of the samples that count, 1-D; views if all count and memory is in C order."""
         return self.select(self.target), self.select(self.mean), self.select(self.std)
 
-    def flat_samples(self) -> FloatArray | None:
-        """(M, n) draws of the samples that count, or None."""
-        if self.samples is None:
-            return None
-        return (
-            self.samples.reshape(len(self.samples), -1) if self.valid is None else self.samples[:, self.valid]
-        )
-
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """(target, mean, std) of the samples that count, in 1-D blocks of at most ``size`` samples.
 

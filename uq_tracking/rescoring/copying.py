@@ -225,12 +225,8 @@ def _is_curve(name: str) -> bool:
 
 
 def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
-    """Curves of every split's report, by their chart names."""
-    for name in run.files:
-        parts = name.split("/")
-        if parts[0] != "uq" or parts[-1] != REPORT_FILE or len(parts) > 3:
-            continue
-        split = parts[1] if len(parts) == 3 else None
+    """Curves of every report, also those of splits and outputs, by their chart names."""
+    for split in (*([None] if run.has(REPORT_FILE) else []), *run.splits()):
         try:
             report = replace(run, split=split).report()
         except FileFormatError as error:

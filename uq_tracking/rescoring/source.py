@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking import plugins
@@ -153,14 +153,7 @@ def floored(predictions: Any, request: Request, old: Report | None) -> Any:
 
 
 def _nothing(run: LoggedRun) -> str:
-    splits = sorted(
-        {
-            name.split("/")[1]
-            for name in run.files
-            if name.startswith("uq/") and name.endswith(f"/{REPORT_FILE}")
-        }
-        - {REPORT_FILE}
-    )
+    splits = replace(run, split=None).splits()
     if splits and run.split not in splits:
         return f"nothing was logged under this split; pass split= as one of {', '.join(splits)}"
     return (

@@ -6,7 +6,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,6 @@ from uq_tracking.statistics.statistics import Arrays, Statistics
 from uq_tracking.typed import override
 
 How = Literal["auto", "exact", "sketch"]
-HOWS = ("auto", "exact", "sketch")
 
 
 class Counted(Protocol):
@@ -94,7 +93,7 @@ def statistics_of_rows(
 
 def wants_exact(n: int, statistics: How) -> bool:
     """Whether n samples get exact statistics; SettingsError for an unknown choice."""
-    if statistics not in HOWS:
+    if statistics not in get_args(How):
         raise SettingsError(f"statistics is {statistics!r}; choose auto, exact or sketch")
     return statistics == "exact" or (statistics == "auto" and n <= EXACT_LIMIT)
 

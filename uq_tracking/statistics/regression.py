@@ -128,32 +128,7 @@ class RegressionLayout(Layout):
         return {name: by_std.columns[name] for name in ("std", "error")}
 
 
-class RankingLayout(RegressionLayout):
-    """Only the orders that ``ause_*`` and ``aurg_rmse`` read: a third of the work."""
-
-    orders: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        name: RegressionLayout.orders[name] for name in ("std", "abs_error")
-    }
-    sums = ()
-    moments = ()
-    tables: ClassVar[Mapping[str, type[CellCounts]]] = {}
-    grids: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    counted = ()
-    kept: ClassVar[tuple[str, ...]] = ("std", "abs_error")
-
-    @override
-    def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
-        std = rows["std"].astype(np.float64)
-        error = np.abs(np.subtract(rows["target"], rows["mean"], dtype=np.float64))
-        return {"std": std, "std2": std * std, "abs_error": error, "sq_error": error * error}
-
-    @override
-    def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
-        return {}
-
-
 REGRESSION = RegressionLayout()
-RANKING = RankingLayout()
 
 
 def _errors(rows: Rows) -> npt.NDArray[Any]:
