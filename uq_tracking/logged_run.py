@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from uq_tracking.errors import FileFormatError, RunNotFoundError
+from uq_tracking.npz import LIMIT
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
@@ -27,8 +28,6 @@ from uq_tracking.tracking.resolve import open_store
 
 T = TypeVar("T")
 
-LIMIT = 8 * 2**30
-"""Stored files larger than this, in bytes, are not read, packed or unpacked."""
 MOST_NAMED = 5
 """Runs that a message names."""
 

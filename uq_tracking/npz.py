@@ -16,7 +16,7 @@ import numpy.typing as npt
 from uq_tracking.errors import FileFormatError
 
 LIMIT = 8 * 2**30
-"""Files that unpack to more than this, in bytes, are not unpacked."""
+"""Files larger than this, in bytes, packed or unpacked, are not read."""
 MOST_ENTRIES = 10_000
 SMALL = 64 * 2**20
 """Any file may unpack to this many bytes."""

@@ -147,10 +147,15 @@ class Report:
                     own.update({key: column[place] for key, column in columns.items()})
         return found
 
+    @property
+    def recalibrations(self) -> Mapping[str, Any]:
+        """What each method of recalibration fitted, and the scores afterwards."""
+        entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
+        return entries
+
     def scored_methods(self) -> dict[str, Any]:
         """Entries of the recalibrations that have scores, in order."""
-        entries: Mapping[str, Any] = (self.recalibration or {}).get("methods", {})
-        return {name: entry for name, entry in entries.items() if "scores" in entry}
+        return {name: entry for name, entry in self.recalibrations.items() if "scores" in entry}
 
     def after(self, method: str | None = None) -> Report:
         """The report after a recalibration, by default the first, for drawings and comparisons.

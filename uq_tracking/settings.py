@@ -27,6 +27,12 @@ def check_seed(seed: object) -> None:
         raise SettingsError(f"seed is {seed!r}; pass a whole number, 0 or above")
 
 
+def check_level(level: float) -> None:
+    """Raise SettingsError for an invalid confidence level."""
+    if not 0 < level < 1:
+        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
+
+
 MOST_BINS = 10**6
 """More bins than any data set fills; at some point they would not fit in memory."""
 

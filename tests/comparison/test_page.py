@@ -14,6 +14,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.comparison.conftest import samples
+from uq_tracking.formatting import COLORS
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp;"
 
@@ -134,6 +135,12 @@ def test_skipped_runs_and_warnings_are_on_the_page(reports):
     text = uq.compare({**reports, "cls": other, "short": short}).to_html()
     assert "it scores classification, but the first run scores regression" in text
     assert "Scored on different data" in text
+
+
+def test_methods_have_the_colors_of_the_figures(page):
+    assert re.findall(r"--c(\d+): (#\w+);", page)[: len(COLORS)] == [
+        (str(k), color) for k, color in enumerate(COLORS)
+    ]
 
 
 def test_a_color_from_a_file_cannot_leave_the_style(folder):

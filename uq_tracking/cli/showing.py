@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uq_tracking import plugins
 from uq_tracking.cli.app import app, console, messages, say, shown_errors
 from uq_tracking.cli.options import OneRun, Split, parse_list
 from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
@@ -62,7 +61,7 @@ def plot(
     """Draw a figure from a run's stored report, without its predictions."""
     with shown_errors():
         path = output or Path(f"uq_{figure}.png")
-        _save(_drawn(_report_of(run, split), figure), path)
+        _save(_report_of(run, split).plot(figure), path)
         say(f"written to {path}")
 
 
@@ -101,10 +100,11 @@ def _report_of(uri: str, split: str | None) -> Report:
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:
     """The scores to show; UnknownMetricError names those the report does not have."""
+    from uq_tracking.metrics.registry import headline_or_all
+
     present = [*found.scores, *found.undefined]
     if wanted is None:
-        known = plugins.metrics(found.task)
-        return [key for key in present if key in known and known[key].headline] or present
+        return headline_or_all(found.task, present)
     lacking = [key for key in wanted if key not in present]
     if lacking:
         raise UnknownMetricError(
@@ -112,18 +112,6 @@ def _keys(found: Report, wanted: list[str] | None) -> list[str]:
             f"it has {', '.join(sorted(present))}"
         )
     return wanted
-
-
-def _drawn(found: Report, name: str) -> Figure:
-    there = {
-        name: spec for name, spec in plugins.figures(found.task).items() if spec.has_curves(found.curves)
-    }
-    if name not in there:
-        raise SettingsError(
-            f"no figure called {name!r} can be drawn from this report{closest(name, there)}; "
-            f"choose from {', '.join(there)}"
-        )
-    return there[name].draw(found)
 
 
 def _save(figure: Figure, path: Path) -> None:

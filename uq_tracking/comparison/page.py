@@ -24,7 +24,7 @@ from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used
 from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict, unjudged
 from uq_tracking.errors import BackendError
-from uq_tracking.formatting import format_score, one_line, shorten_middle, shortened
+from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.html import templates
@@ -45,8 +45,6 @@ LETTERS, TWO_LINES = 26, 48
 """Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
 SHADES = 10
 """Steps from the best rank's color to the worst's; the style sheet has a class for each."""
-COLORS = 8
-"""Colors of the style sheet; further methods repeat them with other dashes."""
 SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
 """Accuracy, and how well the uncertainty ranks the errors behind it; the first available pair is used."""
 SIDES = {
@@ -134,7 +132,7 @@ def _environment() -> Environment:
         "shorten": shorten_middle,
         "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
         "sort_key": _sort_key,
-        "swatch": lambda k: f"swatch c{k % COLORS} d{min(k // COLORS, 3)}",
+        "swatch": lambda k: f"swatch c{k % len(COLORS)} d{min(k // len(COLORS), 3)}",
         "unit": lambda metric, unit: unit_text(metric.unit, unit),
     }
     return environment

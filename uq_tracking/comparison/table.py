@@ -176,9 +176,8 @@ def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, floa
     """Scores after each recalibration stored in a method's runs."""
     found: dict[str, list[Mapping[str, float]]] = {}
     for run in runs:
-        for method, entry in (run.report.recalibration or {}).get("methods", {}).items():
-            if entry.get("scores"):
-                found.setdefault(str(method), []).append(entry["scores"])
+        for method, entry in run.report.scored_methods().items():
+            found.setdefault(method, []).append(entry["scores"])
     return found
 
 

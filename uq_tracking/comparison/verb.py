@@ -18,7 +18,7 @@ from uq_tracking.comparison.table import mean_loss
 from uq_tracking.errors import BackendError, SettingsError, closest
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.settings import check_seed
+from uq_tracking.settings import check_level, check_seed
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import check_split
 
@@ -88,8 +88,7 @@ def compare(
     (('informed', 'constant'), 2)
     """
     check_split(split)
-    if not 0 < level < 1:
-        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
+    check_level(level)
     if not sources:
         raise SettingsError(
             "nothing to compare; pass addresses such as mlflow:EXPERIMENT, or reports by method"

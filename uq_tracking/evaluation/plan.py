@@ -13,11 +13,10 @@ from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.consistency import with_chance
 from uq_tracking.inference.intervals import with_intervals
-from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
-from uq_tracking.settings import Settings, check_seed
+from uq_tracking.settings import Settings, check_level, check_seed
 from uq_tracking.statistics.collecting import How, build_groups, build_statistics
 from uq_tracking.tasks import Task
 

@@ -32,7 +32,6 @@ from uq_tracking.inference.leave_out import (
     FEWEST_GROUPS,
     SETS,
     LeftOut,
-    check_level,
     leave_out,
     too_few,
 )
@@ -41,7 +40,7 @@ from uq_tracking.inference.noise import group_moves, left_out_moves, multivariat
 from uq_tracking.inference.noise import without as without_each
 from uq_tracking.inference.tails import averages_squares, heavy_tails
 from uq_tracking.metrics.registry import Metric, Undefined
-from uq_tracking.settings import Settings
+from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uq_tracking.errors import SettingsError
 from uq_tracking.inference.errors import too_few_errors
 from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.registry import Metric, Undefined, compute
@@ -91,12 +90,6 @@ def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]
     squares = (1 - weights[1:]) @ np.square(tables.sizes_by_weight.astype(float))
     few = too_few_errors(tables) if tables.layout.task == "classification" else None
     return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares), few)
-
-
-def check_level(level: float) -> None:
-    """Raise SettingsError for an invalid confidence level."""
-    if not 0 < level < 1:
-        raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
 
 
 def too_few(tables: GroupTables, what: str = "an interval") -> str | None:

@@ -11,8 +11,8 @@ from scipy import special
 from scipy.fft import dct
 
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inference.leave_out import check_level
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import check_level
 
 TERMS_RATE = 0.2
 """Number of cosines as a fraction of ``n^(2/3)``: half the number that is optimal at autocorrelations of .7, so that

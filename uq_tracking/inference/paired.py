@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.inference.leave_out import LeftOut, check_level, leave_out, too_few
+from uq_tracking.inference.leave_out import LeftOut, leave_out, too_few
 from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute
-from uq_tracking.settings import Settings
+from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
 from uq_tracking.statistics.statistics import Statistics

@@ -240,6 +240,12 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
     return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
 
 
+def headline_or_all(task: Task, keys: Iterable[str]) -> list[str]:
+    """Those of the keys that are in the headline; all of them if none is."""
+    known, keys = plugins.metrics(task), list(keys)
+    return [key for key in keys if key in known and known[key].headline] or keys
+
+
 def compute(
     statistics: Any, settings: Settings, metrics: Iterable[Metric], inputs: MetricInputs | None = None
 ) -> tuple[dict[str, float], dict[str, str]]:

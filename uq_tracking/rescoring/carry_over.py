@@ -20,7 +20,6 @@ from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import RECALIBRATED
 from uq_tracking.metrics.registry import has_failed
 from uq_tracking.report import Report
-from uq_tracking.rescoring.source import methods_of
 
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
@@ -70,7 +69,7 @@ def _may_lack(new: Report, old: Report) -> bool:
 
 
 def _lost(new: Report, old: Report) -> bool:
-    return bool(set(methods_of(old)) - set(methods_of(new)) or set(old.curves) - set(new.curves))
+    return bool(set(old.recalibrations) - set(new.recalibrations) or set(old.curves) - set(new.curves))
 
 
 def _is_coarser(new: Report, old: Report, name: str) -> bool:
@@ -119,7 +118,7 @@ def _curves(
         shown = f"curve {name}"
         if name not in curves:
             is_after = name.endswith(RECALIBRATED)
-            if name not in then.curves and (not is_after or not methods_of(new)):
+            if name not in then.curves and (not is_after or not new.recalibrations):
                 curves[name] = curve
                 kept[shown] = _settings_behind(old, shown)
         elif (
@@ -153,5 +152,5 @@ def _recalibration(old: Report, *, changed: bool) -> Mapping[str, Any] | None:
     if not old.recalibration or not changed:
         return old.recalibration
     settings = dict(old.settings)
-    methods = {name: {"settings": settings, **entry} for name, entry in methods_of(old).items()}
+    methods = {name: {"settings": settings, **entry} for name, entry in old.recalibrations.items()}
     return {**old.recalibration, "methods": methods}

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError
-from uq_tracking.logged_run import LIMIT
 from uq_tracking.metrics.registry import Task, find
+from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings

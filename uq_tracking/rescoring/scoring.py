@@ -17,7 +17,7 @@ from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.recalibration import Recalibration
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
-from uq_tracking.rescoring.source import Source, methods_of
+from uq_tracking.rescoring.source import Source
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
@@ -124,7 +124,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
     RecalibrationError
         The source does not hold what that requires.
     """
-    entries = methods_of(old)
+    entries = old.recalibrations
     if not any(entry.get("how") in (AT_RANDOM, BY_GROUPS) for entry in entries.values()):
         fits = [
             Recalibration.from_dict(e["recalibration"]) for e in entries.values() if e.get("recalibration")
@@ -138,7 +138,7 @@ def recalibrated_as_before(report: Report, source: Source, settings: Settings, o
                 "the halves of a cross-fit need predictions, and only statistics are read"
             )
         new = _recalibrated(report, source, settings, True, list(entries))
-    redone = {name: {**entry, "how": entries[name]["how"]} for name, entry in methods_of(new).items()}
+    redone = {name: {**entry, "how": entries[name]["how"]} for name, entry in new.recalibrations.items()}
     return _with_methods(new, {**entries, **redone})
 
 
@@ -146,9 +146,9 @@ def recalibrated_anew(
     report: Report, source: Source, settings: Settings, request: Request, calibration: Any
 ) -> Report:
     """The report with the requested recalibrations in addition to those it has."""
-    before = methods_of(report)
+    before = report.recalibrations
     new = _recalibrated(report, source, settings, calibration, request.recalibration or None)
-    return _with_methods(new, {**before, **methods_of(new)})
+    return _with_methods(new, {**before, **new.recalibrations})
 
 
 def _with_methods(report: Report, methods: Mapping[str, Any]) -> Report:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,18 +89,12 @@ def needs_predictions(request: Request, old: Report | None) -> tuple[str, bool]:
     if old is None:
         return "", False
     changes = request.changes(old)
-    if old.task == "classification" and (request.recalibrates or (changes and methods_of(old))):
+    if old.task == "classification" and (request.recalibrates or (changes and old.recalibrations)):
         return "a temperature changes probabilities, which statistics do not hold", False
     if changes and any(_needs(key, old) for key in old.scores):
         return "some of the run's scores cannot be computed from statistics", False
-    crossed = [entry for entry in methods_of(old).values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
+    crossed = [entry for entry in old.recalibrations.values() if entry.get("how") in (AT_RANDOM, BY_GROUPS)]
     return ("the halves of a cross-fit need predictions" if crossed and changes else ""), False
-
-
-def methods_of(report: Report | None) -> Mapping[str, Any]:
-    """Entries of a report's recalibrations by method."""
-    found: Mapping[str, Any] = {} if report is None else (report.recalibration or {}).get("methods", {})
-    return found
 
 
 def _needs(key: str, old: Report | None) -> bool:

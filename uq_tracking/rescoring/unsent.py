@@ -10,6 +10,7 @@ from shlex import quote
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, UQTrackingError
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
+from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
@@ -21,8 +22,6 @@ ORIGIN_TAG = "uq.origin"
 """Names the run that a substitute stands for, or the call for which a run was created."""
 SENT = "sent"
 """Folder in which sent entries are kept."""
-PATIENCE = 300.0
-"""Seconds to wait for another process that is sending."""
 
 
 def send_entries(

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from uq_tracking.errors import RunNotFoundError, SettingsError, TrackerUnreachableError
-from uq_tracking.logged_run import LIMIT, LoggedRun, logged_runs
+from uq_tracking.logged_run import LoggedRun, logged_runs
+from uq_tracking.npz import LIMIT
 from uq_tracking.rescoring.common import CommonPredictor, common_predictor, prefix_of
 from uq_tracking.rescoring.request import Figures, make_request
 from uq_tracking.rescoring.summary import Outcome, Summary

@@ -80,9 +80,8 @@ def logged_scores(
 
 def recalibrated_scores(content: Content) -> dict[str, float]:
     """Parameters and scores after recalibration; those of the first method have the short names."""
-    methods: Mapping[str, Any] = (content.report.recalibration or {}).get("methods", {})
     found: dict[str, float] = {}
-    for place, (method, entry) in enumerate(methods.items()):
+    for place, (method, entry) in enumerate(content.report.recalibrations.items()):
         for name, value in entry.get("scalars", {}).items():
             found[parameter_name(name, content.split)] = value
         scores = entry.get("scores", {})
@@ -93,5 +92,5 @@ def recalibrated_scores(content: Content) -> dict[str, float]:
 
 def scores_digest(report: Report) -> str:
     """Sixteen hexadecimal digits of a report's scores and settings."""
-    values = [report.scores, report.settings, (report.recalibration or {}).get("methods")]
+    values = [report.scores, report.settings, report.recalibrations or None]
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]

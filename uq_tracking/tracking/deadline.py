@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 DEADLINE = 10.0
 PATIENCE = 300.0
-"""Seconds that a command waits: a person started it, and no training job waits for it."""
+"""Seconds that a command waits for a tracker or another process: a person started it, and no job waits for it."""
 LONGEST = 1e9
 """The longest wait, in seconds, that every system supports; longer deadlines, even infinite ones, are cut to it."""
 CONNECT_SECONDS = 2.0

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, replace
 
 from uq_tracking import plugins
+from uq_tracking.metrics.registry import headline_or_all
 from uq_tracking.report import Report
 from uq_tracking.tables.markup import markdown_escaped, table_markdown
 from uq_tracking.tables.report import report_table
@@ -47,9 +48,7 @@ class Description:
 
 def description(report: Report, split: str | None = None) -> Description:
     """Describe a report, verdict first: trackers show three lines until asked for more."""
-    known = plugins.metrics(report.task)
-    keys = [key for key in report.scores if key in known and known[key].headline] or list(report.scores)
-    table = report_table(report, keys)
+    table = report_table(report, headline_or_all(report.task, report.scores))
     named = {column.key: column for column in table.columns}
     shown = tuple(named[key] for key in COLUMNS if key in named)
     plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
