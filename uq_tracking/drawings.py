@@ -138,7 +138,7 @@ def uq_figures() -> list[FigureSpec]:
         *(_of_curve(spec) for task in TASKS for spec in plugins.curves(task).values() if spec.draw),
         FigureSpec(
             "recalibration",
-            "uq_tracking.figures.comparison.before_after",
+            "uq_tracking.figures.recalibration.before_after",
             ("reliability_recalibrated", "calibration_recalibrated"),
         ),
         FigureSpec(

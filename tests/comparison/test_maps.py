@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
-from uq_tracking.figures import overlay
+from uq_tracking.figures import compared_maps
 
 QUICK = {"figures": False, "maps": False}
 
@@ -58,7 +58,7 @@ def test_errors_of_all_methods_share_one_scale(store):
         assert_allclose(panel.mean_error, errors[-1].mean(), rtol=1e-12)
     assert_allclose(case.error_limits, (0, np.percentile(errors, 99)), rtol=1e-12)
     for panel, error in zip(case.panels, errors, strict=True):
-        assert panel.error == overlay.map_png(error, case.error_limits, "error")
+        assert panel.error == compared_maps.map_png(error, case.error_limits, "error")
 
 
 def test_the_scale_makes_the_std_cover_the_errors(store):
@@ -129,7 +129,7 @@ class TestPictures:
     def test_large_maps_are_reduced_by_block_means(self):
         values = np.arange(700 * 650, dtype=float).reshape(700, 650)
         values[0, 0] = np.nan
-        found = overlay.reduced(values)
+        found = compared_maps.reduced(values)
         assert found.shape == (234, 217)
         assert_allclose(found[1, 1], values[3:6, 3:6].mean(), rtol=1e-12)
         assert_allclose(found[0, 0], np.nanmean(values[:3, :3]), rtol=1e-12)
@@ -137,21 +137,21 @@ class TestPictures:
     def test_a_block_without_values_has_none(self):
         values = np.ones((640, 640))
         values[:2, :2] = np.nan
-        assert np.isnan(overlay.reduced(values)[0, 0])
-        assert overlay.reduced(values)[0, 1] == 1
+        assert np.isnan(compared_maps.reduced(values)[0, 0])
+        assert compared_maps.reduced(values)[0, 1] == 1
 
     def test_the_same_values_give_the_same_bytes(self):
         values = np.random.default_rng(0).random((10, 10))
-        assert overlay.map_png(values, (0, 1), "error") == overlay.map_png(values.copy(), (0, 1), "error")
+        assert compared_maps.map_png(values, (0, 1), "error") == compared_maps.map_png(values.copy(), (0, 1), "error")
 
     @pytest.mark.parametrize("errors", [[np.zeros((2, 2))], [np.full((2, 2), np.nan)], [np.eye(40)[:1] * 0]])
     def test_maps_without_errors_have_limits(self, errors):
-        low, high = overlay.error_limits(errors)
+        low, high = compared_maps.error_limits(errors)
         assert low == 0 < high
 
     def test_a_constant_target_has_limits(self):
-        assert overlay.value_limits(np.full((3, 3), 5.0)) == (4.5, 5.5)
+        assert compared_maps.value_limits(np.full((3, 3), 5.0)) == (4.5, 5.5)
 
     def test_colors_end_at_those_of_the_map(self):
-        assert overlay.color_stops("error")[0] == "#000004"
-        assert len(overlay.color_stops("value")) == 9
+        assert compared_maps.color_stops("error")[0] == "#000004"
+        assert len(compared_maps.color_stops("value")) == 9

@@ -163,7 +163,7 @@ def _cases(run: ScoredRun, predictions: Predictions, maps: Maps) -> Iterator[_Se
 
 
 def _reduced(run: ScoredRun, name: str, case: Mapping[str, Any], scale: float) -> _Seen:
-    from uq_tracking.figures.overlay import reduced
+    from uq_tracking.figures.compared_maps import reduced
 
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(case["mean"].astype(np.float64) - case["target"])
@@ -184,7 +184,7 @@ def _reduced(run: ScoredRun, name: str, case: Mapping[str, Any], scale: float) -
 
 
 def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
-    from uq_tracking.figures import overlay
+    from uq_tracking.figures import compared_maps
 
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
@@ -193,18 +193,18 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
         for item in items
         if item not in same
     ]
-    values = overlay.value_limits(first.target)
-    errors = overlay.error_limits(item.error for item in same)
+    values = compared_maps.value_limits(first.target)
+    errors = compared_maps.error_limits(item.error for item in same)
     height, width = first.target.shape
     return MapCase(
         name=name,
         shape=(height, width),
-        target=overlay.map_png(first.target, values, "value"),
+        target=compared_maps.map_png(first.target, values, "value"),
         panels=tuple(_panel(item, values, errors) for item in same),
         value_limits=values,
         error_limits=errors,
-        value_colors=tuple(overlay.color_stops("value")),
-        error_colors=tuple(overlay.color_stops("error")),
+        value_colors=tuple(compared_maps.color_stops("value")),
+        error_colors=tuple(compared_maps.color_stops("error")),
     )
 
 
@@ -219,7 +219,7 @@ def _is_same_target(one: _Seen, other: _Seen) -> bool:
 
 
 def _panel(item: _Seen, values: tuple[float, float], errors: tuple[float, float]) -> MapPanel:
-    from uq_tracking.figures.overlay import map_png
+    from uq_tracking.figures.compared_maps import map_png
 
     return MapPanel(
         method=item.run.method,

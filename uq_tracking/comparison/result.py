@@ -195,7 +195,7 @@ class Comparison:
         SettingsError
             The runs have no such curve, or ``ax`` is given for the overview.
         """
-        from uq_tracking.figures.overlaid import draw
+        from uq_tracking.figures.compared_curves import draw
 
         return draw(self, curve, ax)
 

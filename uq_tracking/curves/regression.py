@@ -96,7 +96,7 @@ def _gap(statistics: Statistics, payload: str) -> Columns:
     ceiling=1.0,
     recalibrated=True,
     settings=("family",),
-    draw="uq_tracking.figures.curves.calibration",
+    draw="uq_tracking.figures.regression.calibration",
     figure="calibration",
     gaps="quantiles",
 )
@@ -146,7 +146,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     recalibrated=True,
     settings=("n_bins",),
     units=("target", "target"),
-    draw="uq_tracking.figures.curves.reliability",
+    draw="uq_tracking.figures.regression.reliability",
     figure="reliability",
     gaps="variance",
 )
@@ -176,7 +176,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     reference="diagonal",
     gaps="isotonic",
     units=("target", "target"),
-    draw="uq_tracking.figures.curves.reliability_isotonic",
+    draw="uq_tracking.figures.regression.reliability_isotonic",
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE as the increasing step function of the standard deviation that best fits the errors (CORP)."""
@@ -298,7 +298,7 @@ def _where_defined(
     reference="diagonal",
     ceiling=1.0,
     settings=("family",),
-    draw="uq_tracking.figures.curves.coverage",
+    draw="uq_tracking.figures.regression.coverage",
     gaps="coverage",
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
@@ -320,7 +320,7 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     reference=(1.0,),
     settings=("family",),
     gaps="pit",
-    draw="uq_tracking.figures.curves.pit_histogram",
+    draw="uq_tracking.figures.regression.pit_histogram",
 )
 def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells, closed below, as numpy's."""
@@ -400,7 +400,7 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     score="joint_ks",
     steps=percent("nominal"),
     reference="diagonal",
-    draw="uq_tracking.figures.curves.joint_coverage",
+    draw="uq_tracking.figures.regression.joint_coverage",
 )
 def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""

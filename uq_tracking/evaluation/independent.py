@@ -9,7 +9,7 @@ import numpy as np
 
 from uq_tracking.curves.curve import Curve
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation.spread import Repeats
+from uq_tracking.evaluation.repeats import Repeats
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.metrics.registry import Metric, compute, find

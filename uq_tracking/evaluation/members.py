@@ -11,7 +11,7 @@ import numpy as np
 
 from uq_tracking.curves.curve import Curve
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation.spread import Repeats
+from uq_tracking.evaluation.repeats import Repeats
 from uq_tracking.metrics.registry import Metric, MetricInputs, compute, select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How, build_statistics

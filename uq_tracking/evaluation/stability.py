@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
 from uq_tracking.errors import SettingsError
-from uq_tracking.evaluation.spread import Repeats
+from uq_tracking.evaluation.repeats import Repeats
 from uq_tracking.formatting import format_number
 from uq_tracking.metrics.registry import Metric, compute
 from uq_tracking.settings import Settings

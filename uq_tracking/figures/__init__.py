@@ -11,11 +11,11 @@ from uq_tracking.figures.classification import (
     class_sparsification,
     risk_coverage,
 )
-from uq_tracking.figures.comparison import before_after
-from uq_tracking.figures.curves import calibration, coverage, pit_histogram, reliability
 from uq_tracking.figures.density import error_vs_std
 from uq_tracking.figures.maps import uncertainty_map
 from uq_tracking.figures.ranking import merci_by_alpha, n_merci_by_alpha, sparsification
+from uq_tracking.figures.recalibration import before_after
+from uq_tracking.figures.regression import calibration, coverage, pit_histogram, reliability
 from uq_tracking.figures.small_multiples import by_group, by_members, by_target, scale_sweep, stability
 from uq_tracking.figures.style import to_png, to_rgb
 

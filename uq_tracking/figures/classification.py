@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from uq_tracking.figures import style
-from uq_tracking.figures.comparison import STYLES, WIDE, panel_title
 from uq_tracking.figures.header import report_header
 from uq_tracking.figures.ranking import sparsified
+from uq_tracking.figures.recalibration import STYLES, WIDE, panel_title
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,

@@ -18,7 +18,7 @@ from scipy import special
 from uq_tracking.curves import Curve
 from uq_tracking.curves.spec import spec_of
 from uq_tracking.inference import read
-from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.few_errors import too_few_errors
 from uq_tracking.inference.gaps import Kind
 from uq_tracking.inference.noise import (
     FEWEST_GROUPS,

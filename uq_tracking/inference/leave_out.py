@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.few_errors import too_few_errors
 from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings

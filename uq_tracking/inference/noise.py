@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inference import read
-from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.few_errors import too_few_errors
 from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind
 from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined

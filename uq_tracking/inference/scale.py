@@ -11,7 +11,7 @@ from scipy import special
 
 from uq_tracking.families import Standard
 from uq_tracking.inference import read
-from uq_tracking.inference.errors import too_few_errors
+from uq_tracking.inference.few_errors import too_few_errors
 from uq_tracking.inference.limits import Influence, Range, poisson_limits, size_freedom
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.distribution import LOW, POINT, is_distribution

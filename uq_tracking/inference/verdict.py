@@ -27,7 +27,7 @@ import numpy as np
 
 from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
-from uq_tracking.inference.errors import too_few_errors, too_few_of
+from uq_tracking.inference.few_errors import too_few_errors, too_few_of
 from uq_tracking.inference.gaps import largest
 from uq_tracking.inference.leave_out import too_few
 from uq_tracking.inference.limits import DOMINATED

@@ -1,4 +1,4 @@
-"""Drawings that compare two or more reports side by side."""
+"""Drawings of a report before and after a recalibration."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from uq_tracking.figures import style
-from uq_tracking.figures.curves import (
+from uq_tracking.figures.header import report_header
+from uq_tracking.figures.regression import (
     calibration_axes,
     calibration_columns,
     lines_of,
     reliability_axes,
     reliability_columns,
 )
-from uq_tracking.figures.header import report_header
 from uq_tracking.figures.sides import name_sides
 from uq_tracking.figures.source import NothingToDrawError, undefined_figure
 from uq_tracking.figures.style import legend_below, line, new_figure, plain_texts
