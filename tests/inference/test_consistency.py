@@ -62,11 +62,16 @@ def test_points_of_calibrated_forecasts_lie_inside(groups):
     )
 
 
-def test_points_of_calibrated_classifiers_lie_inside():
+@pytest.mark.parametrize("groups", [None, 30])
+def test_points_of_calibrated_classifiers_lie_inside(groups):
     rng = np.random.default_rng(3)
     found = {"reliability": [], "reliability_isotonic": []}
     for _ in range(40):
-        one = uq.evaluate_classification(*classes(rng, 900), metrics=["ece"], curves="reliability_isotonic")
+        labels, probs = classes(rng, 900)
+        label = None if groups is None else np.arange(900) % groups
+        one = uq.evaluate_classification(
+            labels, probs, groups=label, metrics=["ece"], curves="reliability_isotonic"
+        )
         for name, shares in found.items():
             shares.append(inside(one.curves[name]))
     for name, shares in found.items():

@@ -195,7 +195,7 @@ def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
 def confidence_sums(
     statistics: Any, n_bins: int, *, equal: bool
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples, sums of confidence and correct samples of each group in each bin of ECE (or of ACE)."""
+    """Samples, sums of confidence and correct samples of each group in each bin of ECE (or of ACE), lowest first."""
     groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
     if equal:
         edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
@@ -203,7 +203,8 @@ def confidence_sums(
         together = whole(table, "one_minus_confidence", groups.bits)
         inner = together.position(1 - np.arange(1, n_bins) / n_bins, "right")
         edges = np.concatenate([[together.total], inner, [0.0]])[::-1]
-    count, doubt, correct = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
+    by_doubt = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
+    count, doubt, correct = (part[:, ::-1] for part in by_doubt)
     return count, count - doubt, correct
 
 
