@@ -147,9 +147,12 @@ def test_curves_agree_with_their_scores():
     labels, z = samples(5000)
     report = uq.evaluate_classification(labels, softmax(z), n_bins=15)
     bins = report.curves["reliability"].columns
-    assert list(bins) == ["low", "high", "confidence", "accuracy", "count", "chance_low", "chance_high"]
+    assert list(bins) == [
+        "confidence_low", "confidence_high", "confidence", "accuracy", "count", "chance_low", "chance_high",
+    ]  # fmt: skip
     assert bins["count"].sum() == 5000
-    assert ((bins["low"] <= bins["confidence"]) & (bins["confidence"] <= bins["high"])).all()
+    assert (bins["confidence_low"] <= bins["confidence"]).all()
+    assert (bins["confidence"] <= bins["confidence_high"]).all()
     ece = np.sum(bins["count"] * np.abs(bins["accuracy"] - bins["confidence"])) / 5000
     np.testing.assert_allclose(report.scores["ece"], ece, rtol=1e-12)
     gap = report.curves["sparsification_error_brier"].columns

@@ -142,7 +142,9 @@ class TestPictures:
 
     def test_the_same_values_give_the_same_bytes(self):
         values = np.random.default_rng(0).random((10, 10))
-        assert compared_maps.map_png(values, (0, 1), "error") == compared_maps.map_png(values.copy(), (0, 1), "error")
+        assert compared_maps.map_png(values, (0, 1), "error") == compared_maps.map_png(
+            values.copy(), (0, 1), "error"
+        )
 
     @pytest.mark.parametrize("errors", [[np.zeros((2, 2))], [np.full((2, 2), np.nan)], [np.eye(40)[:1] * 0]])
     def test_maps_without_errors_have_limits(self, errors):

@@ -69,6 +69,28 @@ class TestEveryCurve:
             assert callable(getattr(import_module(module), name))
 
 
+def everything(task):
+    """Reports with every kind of curve: over groups, labels, intervals of the target, members and subsets."""
+    label, curves = np.arange(1200) % 30, ["by_members", "stability"]
+    labels = {"groups": label, "by": label % 3}
+    if task == "classification":
+        members = RNG.dirichlet([1, 1, 2], (3, 1200))
+        return uq.evaluate_classification(
+            RNG.integers(0, 3, 1200), members, members_axis=0, curves=curves, **labels
+        )
+    data = uq.Predictions.from_ensemble(RNG.normal(size=1200), RNG.normal(size=(3, 1200)), **labels)
+    return uq.evaluate(data, by_target=1.0, curves=curves)
+
+
+def test_columns_named_as_a_band_hold_the_curve_between_them():
+    curves = [curve for task in STATISTICS for curve in everything(task).curves.values()]
+    banded = [curve for curve in curves if "low" in curve.columns]
+    assert banded
+    for curve in banded:
+        assert np.all(curve.columns["low"] <= curve.columns[curve.main]), curve.name
+        assert np.all(curve.columns[curve.main] <= curve.columns["high"]), curve.name
+
+
 @pytest.mark.parametrize("task", STATISTICS)
 def test_every_figure_and_map_names_a_function(task):
     for spec in (*plugins.figures(task).values(), *plugins.maps(task).values()):

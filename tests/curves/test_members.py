@@ -34,7 +34,7 @@ def test_all_subsets_are_scored_where_there_are_few():
     ]
     assert_allclose(curve["mean"][1], np.mean(pairs), rtol=1e-12)
     assert_allclose(curve["spread"][1], np.std(pairs), rtol=1e-9)
-    assert_allclose([curve["low"][1], curve["high"][1]], [min(pairs), max(pairs)], rtol=1e-12)
+    assert_allclose([curve["subset_low"][1], curve["subset_high"][1]], [min(pairs), max(pairs)], rtol=1e-12)
     assert_allclose(curve["mean"][-1], report.scores["nll"], rtol=1e-12)
 
 

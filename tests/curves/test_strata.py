@@ -39,7 +39,7 @@ def test_by_target_is_each_interval_evaluated(width, edges):
     report = uq.evaluate(y, mean, std, by_target=width, curve_metrics=KEYS)
     columns = report.curves["by_target_mae"].columns
     assert columns["count"].sum() == 600
-    for low, high, value in zip(columns["low"], columns["high"], columns["mae"], strict=True):
+    for low, high, value in zip(columns["target_low"], columns["target_high"], columns["mae"], strict=True):
         own = (y >= low) & ((y < high) | ((y == high) & (high == edges[-1])))
         assert_allclose(value, np.abs(y - mean)[own].mean(), rtol=1e-12)
 

@@ -23,7 +23,7 @@ REMOVED = "Fraction of highest entropy removed"
 
 def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     """Index of each row's bin; empty bins have no row."""
-    return np.rint(columns["low"] / (columns["high"] - columns["low"]))
+    return np.rint(columns["confidence_low"] / (columns["confidence_high"] - columns["confidence_low"]))
 
 
 @curve(
@@ -47,7 +47,14 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """Accuracy against confidence in the non-empty bins."""
     bins = equal_width_bins(statistics, settings.n_bins)
     filled = bins.count > 0
-    return {name: getattr(bins, name)[filled] for name in ("low", "high", "confidence", "accuracy", "count")}
+    columns = {
+        "confidence_low": bins.low,
+        "confidence_high": bins.high,
+        "confidence": bins.confidence,
+        "accuracy": bins.accuracy,
+        "count": bins.count,
+    }
+    return {name: column[filled] for name, column in columns.items()}
 
 
 @curve(

@@ -21,9 +21,10 @@ class Repeats:
     def curves(
         self, name: str, x: str, x_label: str, metrics: Sequence[Metric], unit: str | None
     ) -> list[Curve]:
-        """One curve per metric: columns ``x``, ``mean``, ``spread`` (population std), ``low``, ``high``, ``subsets``.
+        """One curve per metric, against ``x``.
 
-        A size counts for a metric if the metric is defined for all its subsets.
+        Columns ``mean``, ``spread`` (population std), ``subset_low`` and ``subset_high`` (the range), ``subsets``. A
+        size counts for a metric if the metric is defined for all its subsets.
         """
         made = (self._curve(name, x, x_label, metric, unit) for metric in metrics)
         return [curve for curve in made if curve is not None]
@@ -41,8 +42,8 @@ class Repeats:
             x: np.asarray(list(found), dtype=float),
             "mean": np.asarray([v.mean() for v in values]),
             "spread": np.asarray([v.std() for v in values]),
-            "low": np.asarray([v.min() for v in values]),
-            "high": np.asarray([v.max() for v in values]),
+            "subset_low": np.asarray([v.min() for v in values]),
+            "subset_high": np.asarray([v.max() for v in values]),
             "subsets": np.asarray([float(len(v)) for v in values]),
         }
         y_label = axis_label(metric.key, metric.unit, unit)

@@ -41,14 +41,16 @@ def by_group(
 def by_target(
     parts: Sequence[Statistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
 ) -> list[Curve]:
-    """One curve per metric over intervals of the target: columns ``target`` (middle), ``low``, ``high``, ...
+    """One curve per metric over intervals of the target.
+
+    Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``.
 
     References
     ----------
     .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
     """
     low, high = edges[:-1], edges[1:]
-    table = {"target": (low + high) / 2, "low": low, "high": high}
+    table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
     x_label = axis_label("Target", "target", settings.unit)
     return _curves("by_target", table, "target", x_label, parts, settings, metrics, None)
 

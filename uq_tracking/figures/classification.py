@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 CORRECT = "#8FB8D8"
 MOST_LABELLED = 10
 """Up to this many bins, each bar carries its count."""
-NAMES = ("low", "high", "confidence", "accuracy", "count")
+NAMES = ("confidence_low", "confidence_high", "confidence", "accuracy", "count")
 
 
 @report_figure("Reliability")
@@ -127,7 +127,7 @@ def _along(ax: Axes, curve: Curve, size: float) -> None:
 def _accuracies(ax: Axes, bins: Columns, curve: Curve) -> None:
     style_axes(ax, "", curve.y_label)
     ax.tick_params(labelbottom=False)
-    left, width = bins["low"], bins["high"] - bins["low"]
+    left, width = bins["confidence_low"], bins["confidence_high"] - bins["confidence_low"]
     accuracy, gap = bins["accuracy"], bins["confidence"] - bins["accuracy"]
     look: dict[str, Any] = {"width": width, "align": "edge", "edgecolor": "white", "linewidth": 0.8}
     ax.bar(left, accuracy, color=CORRECT, zorder=1.6, **look)
@@ -161,13 +161,19 @@ def _counts(ax: Axes, bins: Columns, curve: Curve) -> None:
     count = bins["count"]
     style_axes(ax, curve.x_label, "Samples")
     ax.grid(False)
-    width = bins["high"] - bins["low"]
+    width = bins["confidence_high"] - bins["confidence_low"]
     ax.bar(
-        bins["low"], count, width=width, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.8
+        bins["confidence_low"],
+        count,
+        width=width,
+        align="edge",
+        color=style.COUNTS,
+        edgecolor="white",
+        linewidth=0.8,
     )
     ax.set(ylim=(0, 1.45 * float(count.max())), yticks=[], xticks=[0, 0.25, 0.5, 0.75, 1.0])
     if width.min() > 0.9 / MOST_LABELLED:
-        for x, height in zip(bins["low"] + width / 2, count, strict=True):
+        for x, height in zip(bins["confidence_low"] + width / 2, count, strict=True):
             ax.text(x, height, short_count(height), fontsize=style.SMALL - 1.5, ha="center", va="bottom")
     else:
         total = f"{counted(count.sum())} samples"

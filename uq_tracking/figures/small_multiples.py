@@ -287,14 +287,15 @@ def by_target(report: Report) -> Figure:
 
 
 def _target_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
-    table = columns(report, curve, ("target", "low", "high", "count", key))
+    table = columns(report, curve, ("target", "target_low", "target_high", "count", key))
     _small(ax, report, report.curves[curve].x_label, key)
     x, values, tiny = table["target"], table[key], table["count"] < TINY
+    low, high = table["target_low"], table["target_high"]
     ax.bar(
-        table["low"], 0.22 * table["count"] / table["count"].max(), width=table["high"] - table["low"],
+        low, 0.22 * table["count"] / table["count"].max(), width=high - low,
         align="edge", color=style.COUNTS, linewidth=0, transform=ax.get_xaxis_transform(), zorder=1.5,
     )  # fmt: skip
-    ax.set_xlim(float(table["low"].min()), float(table["high"].max()))
+    ax.set_xlim(float(low.min()), float(high.max()))
     _parts_along(ax, report, key, x, values, tiny)
 
 
@@ -329,9 +330,9 @@ def by_members(report: Report) -> Figure:
 
 
 def _members_panel(ax: Axes, report: Report, curve: str, key: str) -> None:
-    table = columns(report, curve, ("members", "mean", "low", "high"))
+    table = columns(report, curve, ("members", "mean", "subset_low", "subset_high"))
     _small(ax, report, report.curves[curve].x_label, key)
-    _mean_and_band(ax, table, "members", table["low"], table["high"])
+    _mean_and_band(ax, table, "members", table["subset_low"], table["subset_high"])
     _log_x(ax, table["members"], base_two=True)
 
 

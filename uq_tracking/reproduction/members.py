@@ -37,8 +37,8 @@ def against_members(reports: Sequence[Report], keys: Sequence[str]) -> dict[str,
         found = [report.curves[f"by_members_{key}"].columns for report in reports]
         columns["members"] = found[0]["members"]
         columns[key] = np.mean([one["mean"] for one in found], axis=0)
-        columns[f"{key} low"] = np.min([one["low"] for one in found], axis=0)
-        columns[f"{key} high"] = np.max([one["high"] for one in found], axis=0)
+        columns[f"{key} low"] = np.min([one["subset_low"] for one in found], axis=0)
+        columns[f"{key} high"] = np.max([one["subset_high"] for one in found], axis=0)
     return columns
 
 
