@@ -94,7 +94,7 @@ class TestLevels:
         runs = {"normal": report, "two": quantiles([0.05, 0.95]), "three": quantiles([0.1, 0.5, 0.9])}
         found = uq.compare(runs, baseline="normal")
         assert found.table["two"]["crps"].value < 0.5 * found.table["normal"]["crps"].value
-        for key in ("crps", "pinball"):
+        for key in ("crps", "pinball", "calibration_error", "pit_ks"):
             assert {(found.table[name][key].rank, found.table[name][key].mark) for name in runs} == {
                 (None, None)
             }
@@ -104,7 +104,7 @@ class TestLevels:
         assert found.table["normal"]["rmse"].rank == 1
         text = found.warnings[1]
         assert text.startswith(
-            "Levels of quantiles differ (not ranked, as they depend on the levels: crps, pinball;"
+            "Levels of quantiles differ (not ranked, as they depend on the levels: crps, pinball, calibration_error, "
         )
         assert "rescore" not in " ".join(found.warnings)
         assert text.endswith("no levels: normal; levels 0.05, 0.95: two; levels 0.1, 0.5, 0.9: three.")

@@ -212,7 +212,8 @@ class TestVerdicts:
         assert found.calibration == "overconfident"
         assert found.text.startswith("Of 3 runs, ")
         same = uq.compare({"same": overconfident}).verdicts["same"]
-        assert same.text.startswith("Of 2 runs, all overconfident; ranking of errors: all ")
+        assert same.text.startswith("Of 2 runs, all overconfident (")
+        assert f"x in the median); ranking of errors: all {same.ranking}." in same.text
 
     def test_reports_that_could_not_be_judged_have_none(self):
         assert uq.compare({"a": report_of({"nll": 1.0})}).verdicts == {}

@@ -347,11 +347,31 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
 def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
-    text = words.sentences(
-        "regression", found.calibration, found.scale, None, "", None, found.ranking, share, None, Settings()
-    )
+    text = words.sentences("", found.ranking, share, None, Settings())
     assert f"It knows {word}where it errs" in text
     assert found.knows_little == bool(word)
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(0.7, "Miscalibrated"), (1.0, "Consistent"), (2.0, "Miscalibrated")]
+)
+def test_intervals_are_told_by_what_they_contain(factor, word):
+    truth, half = np.random.default_rng(7).normal(size=2000), np.full(2000, 1.645 * factor)
+    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.9))
+    inside = f"the 90 % intervals contain {100 * report.scores['interval_coverage']:.3g} % of the true values"
+    assert report.verdict.text.startswith(word)
+    assert inside in report.verdict.text
+
+
+@pytest.mark.parametrize("groups", [None, 50])
+def test_a_classifier_that_is_certain_and_wrong_is_overconfident(groups):
+    report = sure(200, groups, doubt=0.0)
+    assert report.verdict.calibration == "overconfident"
+    assert report.verdict.text.startswith(
+        "Overconfident: it states certainty for every sample, but misclassifies 20 %"
+    )
+    assert report.verdict.short.startswith("overconfident")
+    assert sure(0, groups, doubt=0.0).verdict.calibration != "overconfident"
 
 
 def sure(errors, groups=None, doubt=0.001, n=1000):

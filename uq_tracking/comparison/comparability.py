@@ -11,8 +11,11 @@ from uq_tracking.formatting import format_levels
 from uq_tracking.metrics.registry import Metric
 
 SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
-OF_LEVELS = ("crps", "pinball", "wis")
-"""Scores that depend on the levels of quantiles: from few levels, the CRPS comes out far too low."""
+OF_LEVELS = (
+    "crps", "pinball", "wis", "calibration_error", "auce", "auce_over", "auce_under", "mace", "rmsce",
+    "miscalibration_area", "pit_ks",
+)  # fmt: skip
+"""Scores that come out too low from few quantiles: of the CRPS and of F(y), these say nothing between the levels."""
 NAMED = 4
 """How many runs of each kind a warning names."""
 SAME = 1e-6

@@ -44,6 +44,8 @@ class Overlay:
         Heights of horizontal reference lines.
     y_limits : (float, float) or None
         The y range worth showing, if some points lie far beyond the others.
+    labels : tuple of str
+        What the points stand for, if x is only their number: labels of any run, which have the same x in all.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Overlay:
     diagonal: bool = False
     levels: tuple[float, ...] = field(default=())
     y_limits: tuple[float, float] | None = None
+    labels: tuple[str, ...] = ()
 
 
 def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
@@ -75,7 +78,8 @@ def _in_order(found: Mapping[str, Sequence[tuple[ScoredRun, Curve]]]) -> list[st
 
 
 def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
-    lines = tuple(line for run, curve in curves if (line := _line(run, curve)) is not None)
+    labels = _labels([curve for _, curve in curves])
+    lines = tuple(line for run, curve in curves if (line := _line(run, curve, labels)) is not None)
     run, first = curves[0]
     spec = spec_of(name, run.report.task)
     reference = () if spec is None else spec.reference
@@ -88,7 +92,23 @@ def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
         diagonal=reference == "diagonal",
         levels=() if reference == "diagonal" else reference,
         y_limits=_limits(spec, lines),
+        labels=labels,
     )
+
+
+def _labels(curves: Sequence[Curve]) -> tuple[str, ...]:
+    """Labels of all curves, if x only numbers them."""
+    if not all(curve.labels is not None and _numbers_labels(curve) for curve in curves):
+        return ()
+    return tuple(sorted({name for curve in curves for name in curve.labels or ()}))
+
+
+def _numbers_labels(curve: Curve) -> bool:
+    """Whether x is the number of each label, not the label itself, such as a lead time."""
+    try:
+        return [float(label) for label in curve.labels or ()] != np.ravel(curve.columns[curve.x]).tolist()
+    except ValueError:
+        return True
 
 
 def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float] | None:
@@ -97,9 +117,11 @@ def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float
     return spec.limits(np.concatenate([one.x for one in lines]), np.concatenate([one.y for one in lines]))
 
 
-def _line(run: ScoredRun, curve: Curve) -> Line | None:
+def _line(run: ScoredRun, curve: Curve, labels: Sequence[str]) -> Line | None:
     """The finite points of a curve, or None if it is damaged or empty."""
     x, y = (np.ravel(curve.columns[column]) for column in (curve.x, curve.main))
+    if labels:
+        x = np.asarray([labels.index(label) for label in curve.labels or ()], dtype=float)
     if len(x) != len(y):
         return None
     finite = np.isfinite(x) & np.isfinite(y)

@@ -347,6 +347,7 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
         "yLabel": overlay.y_label,
         "diagonal": overlay.diagonal,
         "levels": list(overlay.levels),
+        "labels": list(overlay.labels),
         "yLimits": None if overlay.y_limits is None else list(overlay.y_limits),
         "x": [list(x) for x in places],
         "chances": [{"x": place, "low": low, "high": high} for place, low, high in chances],

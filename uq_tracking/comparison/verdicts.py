@@ -61,9 +61,12 @@ def _of_runs(runs: Sequence[ScoredRun]) -> MethodVerdict:
         return MethodVerdict(verdicts[0].calibration, verdicts[0].ranking, verdicts[0].text, scale, recovered)
     calibration: Counter[str] = Counter(verdict.calibration for verdict in verdicts)
     ranking: Counter[str] = Counter(verdict.ranking for verdict in verdicts)
-    counts = (_counted(calibration), f"ranking of errors: {_counted(ranking)}")
-    text = f"Of {len(verdicts)} runs, {'; '.join(counts)}."
     most, often = (counter.most_common(1)[0][0] for counter in (calibration, ranking))
+    middle = words.short(most, scale, "", None)
+    factor = f" ({middle.split()[0]} in the median)" if middle != words.short(most, None, "", None) else ""
+    text = (
+        f"Of {len(verdicts)} runs, {_counted(calibration)}{factor}; ranking of errors: {_counted(ranking)}."
+    )
     return MethodVerdict(most, often, text, scale, recovered)
 
 

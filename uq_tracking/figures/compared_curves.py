@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 
 from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures.style import (
+    SMALL,
     TEXT,
     legend,
     legend_below,
@@ -18,6 +20,7 @@ from uq_tracking.figures.style import (
     reference,
     style_axes,
 )
+from uq_tracking.figures.text import cut
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ LETTERS = 26
 """Maximum characters of a method's name, if names stay distinct."""
 MOST_NAMED = 12
 """Maximum number of methods named in a legend; beyond that, see the table."""
+MOST_LABELS = 8
+"""Maximum number of labels named along an axis."""
 
 
 def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
@@ -89,13 +94,23 @@ def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
         label = None if one.method in seen or len(seen) >= MOST_NAMED else names.get(one.method)
         seen.add(one.method)
         color, dash = COLORS[k % len(COLORS)], DASHES[(k // len(COLORS)) % len(DASHES)]
-        points(ax, one.x, one.y, color=color, linestyle=dash, linewidth=1.8, label=label)
+        look: dict[str, Any] = {"linestyle": "", "marker": "o"} if curves.labels else {"linestyle": dash}
+        points(ax, one.x, one.y, color=color, linewidth=1.8, label=label, **look)
         if one.low is not None and one.high is not None and len(place) <= 3:
             ax.fill_between(one.x, one.low, one.high, color=color, alpha=0.15, linewidth=0)
+    if curves.labels:
+        ax.set_xticks(*_named(curves.labels))
     if curves.y_limits is not None:
         ax.set_ylim(*curves.y_limits)
     _references(ax, curves)
     ax.set_title(curves.title, fontsize=TEXT, fontweight="bold", color="black", loc="left", pad=8)
+
+
+def _named(labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Places and texts of the ticks: every label, or every second, third ... of many."""
+    step = -(-len(labels) // MOST_LABELS)
+    places = list(range(0, len(labels), step))
+    return places, [cut(one_line(labels[k]), SMALL - 1, PANEL * 60 / len(places)) for k in places]
 
 
 def _references(ax: Axes, curves: Overlay) -> None:

@@ -162,7 +162,7 @@ def _calibration(report: Report) -> tuple[list[str], str]:
             told = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
         value, low, high = format_factors(*told)
         what = (
-            f"{value}{TIMES} the errors it admits"
+            f"{value}{TIMES} the errors it implies"
             if of_errors
             else f"std {value}{TIMES} too {'small' if over else 'large'}"
         )

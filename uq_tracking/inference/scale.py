@@ -103,7 +103,7 @@ def _ratio_of_sums(statistics: Any, level: float) -> Estimated:
     if statistics.facts.get("spread"):
         raise Undefined("a predicted distribution has no variance")
     if statistics.facts.get("distribution") in ("quantiles", "interval"):
-        raise Undefined(f"the variance of {statistics.facts['distribution']} is not known")
+        raise Undefined("a few quantiles do not determine the variance")
     if read.group_count(statistics) is not None:
         square, variance = read.group_squares(statistics)
         ratio = float(square.sum() / variance.sum())

@@ -46,6 +46,7 @@ from uq_tracking.inference.scale import Few, few_samples
 from uq_tracking.inference.tails import heavy_tails
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.classification import sparsification_brier
+from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.ranking import FRACTIONS, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
@@ -165,8 +166,15 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
     shape_p = tests.shape()
     calibration = _calibration(factor, dominated, shape_p)
     few = tests.few() if dominated and calibration == "overconfident" else None
+    certain = tests.errors_of_the_certain()
     if few is not None:
         calibration = "overconfident in few samples"
+        told = words.of_few(few)
+    elif certain:
+        calibration, untested = "overconfident", ""
+        told = words.of_certain(certain)
+    else:
+        told = tests.told(calibration, factor, shape_p)
     if untested and calibration != "not enough data":
         caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
@@ -174,7 +182,11 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
         caveats += tests.of_spread()
     bias = tests.bias()
     text = words.sentences(
-        task, calibration, factor, few, untested, shape_p, ranking, recovered, bias, settings
+        told or f"Calibration is not judged: {untested}.",
+        ranking,
+        recovered,
+        bias if task == "regression" else None,
+        settings,
     )
     return Verdict(
         calibration,
@@ -307,6 +319,23 @@ class _Tests:
                 "errors may be missing from these data."
             )
         return Estimate(found.value, found.low, found.high, TEST_LEVEL), dominated, ""
+
+    def errors_of_the_certain(self) -> float | None:
+        """Share of wrong predictions of a classifier that states probability 1 for all of them; None for others."""
+        if self.task != "classification":
+            return None
+        doubt = self.statistics.orders["one_minus_confidence"]
+        return None if doubt.sum("one_minus_confidence") > 0 else 1 - doubt.sum("correct") / self.statistics.n
+
+    def told(self, calibration: Calibration, factor: Estimate | None, shape_p: float | None) -> str:
+        """The sentence on calibration."""
+        if self.task == "classification":
+            return words.of_probabilities(calibration, factor, shape_p)
+        inside = self._score(interval_coverage)
+        if inside is not None:
+            levels = self.statistics.facts["levels"]
+            return words.of_interval(calibration, shape_p, max(levels) - min(levels), inside)
+        return words.of_deviations(calibration, factor, shape_p, self.settings)
 
     def few(self) -> Few | None:
         """The few samples that determine the scale, if there are such."""

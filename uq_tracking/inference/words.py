@@ -25,22 +25,11 @@ def is_little(recovered: float | None) -> bool:
 
 
 def sentences(
-    task: str,
-    calibration: str,
-    scale: Estimate | None,
-    few: Few | None,
-    untested: str,
-    shape_p: float | None,
-    ranking: str,
-    recovered: float | None,
-    bias: Estimate | None,
-    settings: Settings,
+    calibration: str, ranking: str, recovered: float | None, bias: Estimate | None, settings: Settings
 ) -> str:
-    """Two or three plain sentences: calibration or why it is not judged, ranking, and bias if there is any."""
-    first = _of_probabilities if task == "classification" else _of_deviations
-    told = _of_few(few) if few is not None else first(calibration, scale, shape_p, settings)
-    parts = [told or f"Calibration is not judged: {untested}.", _ranking(ranking, recovered)]
-    if task == "regression" and bias is not None and not bias.low <= 0 <= bias.high:
+    """Two or three plain sentences: that on calibration, one on ranking, and one on bias if there is any."""
+    parts = [calibration, _ranking(ranking, recovered)]
+    if bias is not None and not bias.low <= 0 <= bias.high:
         parts.append(_bias(bias, settings))
     return " ".join(part for part in parts if part)
 
@@ -64,7 +53,8 @@ def short(calibration: str, factor: float | None, ranking: str, recovered: float
     return ", ".join([_SHORT.get(calibration, calibration), *([ranks[ranking]] if ranking in ranks else [])])
 
 
-def _of_few(few: Few) -> str:
+def of_few(few: Few) -> str:
+    """Say that a few samples have errors far beyond the stated size."""
     count, total = (f"{round(number):,}" for number in (few.samples, few.of))
     share = min(math.floor(1000 * few.share) / 10, 99.9)
     return (
@@ -73,9 +63,21 @@ def _of_few(few: Few) -> str:
     )
 
 
-def _of_deviations(
-    calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
-) -> str:
+def of_certain(errors: float) -> str:
+    """Say that a classifier excludes errors, although this share of its predictions is wrong."""
+    return f"Overconfident: it states certainty for every sample, but misclassifies {_percent(errors)}."
+
+
+def of_interval(calibration: str, shape_p: float | None, level: float, inside: float) -> str:
+    """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
+    held = f"the {_percent(level)} intervals contain {_percent(inside)} of the true values"
+    if calibration == "miscalibrated in shape":
+        return f"Miscalibrated in shape: {held} (p {_p(shape_p)} for all quantiles together)."
+    return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""
+
+
+def of_deviations(calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings) -> str:
+    """Say how calibrated standard deviations are; "" if that is not judged."""
     if calibration == "overconfident" and scale is not None:
         value, low, high = format_factors(scale.value, scale.low, scale.high)
         return (
@@ -100,9 +102,8 @@ def _of_deviations(
     return ""
 
 
-def _of_probabilities(
-    calibration: str, scale: Estimate | None, shape_p: float | None, settings: Settings
-) -> str:
+def of_probabilities(calibration: str, scale: Estimate | None, shape_p: float | None) -> str:
+    """Say how calibrated class probabilities are; "" if that is not judged."""
     if calibration in ("overconfident", "underconfident") and scale is not None:
         value, low, high = format_factors(scale.value, scale.low, scale.high)
         if calibration == "overconfident":
@@ -166,6 +167,12 @@ def _degree(word: str, factor: float) -> str:
 def _times(factor: float) -> str:
     """A factor with the digits that matter at a glance."""
     return f"{factor:.2f}" if factor < 2 else f"{factor:.1f}" if factor < 100 else format_number(factor)
+
+
+def _percent(share: float) -> str:
+    """A share in percent; 100 % only if it is all."""
+    text = f"{100 * share:.3g}"
+    return "over 99.9 %" if text == "100" and share < 1 else f"{text} %"
 
 
 def _p(p: float | None) -> str:

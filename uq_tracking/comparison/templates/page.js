@@ -212,6 +212,8 @@
   // ---------- curves ----------
 
   const WIDTH = 420, HEIGHT = 280;
+  const MOST_NAMED = 8;
+  const shorten = (text, letters) => (text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text);
   const EDGE = { left: 58, right: 12, top: 10, bottom: 42 };
 
   function extent(values) {
@@ -225,13 +227,15 @@
     return [low, high];
   }
 
-  function frame(svg, x, y, xLabel, yLabel, width = WIDTH, height = HEIGHT) {
+  function frame(svg, x, y, xLabel, yLabel, { width = WIDTH, height = HEIGHT, labels = [] } = {}) {
     const [bottom, left] = [height - EDGE.bottom, EDGE.left];
     const right = width - EDGE.right;
-    const xTicks = ticks(...x.domain), yTicks = ticks(...y.domain);
+    const every = Math.ceil(labels.length / MOST_NAMED), letters = Math.max(4, Math.floor(60 / Math.min(labels.length, MOST_NAMED)));
+    const xTicks = labels.length ? labels.map((_, k) => k).filter((k) => k % every === 0) : ticks(...x.domain), yTicks = ticks(...y.domain);
     xTicks.forEach((value) => {
       draw(svg, "line", { class: "tick", x1: x(value), x2: x(value), y1: EDGE.top, y2: bottom });
-      draw(svg, "text", { x: x(value), y: bottom + 15, "text-anchor": "middle" }, tickText(value, xTicks[1] - xTicks[0] || 1));
+      const text = labels.length ? shorten(labels[value], letters) : tickText(value, xTicks[1] - xTicks[0] || 1);
+      draw(svg, "text", { x: x(value), y: bottom + 15, "text-anchor": "middle" }, text);
     });
     yTicks.forEach((value) => {
       draw(svg, "line", { class: "tick", x1: left, x2: right, y1: y(value), y2: y(value) });
@@ -278,7 +282,8 @@
     card.querySelector("svg")?.remove();
     const svg = draw(card, "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${curve.title}, ${curve.name}` });
     const lines = curve.lines.filter(visible);
-    const xDomain = extent((lines.length ? lines : curve.lines).flatMap((line) => curve.x[line.x]));
+    const named = curve.labels.length > 0;
+    const xDomain = named ? [-0.5, curve.labels.length - 0.5] : extent((lines.length ? lines : curve.lines).flatMap((line) => curve.x[line.x]));
     const heights = lines.flatMap((line) => line.y);
     const bands = lines.flatMap((line) => [...(line.low || []), ...(line.high || [])]);
     let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...bands, ...curve.levels]);
@@ -287,7 +292,7 @@
     else yDomain = curve.yLimits || [yDomain[0] - pad, yDomain[1] + pad];
     const x = scale(xDomain, EDGE.left, WIDTH - EDGE.right);
     const y = scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top);
-    frame(svg, x, y, curve.xLabel, curve.yLabel);
+    frame(svg, x, y, curve.xLabel, curve.yLabel, { labels: curve.labels });
     const clip = draw(draw(svg, "defs"), "clipPath", { id: `clip-${place}` });
     draw(clip, "rect", { x: EDGE.left, y: EDGE.top, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom });
     const inside = draw(svg, "g", { "clip-path": `url(#clip-${place})` });
@@ -303,10 +308,10 @@
     for (const line of lines) {
       const xs = curve.x[line.x];
       const classes = `run-line ${look(line.method)} ${many.get(line.method) > 1 ? "many" : ""}`;
-      const made = draw(inside, "path", { class: classes, d: path(xs, line.y, x, y) });
+      const made = draw(inside, "path", { class: classes, d: named ? "" : path(xs, line.y, x, y) });
       made.dataset.method = line.method;
       made.dataset.run = line.run;
-      if (xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot c${line.method % COLORS}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
+      if (named || xs.length <= 12) xs.forEach((value, k) => draw(inside, "circle", { class: `dot c${line.method % COLORS}`, cx: x(value), cy: y(line.y[k]), r: 2.8 }));
     }
     // The reference lies above the lines: a perfect model would hide it otherwise.
     if (curve.diagonal) draw(inside, "line", { class: "reference", x1: x(xDomain[0]), y1: y(xDomain[0]), x2: x(xDomain[1]), y2: y(xDomain[1]) });
@@ -326,7 +331,7 @@
   function curveRows(curve) {
     const rows = [["method", "run", curve.xLabel, curve.yLabel, "low", "high"]];
     for (const line of curve.lines.filter(visible)) {
-      curve.x[line.x].forEach((value, k) => rows.push([data.methods[line.method], line.run, value, line.y[k], line.low ? line.low[k] : "", line.high ? line.high[k] : ""]));
+      curve.x[line.x].forEach((value, k) => rows.push([data.methods[line.method], line.run, curve.labels[value] ?? value, line.y[k], line.low ? line.low[k] : "", line.high ? line.high[k] : ""]));
     }
     return rows;
   }
@@ -359,13 +364,13 @@
   }
 
   function tipRows(curve, rows, common, at) {
-    const content = [element("b", {}, `${curve.xLabel}: ${shown(at)}`)];
+    const content = [element("b", {}, `${curve.xLabel}: ${curve.labels[at] ?? shown(at)}`)];
     const methods = new Map();
     for (const row of rows) {
       if (!methods.has(row.line.method)) methods.set(row.line.method, []);
       methods.get(row.line.method).push(row);
     }
-    const summaries = Array.from(methods, ([method, own]) => summary(method, own, common));
+    const summaries = Array.from(methods, ([method, own]) => summary(curve, method, own, common));
     summaries.sort((a, b) => b.height - a.height);
     for (const { method, text } of summaries.slice(0, 16)) {
       const row = element("div", { class: "value-row" });
@@ -378,12 +383,12 @@
   }
 
   // One run by its value, several by their mean and range.
-  function summary(method, rows, common) {
+  function summary(curve, method, rows, common) {
     const heights = rows.map((row) => row.y);
     const height = heights.reduce((sum, value) => sum + value, 0) / heights.length;
     let text = shown(height);
     if (rows.length > 1) text += ` (${shown(Math.min(...heights))} to ${shown(Math.max(...heights))})`;
-    else if (!common) text = `${shown(rows[0].at)} \u2192 ${text}`;
+    else if (!common) text = `${curve.labels[rows[0].at] ?? shown(rows[0].at)} \u2192 ${text}`;
     return { method, height, text };
   }
 
@@ -424,7 +429,7 @@
     const padded = ([low, high]) => [low - 0.07 * (high - low), high + 0.12 * (high - low)];
     const x = scale(padded(extent(ends("x"))), EDGE.left, width - EDGE.right);
     const y = scale(padded(extent([...ends("y"), ...levels.map((level) => level.value)])), height - EDGE.bottom, EDGE.top);
-    frame(svg, x, y, axisLabel(xKey), axisLabel(yKey), width, height);
+    frame(svg, x, y, axisLabel(xKey), axisLabel(yKey), { width, height });
     for (const level of levels) {
       draw(svg, "line", { class: "reference", x1: EDGE.left, x2: width - EDGE.right, y1: y(level.value), y2: y(level.value) });
       draw(svg, "text", { x: EDGE.left + 4, y: y(level.value) - 4 }, level.name);
