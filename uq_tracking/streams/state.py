@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
-from uq_tracking.inputs.base import Case
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.group_tally import (
-    GROUP_BITS,
-    GROUP_TABLE_BITS,
-    STRATUM_BITS,
-    STRATUM_TABLE_BITS,
-    GroupTally,
-)
+from uq_tracking.statistics.group_tally import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTally
 from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
 from uq_tracking.tasks import Task
 
@@ -64,7 +57,7 @@ class State:
             exact = self.settings["statistics"] == "exact"
             self.collector = RowCollector(layout, facts) if exact else SketchCollector(layout, facts, bits)
             self.tallies = {
-                "groups": GroupTally(layout, facts, GROUP_BITS, GROUP_TABLE_BITS),
+                "groups": GroupTally(layout, facts),
                 "by": GroupTally(layout, facts, STRATUM_BITS, STRATUM_TABLE_BITS),
             }
         for name in {**facts, **self.collector.facts}:
@@ -104,7 +97,7 @@ class State:
         """Count a batch without remaining samples: its cases, and the samples left out."""
         shape = truth.shape if hasattr(truth, "shape") else np.shape(truth)
         self._count(counts)
-        self.maps.add(tuple(shape), [], _no_case)
+        self.maps.skip(tuple(shape))
 
     def add_on_device(self, arrays: Sequence[Any], mask: Any, images: Any) -> None:
         """Count torch tensors of a regression on the device where they are."""
@@ -231,7 +224,3 @@ class State:
 def _own(image: Any) -> Any:
     """A copy of an image: the batch is gone by the time it is drawn."""
     return None if image is None else np.array(image.cpu() if hasattr(image, "cpu") else image)
-
-
-def _no_case(place: Any) -> Case:
-    raise SettingsError(f"a batch without samples has no case {place}")
