@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
@@ -124,6 +125,13 @@ def png_of(figure: Figure) -> bytes:
     from uq_tracking.figures.style import to_png
 
     return to_png(figure)
+
+
+def picture_of(path: Path) -> Figure:
+    """A stored PNG file as a figure, which every tracker shows in its own way."""
+    from uq_tracking.figures.picture import picture
+
+    return picture(path)
 
 
 def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:

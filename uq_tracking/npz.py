@@ -121,3 +121,14 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
     with archive.open(info) as member:
         found: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
         return found
+
+
+def prefixed(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """The arrays, with ``prefix/`` before their names."""
+    return {f"{prefix}/{name}": values for name, values in arrays.items()}
+
+
+def under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """The arrays whose names start with ``prefix/``, without it."""
+    start = f"{prefix}/"
+    return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}

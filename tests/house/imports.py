@@ -9,7 +9,7 @@ from pathlib import Path
 import uq_tracking
 
 ROOT = Path(uq_tracking.__file__).parent
-BY_NAME = ("import_module", "named")
+BY_NAME = ("import_module", "named", "resolve_name")
 """Functions that import what a string names; tables of plugins, which hold such names, call neither."""
 
 
@@ -25,7 +25,7 @@ def modules() -> dict[str, Path]:
 def graph(known: dict[str, Path]) -> dict[str, set[str]]:
     """What each module imports of the package itself; the package imports what its public names live in."""
     edges = {
-        name: _imported(ast.parse(path.read_text(encoding="utf-8")), known) for name, path in known.items()
+        name: imported(ast.parse(path.read_text(encoding="utf-8")), known) for name, path in known.items()
     }
     edges["uq_tracking"] |= {f"uq_tracking.{home}" for home in uq_tracking._HOME.values()}
     return {name: found - {name} for name, found in edges.items()}
@@ -39,8 +39,11 @@ def executed(node: ast.AST) -> Iterator[ast.AST]:
             yield from executed(child)
 
 
-def _imported(tree: ast.AST, known: Container[str]) -> set[str]:
+def imported(tree: ast.AST, known: Container[str]) -> set[str]:
+    """The known modules that a file imports, by statement or by name."""
     dotted: set[str] = set()
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    texts = {getattr(name, "id", ""): node.value for node in assigned for name in node.targets}
     for node in executed(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             dotted |= {f"{node.module}.{alias.name}" for alias in node.names}
@@ -49,7 +52,8 @@ def _imported(tree: ast.AST, known: Container[str]) -> set[str]:
         elif (
             isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in BY_NAME
         ):
-            dotted |= {str(one.value) for one in node.args if isinstance(one, ast.Constant)}
+            given = (texts.get(one.id) if isinstance(one, ast.Name) else one for one in node.args)
+            dotted |= {str(one.value).replace(":", ".") for one in given if isinstance(one, ast.Constant)}
     modules = {name if name in known else name.rpartition(".")[0] for name in dotted}
     return {name for name in modules if name in known}
 

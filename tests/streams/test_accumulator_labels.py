@@ -22,7 +22,7 @@ class TestLabels:
         for start in range(0, 3000, 500):
             part = slice(start, start + 500)
             accumulator.update(y[part], mean[part], std[part], groups=labels[part])
-        found = accumulator.group_statistics
+        found = by_label(accumulator.group_tables)
         assert set(found) == set(range(7))
         for label, statistics in found.items():
             own = labels == label
@@ -86,13 +86,15 @@ class TestLabels:
         accumulator.update(
             *predictions(n=2), groups=np.asarray(["2020-01-01", "2020-01-02"], "datetime64[D]")
         )
-        assert set(accumulator.group_statistics) == {"2020-01-01", "2020-01-02"}
+        assert set(by_label(accumulator.group_tables)) == {"2020-01-01", "2020-01-02"}
 
     def test_a_group_takes_little_memory(self):
         shape = (10, 100, 100)
         accumulator = uq.Accumulator(maps=False)
         accumulator.update(*(c.reshape(shape) for c in predictions(n=100_000)), groups=np.arange(10))
         size = sum(
-            column.nbytes for s in accumulator.group_statistics.values() for column in s.to_arrays().values()
+            column.nbytes
+            for s in by_label(accumulator.group_tables).values()
+            for column in s.to_arrays().values()
         )
         assert size < 10 * 200_000

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.statistics.statistics import by_label
 
 from .made import predictions
 
@@ -107,7 +108,7 @@ class TestLabels:
     def test_one_per_entry_of_the_first_axis(self):
         labels = np.arange(30) // 3
         counted = self.count(groups=labels, by=da.from_array(labels % 2, chunks=11))
-        assert {label: s.n for label, s in counted.group_statistics.items()} == dict.fromkeys(
+        assert {label: s.n for label, s in by_label(counted.group_tables).items()} == dict.fromkeys(
             range(10), 3 * 384
         )
         assert set(counted.stratum_statistics) == {0, 1}
@@ -119,8 +120,9 @@ class TestLabels:
 
     def test_one_per_chunk(self):
         counted = self.count(groups="chunk")
-        assert len(counted.group_statistics) == 5 * 2
-        assert counted.group_statistics["4.0.1"].n == 2 * 16 * 12
+        groups = by_label(counted.group_tables)
+        assert len(groups) == 5 * 2
+        assert groups["4.0.1"].n == 2 * 16 * 12
 
     def test_of_the_wrong_shape_are_refused(self):
         with pytest.raises(ShapeError, match=r"groups has shape \(7,\)"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from uq_tracking.curves import Curve
+from uq_tracking.drawings import picture_of
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.rescoring.summary import Outcome, Summary
@@ -242,10 +243,8 @@ def _copy_file(path: Path, name: str, written: Run) -> None:
     if not is_ours:
         written.log_file(path, name)
         return
-    from uq_tracking.figures.picture import picture
-
     stem = name.removesuffix(".png")
     if stem.startswith("uq_map_"):
-        written.log_map(stem.replace("uq_map_", "uq_map/", 1), picture(path))
+        written.log_map(stem.replace("uq_map_", "uq_map/", 1), picture_of(path))
     else:
-        written.log_figure(stem, picture(path))
+        written.log_figure(stem, picture_of(path))

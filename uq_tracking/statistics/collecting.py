@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder
@@ -20,7 +21,7 @@ from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.group_tally import GroupTally, plain_labels
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.sketch import SKETCH_BITS
-from uq_tracking.statistics.statistics import Arrays, Statistics
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
 How = Literal["auto", "exact", "sketch"]
@@ -216,18 +217,15 @@ class SketchCollector(Collector):
 
     @override
     def to_arrays(self) -> Arrays:
-        waiting = {f"waiting/{name}": column[: self._filled].copy() for name, column in self._waiting.items()}
-        return {**self._finished().to_arrays(), **waiting}
+        waiting = {name: column[: self._filled].copy() for name, column in self._waiting.items()}
+        return {**self._finished().to_arrays(), **prefixed("waiting", waiting)}
 
     @override
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         self._builder = Builder(self.layout, self.facts, self.bits)
         self._builder.absorb(Statistics.from_arrays(self.layout, arrays).parts)
         self._waiting, self._filled = {}, 0
-        waiting = {
-            name.removeprefix("waiting/"): arrays[name] for name in arrays if name.startswith("waiting/")
-        }
-        if waiting:
+        if waiting := under("waiting", arrays):
             self.add(waiting)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.npz import Arrays
 from uq_tracking.statistics.group_cells import GroupCells, cell_arrays, read_cells, weighted_sums
 from uq_tracking.statistics.group_pooling import (
     MOST_GROUPS,
@@ -28,8 +29,6 @@ from uq_tracking.statistics.layout import Layout, Parts
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, whole
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 STORED_BYTES = 8 * 2**20
 """Tables are reduced below this size, uncompressed, before they are stored."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import FileFormatError, IncompatibleStatisticsError
+from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.statistics.building import Builder, empty_parts
 from uq_tracking.statistics.cells import CellCounts
 from uq_tracking.statistics.group_pooling import Label
@@ -24,7 +25,6 @@ from uq_tracking.statistics.weights import WEIGHT, whole
 from uq_tracking.typed import DAMAGE
 
 Kind = Literal["exact", "sketch"]
-Arrays = dict[str, npt.NDArray[Any]]
 
 STORED_ROWS = 50_000
 """Exact statistics of up to this many samples are stored as they are, larger ones as a sketch."""
@@ -203,20 +203,18 @@ class Statistics:
             arrays |= {f"table/{name}/key": table.key, f"table/{name}/count": table.count}
             arrays[f"table/{name}/size"] = np.asarray(table.size)
         if self.groups is not None:
-            arrays |= {f"groups/{name}": values for name, values in self.groups.to_arrays().items()}
+            arrays |= prefixed("groups", self.groups.to_arrays())
         if self.kind == "exact":
-            return arrays | {f"row/{name}": column for name, column in self.rows().items()}
+            return arrays | prefixed("row", self.rows())
         arrays["bits"] = np.asarray(self.bits)
         for name, groups in self.orders.items():
-            arrays |= {
-                f"order/{name}/{part}": column for part, column in bucketed(groups).to_arrays().items()
-            }
+            arrays |= prefixed(f"order/{name}", bucketed(groups).to_arrays())
         return arrays
 
     @classmethod
     def from_arrays(cls, layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Statistics:
         """Statistics from the arrays made by ``to_arrays``; FileFormatError for anything else."""
-        own = {name.removeprefix("groups/"): arrays[name] for name in arrays if name.startswith("groups/")}
+        own = under("groups", arrays)
         try:
             made = _from_arrays(layout, arrays)
             return replace(made, groups=GroupTables.from_arrays(layout, own)) if own else made
@@ -319,11 +317,11 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
     for name, table in known.tables.items():
         layout.tables[name].check_keys(table.key, table.size)
     if str(arrays["kind"]) == "exact":
-        rows = {name.removeprefix("row/"): arrays[name] for name in arrays if name.startswith("row/")}
+        rows = under("row", arrays)
         made = Statistics.exact(layout, rows, counts=counts, facts=facts, known=known)
     else:
         orders = {
-            name: Grouped.from_arrays(name, payloads, _beneath(arrays, f"order/{name}/"))
+            name: Grouped.from_arrays(name, payloads, under(f"order/{name}", arrays))
             for name, payloads in layout.orders.items()
         }
         made = Statistics.of(
@@ -346,7 +344,3 @@ def _moments_from(layout: Layout, n: int, arrays: Mapping[str, npt.NDArray[Any]]
         made[WEIGHT] = Moments.from_array(n, arrays[f"moments/{WEIGHT}"])
         total = whole(n * made[WEIGHT].mean / made[WEIGHT].low)
     return made | {name: Moments.from_array(total, arrays[f"moments/{name}"]) for name in layout.moments}
-
-
-def _beneath(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}

@@ -101,10 +101,9 @@ def count_dask(
         parts = [
             merged(parts[i : i + split_every], task.name, options) for i in range(0, len(parts), split_every)
         ]
-    (counted,) = dask.compute(parts[0])
-    made: BatchAccumulator = counted
-    _keep(made, task, lazy, given, cases, images, form)
-    return made
+    counted: BatchAccumulator = dask.compute(parts[0])[0]
+    _keep(counted, task, lazy, given, cases, images, form)
+    return counted
 
 
 def _named(task: Task, arrays: Sequence[Any]) -> dict[str, Any]:
@@ -224,7 +223,7 @@ def _count_block(
     form: Form | None,
 ) -> BatchAccumulator:
     """Count one chunk, on a worker."""
-    counted: Any = accumulator_of(task_of(task))(**options)
+    counted = accumulator_of(task_of(task))(**options)
     arguments = dict(arrays)
     if isinstance(arguments.get("groups"), str):
         truth = arguments[counted.kind.predictions.arguments[0]]
@@ -233,11 +232,12 @@ def _count_block(
         counted.update(**arguments) if form is None else _count_form(counted, form, arguments, options)
     except InvalidValueError as error:
         raise InvalidValueError(f"in the block starting at {start}: {error}") from error
-    made: BatchAccumulator = counted
-    return made
+    return counted
 
 
-def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
+def _count_form(
+    counted: BatchAccumulator, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]
+) -> None:
     """Count predictions in another form; for a block without truth that counts, only that it existed."""
     given: dict[str, Any] = {
         name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
@@ -253,11 +253,10 @@ def _count_form(counted: Any, form: Form, arrays: dict[str, Any], options: Mappi
 
 def _merged(parts: Sequence[BatchAccumulator], task: str, options: Mapping[str, Any]) -> BatchAccumulator:
     """A new accumulator from several; the parts stay unchanged, because a scheduler may need them again."""
-    merged: Any = accumulator_of(task_of(task))(**options)
+    merged = accumulator_of(task_of(task))(**options)
     for part in parts:
         merged.merge(part)
-    made: BatchAccumulator = merged
-    return made
+    return merged
 
 
 def _keep(

@@ -77,11 +77,15 @@ class MapSamples:
         return self.wanted if isinstance(self.wanted, int) else len(self.wanted)
 
     def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], Case]) -> None:
-        """Keep the chosen cases of a batch; ``cut`` extracts one by its index."""
+        """Keep the chosen cases of a batch, and count them all; ``cut`` extracts one by its index."""
         for number in chosen:
             self.cases[self.seen + number] = cut(
                 np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
             )
+        self.skip(shape)
+
+    def skip(self, shape: tuple[int, ...]) -> None:
+        """Count the cases of a batch of which none is kept."""
         self.seen += _count(shape)
 
     def merge(self, other: MapSamples) -> None:

@@ -42,12 +42,12 @@ from uq_tracking.tracking.names import (
     tag_name,
     worst_name,
 )
+from uq_tracking.tracking.operations import Write
 from uq_tracking.tracking.worst import Worst, worst_cases, worst_strata
 
 PREDICTIONS_LIMIT = 256 * 2**20
 """Predictions larger than this, in bytes, are not stored by ``predictions="auto"``."""
 
-Write = Callable[[Run], None]
 Piece = tuple[str, Callable[[], Write]]
 """A name, and the function that makes the piece and returns how to write it to a run."""
 _log = logging.getLogger("uq_tracking")

@@ -10,9 +10,9 @@ from pathlib import Path
 from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.content import Content
+from uq_tracking.tracking.operations import Write
 from uq_tracking.tracking.pieces import (
     Piece,
-    Write,
     description_piece,
     groups_of_pieces,
     names_of,

@@ -16,25 +16,18 @@ import socket
 import threading
 import uuid
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from uq_tracking.drawings import png_of
 from uq_tracking.errors import FileFormatError
-from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.operations import Group, is_sound, recorded
 from uq_tracking.tracking.places import in_first_place, places
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from uq_tracking.curves import Curve
-    from uq_tracking.tracking.description import Dataset, Description
 
 SPOOL = "spool"
 SUFFIX = ".uqspool.zip"
@@ -45,9 +38,6 @@ LIMIT = 8 * 2**30
 """Entries larger than this, in bytes, are not read, packed or unpacked."""
 ENTRY_LIMIT = 256 * 2**20
 """Entry descriptions larger than this, in bytes, are not read."""
-
-Write = Callable[[Run], None]
-Group = Sequence[tuple[str, Callable[[Run], object]]]
 
 
 @dataclass(frozen=True)
@@ -73,66 +63,6 @@ class Origin:
         """Eight hexadecimal digits that identify what the entry is for: tracker, run, step and splits."""
         text = json.dumps([self.tracker, self.place, self.uri, self.step, list(self.splits)])
         return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-
-
-class _Recorder(Run):
-    """A run that records what is written to it, in order."""
-
-    uri = "spool:"
-
-    def __init__(self, archive: zipfile.ZipFile, *, drawings: bool = True) -> None:
-        self._archive = archive
-        self._drawings = drawings
-        self.groups: list[list[list[Any]]] = []
-        self.digests: dict[str, str] = {}
-
-    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        self._note("scalars", step, finite(scalars))
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:
-        self._note("tags", {name: str(value) for name, value in tags.items()})
-
-    def seal(self, tags: Mapping[str, str]) -> None:
-        self._note("seal", {name: str(value) for name, value in tags.items()})
-
-    def log_curve(self, name: str, curve: Curve) -> None:
-        self._note("curve", name, curve.to_dict())
-
-    def log_figure(self, name: str, figure: Figure) -> None:
-        if self._drawings:
-            self._note("figure", name, self._picture(figure))
-
-    def log_map(self, name: str, figure: Figure) -> None:
-        if self._drawings:
-            self._note("map", name, self._picture(figure))
-
-    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        if self._drawings:
-            self._note("table", name, list(columns), [list(row) for row in rows])
-
-    def log_file(self, path: Path, name: str) -> None:
-        self._note("file", name, self._member(path.read_bytes()))
-
-    def describe(self, description: Description) -> None:
-        self._note("description", asdict(description))
-
-    def use_dataset(self, dataset: Dataset) -> None:
-        self._note("dataset", asdict(dataset))
-
-    def show(self, names: Collection[str]) -> None:
-        self._note("page", sorted(names))
-
-    def _note(self, *operation: Any) -> None:
-        self.groups[-1].append(list(operation))
-
-    def _picture(self, figure: Figure) -> str:
-        return self._member(png_of(figure))
-
-    def _member(self, content: bytes) -> str:
-        name = f"{len(self.digests):04d}"
-        self._archive.writestr(name, content)
-        self.digests[name] = hashlib.sha256(content).hexdigest()
-        return name
 
 
 def keep(origin: Origin, groups: Sequence[Group], *, drawings: bool = True) -> Path:
@@ -166,12 +96,7 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
 
 def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        recorder = _Recorder(archive, drawings=drawings)
-        for group in groups:
-            recorder.groups.append([])
-            for _, action in group:
-                action(recorder)
-        content: dict[str, Any] = {"groups": recorder.groups, "members": recorder.digests}
+        content = recorded(archive, groups, drawings=drawings)
         digest = _digest(content)
         about = {"format": FORMAT, "version": VERSION, "origin": asdict(origin), "called": called_at()}
         about |= {"host": socket.gethostname(), "pid": os.getpid(), "digest": digest, **content}
@@ -297,31 +222,12 @@ def _read_about(file: Any) -> dict[str, Any]:
     return about
 
 
-_SHAPES = {
-    "scalars": (int | None, dict),
-    "tags": (dict,),
-    "seal": (dict,),
-    "curve": (str, dict),
-    "figure": (str, str),
-    "map": (str, str),
-    "table": (str, list, list),
-    "file": (str, str),
-    "description": (dict,),
-    "dataset": (dict,),
-    "page": (list,),
-}
-
-
 def _is_sound(entry: Entry) -> bool:
     """Whether every part has the right type."""
-    operations = [operation for group in entry.groups for operation in group]
-    return all(
-        len(operation) == 1 + len(_SHAPES[operation[0]])
-        and all(
-            isinstance(item, kind) for item, kind in zip(operation[1:], _SHAPES[operation[0]], strict=True)
-        )
-        for operation in operations
-    ) and all(isinstance(text, str) for text in (entry.origin.tracker, entry.origin.place, entry.origin.uri))
+    texts = (entry.origin.tracker, entry.origin.place, entry.origin.uri)
+    return all(isinstance(text, str) for text in texts) and all(
+        is_sound(operation) for group in entry.groups for operation in group
+    )
 
 
 def entries(folder: Path | None = None) -> Iterator[Path]:

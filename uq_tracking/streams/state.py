@@ -1,0 +1,226 @@
+"""What an accumulator has counted: batches are added to it, and it is merged, stored and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.inputs.fingerprint import Fingerprint
+from uq_tracking.npz import Arrays, prefixed, under
+from uq_tracking.statistics.collecting import Collector, RowCollector, SketchCollector
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.group_tally import STRATUM_BITS, STRATUM_TABLE_BITS, GroupTally
+from uq_tracking.streams.map_samples import MapSamples, case_image, check_image_count
+from uq_tracking.tasks import Task
+
+if TYPE_CHECKING:
+    from uq_tracking.streams.device import DeviceCounts
+
+LABELS: tuple[Literal["groups"], Literal["by"]] = ("groups", "by")
+
+
+class State:
+    """Everything counted so far, on the host and, until ``drain``, on devices.
+
+    Parameters
+    ----------
+    kind : Task
+        The task being counted.
+    settings : dict
+        The accumulator's.
+    """
+
+    def __init__(self, kind: Task, settings: Mapping[str, Any]) -> None:
+        self.kind, self.settings = kind, settings
+        self.is_union = False
+        """Whether these are the samples of all processes."""
+        self.collector: Collector | None = None
+        self.tallies: dict[str, GroupTally] = {}
+        self.counts = dict.fromkeys(kind.layout.counts, 0)
+        self.fingerprint = Fingerprint()
+        self.maps = MapSamples(settings["maps"])
+        self.about: dict[str, Any] = {}
+        self.unit: str | None = settings.get("unit")
+        self.batches = 0
+        self.devices: DeviceCounts | None = None
+        self.defect = ""
+        """What was bad on a device, and in which batch first; empty if nothing was."""
+
+    def _open(self, facts: Mapping[str, Any]) -> Collector:
+        """The collector, with the tallies of labels; IncompatibleStatisticsError if earlier batches differ."""
+        layout, bits = self.kind.layout_for(facts), self.settings["bits"]
+        if self.collector is None:
+            exact = self.settings["statistics"] == "exact"
+            self.collector = RowCollector(layout, facts) if exact else SketchCollector(layout, facts, bits)
+            self.tallies = {
+                "groups": GroupTally(layout, facts),
+                "by": GroupTally(layout, facts, STRATUM_BITS, STRATUM_TABLE_BITS),
+            }
+        for name in {**facts, **self.collector.facts}:
+            value, known = facts.get(name), self.collector.facts.get(name)
+            if known != value:
+                raise IncompatibleStatisticsError(
+                    f"{layout.alike.get(name, name)} differs ({known} before, {value} in this "
+                    "batch); every batch needs the same"
+                )
+        return self.collector
+
+    def add(self, data: Any, images: Any) -> None:
+        """Count predictions; if this raises, nothing of them is counted."""
+        self._check_labels(data)
+        unit = self._unit_with(getattr(data, "unit", None))
+        check_image_count(data.shape, images)
+        chosen = self.maps.choose(data.shape)
+        collector = self._open(data.facts)
+        codes = {name: data.label_codes(name) for name in LABELS if getattr(data, name) is not None}
+        for rows in data.row_blocks():
+            collector.add(rows)
+        for name, (labels, code) in codes.items():
+            for rows in data.row_blocks(codes=code):
+                columns = dict(rows)
+                own = columns.pop("codes")
+                self.tallies[name].add(labels, own, columns)
+        self.unit, self.about = unit, data.about
+        self.fingerprint += data.fingerprint()
+        self._count(data.counts)
+        self.maps.add(
+            data.shape,
+            chosen,
+            lambda place: data.case(place, _own(case_image(images, place, data.shape))).copy(),
+        )
+
+    def add_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
+        """Count a batch without remaining samples: its cases, and the samples left out."""
+        shape = truth.shape if hasattr(truth, "shape") else np.shape(truth)
+        self._count(counts)
+        self.maps.skip(tuple(shape))
+
+    def add_on_device(self, arrays: Sequence[Any], mask: Any, images: Any) -> None:
+        """Count torch tensors of a regression on the device where they are."""
+        from uq_tracking.streams.device import DeviceCounts, cutter
+
+        if any(self.tallies.values()):
+            raise SettingsError("groups or by was given for earlier batches; pass it for all or for none")
+        truth, mean, std = arrays
+        shape = tuple(truth.shape)
+        check_image_count(shape, images)
+        chosen = self.maps.choose(shape)
+        floor = self.settings["std_floor"]
+        self._open({"std_floor": floor})
+        self.devices = self.devices or DeviceCounts(self.settings["bits"], floor)
+        self.devices.add(truth, mean, std, mask, self.batches)
+        self.batches += 1
+        self.maps.add(shape, chosen, cutter(truth, mean, std, mask, images))
+
+    def drain(self) -> None:
+        """Bring what the devices counted to the host."""
+        if self.devices is None or not isinstance(self.collector, SketchCollector):
+            return
+        for part in self.devices.drain():
+            self.collector.absorb_statistics(part.statistics)
+            self.fingerprint += part.fingerprint
+            for name in self.counts:
+                self.counts[name] += part.flags[name]
+            self.defect = self.defect or part.defect
+        self.maps.to_host()
+
+    def _check_labels(self, data: Any) -> None:
+        for name in LABELS:
+            given, known = getattr(data, name) is not None, bool(self.tallies.get(name))
+            if given != known and (known or self.counts["n"] or self.devices):
+                raise SettingsError(
+                    f"{name} was {'' if known else 'not '}given for earlier batches; pass it for all or for none"
+                )
+
+    def _unit_with(self, new: str | None) -> str | None:
+        """The target's unit; one among the settings takes precedence over those that arrays carry."""
+        if self.settings.get("unit") is not None or new is None or self.unit == new:
+            return self.unit
+        if self.unit is None:
+            return new
+        raise IncompatibleStatisticsError(
+            f"unit differs ({self.unit} and {new}); convert to one unit, or pass unit= to accept both"
+        )
+
+    def _count(self, counts: Mapping[str, int]) -> None:
+        for name in self.counts:
+            self.counts[name] += counts.get(name, 0)
+        self.batches += 1
+
+    def tables(self, name: str) -> GroupTables | None:
+        """Coarse statistics per label of ``groups`` or ``by``; None without such labels."""
+        tally = self.tallies.get(name)
+        return None if tally is None else tally.tables()
+
+    def merge(self, other: State) -> None:
+        """Add what was counted with equal settings."""
+        self.drain()
+        other.drain()
+        for name in LABELS:
+            mine, theirs = (bool(state.tallies.get(name)) for state in (self, other))
+            if mine != theirs and self.counts["n"] and other.counts["n"]:
+                raise IncompatibleStatisticsError(
+                    f"{name} was given to only one accumulator; pass it to both"
+                )
+        self.unit = self._unit_with(other.unit)
+        if other.collector is not None:
+            self._open(other.collector.facts).absorb(other.collector)
+            for name in LABELS:
+                if (tables := other.tables(name)) is not None:
+                    self.tallies[name].absorb(tables)
+        for count in self.counts:
+            self.counts[count] += other.counts[count]
+        self.fingerprint += other.fingerprint
+        self.maps.merge(other.maps)
+        self.about = other.about or self.about
+        self.batches += other.batches
+        self.defect = self.defect or other.defect
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays that ``load`` reads."""
+        self.drain()
+        about = {
+            "about": self.about,
+            "unit": self.unit,
+            "defect": self.defect,
+            "batches": self.batches,
+            "facts": None if self.collector is None else self.collector.facts,
+        }
+        arrays = {
+            "is_union": np.asarray(self.is_union),
+            "state": np.asarray(json.dumps(about)),
+            "counts": np.asarray(list(self.counts.values()), dtype=np.int64),
+            "fingerprint": self.fingerprint.to_array(),
+            **prefixed("maps", self.maps.to_arrays()),
+        }
+        if self.collector is not None:
+            arrays |= prefixed("collector", self.collector.to_arrays())
+        for name in LABELS:
+            if (tables := self.tables(name)) is not None:
+                arrays |= prefixed(name, tables.to_arrays(full=True))
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
+        """Restore what ``to_arrays`` returned."""
+        state = json.loads(str(arrays["state"]))
+        self.is_union = bool(arrays["is_union"])
+        self.counts = dict(zip(self.counts, (int(c) for c in arrays["counts"]), strict=True))
+        self.fingerprint = Fingerprint.from_array(arrays["fingerprint"])
+        self.batches, self.unit = int(state["batches"]), state["unit"]
+        self.defect, self.about = str(state["defect"]), dict(state["about"])
+        self.maps.load(under("maps", arrays))
+        if (facts := state["facts"]) is not None:
+            self._open(facts).load(under("collector", arrays))
+            for name in LABELS:
+                if stored := under(name, arrays):
+                    layout = self.kind.layout_for(facts)
+                    self.tallies[name].absorb(GroupTables.from_arrays(layout, stored))
+
+
+def _own(image: Any) -> Any:
+    """A copy of an image: the batch is gone by the time it is drawn."""
+    return None if image is None else np.array(image.cpu() if hasattr(image, "cpu") else image)
