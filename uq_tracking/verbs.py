@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.evaluation.plan import PLANNED, Plan
+from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.time_blocks import groups_of
 from uq_tracking.report import Report
@@ -361,12 +361,11 @@ VERBS: dict[str, Callable[..., Any]] = {
 
 
 @lru_cache(maxsize=8)
-def _options(verb: Callable[..., Any]) -> frozenset[str]:
-    """Names of the options of a scoring function."""
-    parameters = inspect.signature(verb).parameters
-    return frozenset(name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY) - {
-        "outputs"
-    }
+def options_of(function: Callable[..., Any]) -> frozenset[str]:
+    """Names of the options of a scoring function, except ``outputs``."""
+    parameters = inspect.signature(function).parameters
+    named = (name for name, item in parameters.items() if item.kind is item.KEYWORD_ONLY)
+    return frozenset(named) - {"outputs"}
 
 
 def planned(
@@ -381,7 +380,7 @@ def planned(
     SettingsError
         An option is out of range.
     """
-    known = _options(VERBS[task.name])
+    known = options_of(VERBS[task.name])
     unknown = options.keys() - known
     if unknown:
         own = inspect.signature(function).parameters.keys() - {"options"}
@@ -389,7 +388,7 @@ def planned(
         cure = _CURE_OF_PARTS if of_parts else ""
         raise UnknownOptionError(function.__name__, unknown, known | own, cure)
     settings = {name: options[name] for name in task.settings if name in options}
-    plan = {name: options[name] for name in PLANNED if name in options}
+    plan = {name: options[name] for name in options_of(Plan.of) if name in options}
     rest = {name: value for name, value in options.items() if name not in plan}
     given = {name: value for name, value in rest.items() if name not in settings or name == "unit"}
     if "order" in given:

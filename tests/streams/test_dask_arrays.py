@@ -102,7 +102,7 @@ class TestLabels:
         from uq_tracking.streams.dask_arrays import count_dask
         from uq_tracking.tasks import REGRESSION
 
-        plan = Plan(REGRESSION, Settings(), statistics="sketch")
+        plan = Plan.of(REGRESSION, Settings(), statistics="sketch")
         return count_dask(REGRESSION, lazy(data()), plan=plan, **labels)
 
     def test_one_per_entry_of_the_first_axis(self):

@@ -116,17 +116,16 @@ def pool(
     from uq_tracking.rescoring import pool as pool_runs
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_run
-    from uq_tracking.tracking.resolve import noting_target
+    from uq_tracking.tracking.resolve import address_target
 
     with shown_errors():
         with messages.status("merging statistics"):
             report = pool_runs(uris, where=where, split=split)
         say(report)
         if log is not None:
-            logged: list[str] = []
-            target = noting_target(log, method or "uq", logged)
+            target = address_target(log, method or "uq")
             log_run(report, run=target, method=method, split=split, strict=True, deadline=PATIENCE)
-            say(f"logged to {logged[-1]}")
+            say(f"logged to {target.open().run.uri}")
 
 
 @app.command()

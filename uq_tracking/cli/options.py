@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from uq_tracking.errors import SettingsError, closest
+
+if TYPE_CHECKING:
+    from uq_tracking.tracking.content import Scores as ShownScores
+
+Choice = TypeVar("Choice", bound=str)
 
 RUNS = "Runs: mlflow:EXPERIMENT, wandb:ENTITY/PROJECT, dir:PATH; add an id for one run, mlflow:EXPERIMENT/RUN_ID."
 
@@ -46,19 +52,20 @@ def parse_list(text: str) -> list[str] | None:
     return [item.strip() for item in text.split(",") if item.strip()] or None
 
 
-def parse_scores(text: str) -> Literal["headline", "all"]:
+def parse_scores(text: str) -> ShownScores:
     """Which scores the tracker shows."""
-    if text == "headline":
-        return "headline"
-    if text == "all":
-        return "all"
-    raise SettingsError(f"--scores is {text!r}; choose headline or all{closest(text, ['headline', 'all'])}")
+    from uq_tracking.tracking.content import SCORES
+
+    return _chosen("--scores", text, SCORES)
 
 
 def parse_policy(text: str) -> Literal["raise", "drop"]:
     """What to do with invalid predictions."""
-    if text == "raise":
-        return "raise"
-    if text == "drop":
-        return "drop"
-    raise SettingsError(f"--on-invalid is {text!r}; choose raise or drop{closest(text, ['raise', 'drop'])}")
+    return _chosen("--on-invalid", text, ("raise", "drop"))
+
+
+def _chosen(option: str, text: str, choices: Sequence[Choice]) -> Choice:
+    for choice in choices:
+        if choice == text:
+            return choice
+    raise SettingsError(f"{option} is {text!r}; choose {' or '.join(choices)}{closest(text, choices)}")

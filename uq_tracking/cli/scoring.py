@@ -65,7 +65,7 @@ def log(
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_regression
     from uq_tracking.tracking.log import log_classification
-    from uq_tracking.tracking.resolve import noting_target
+    from uq_tracking.tracking.resolve import address_target
 
     with shown_errors():
         options: dict[str, Any] = {
@@ -86,12 +86,12 @@ def log(
             verb, data = log_regression, _read(files, named, stream, options, scoring)
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
-        logged: list[str] = []
+        target = address_target(to, method or "uq")
         with messages.status(f"scoring and logging to {to}"):
             report: Any = verb(
                 data,
                 scores=parse_scores(scores),
-                run=noting_target(to, method or "uq", logged),
+                run=target,
                 method=method,
                 split=split,
                 figures=figures,
@@ -100,7 +100,7 @@ def log(
                 **scoring,
             )
         show(scores_table(report, "all" if scores == "all" else ""))
-        say(f"logged to {logged[-1]}")
+        say(f"logged to {target.open().run.uri}")
 
 
 def _read(

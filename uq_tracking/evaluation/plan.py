@@ -20,15 +20,6 @@ from uq_tracking.settings import Settings, check_level, check_seed
 from uq_tracking.statistics.collecting import How, build_groups, build_statistics
 from uq_tracking.tasks import Task
 
-PLANNED = (
-    "metrics", "curves", "by_target", "curve_metrics", "statistics", "calibration", "recalibration", "intervals",
-    "level", "seed", "reference",
-)  # fmt: skip
-"""Options that make up a plan; the others describe the arrays, or are `Settings`."""
-
-
-NOTHING_MORE = Wanted()
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -36,15 +27,15 @@ class Plan:
 
     task: Task
     settings: Settings
-    metrics: tuple[str, ...] | None = None
-    wanted: Wanted = NOTHING_MORE
-    statistics: How = "auto"
-    calibration: Any = None
-    recalibration: tuple[str, ...] | None = None
-    intervals: bool | None = None
-    level: float = 0.95
-    seed: int = 0
-    reference: Any = None
+    metrics: tuple[str, ...] | None
+    wanted: Wanted
+    statistics: How
+    calibration: Any
+    recalibration: tuple[str, ...] | None
+    intervals: bool | None
+    level: float
+    seed: int
+    reference: Any
 
     @classmethod
     def of(
@@ -56,11 +47,13 @@ class Plan:
         curves: str | Iterable[str] | None = None,
         by_target: Any = None,
         curve_metrics: str | Iterable[str] | None = None,
-        recalibration: str | Iterable[str] | None = None,
+        statistics: How = "auto",
         calibration: Any = None,
+        recalibration: str | Iterable[str] | None = None,
+        intervals: bool | None = None,
         level: float = 0.95,
         seed: int = 0,
-        **rest: Any,
+        reference: Any = None,
     ) -> Plan:
         """Check the options; SettingsError or UnknownMetricError if one is wrong."""
         check_level(level)
@@ -74,11 +67,13 @@ class Plan:
             settings,
             None if metrics is None else _named(metrics),
             Wanted.of(task, curves, by_target, curve_metrics),
-            calibration=calibration,
-            recalibration=None if recalibration is None else _named(recalibration),
-            level=level,
-            seed=seed,
-            **rest,
+            statistics,
+            calibration,
+            None if recalibration is None else _named(recalibration),
+            intervals,
+            level,
+            seed,
+            reference,
         )
 
     def run(
@@ -87,9 +82,16 @@ class Plan:
         """The report of arrays in memory, or a report per output."""
         if outputs is None:
             return self.report(self.task.read(*arrays, **given))
+        parts = self.split(arrays, outputs, given)
+        return Reports({name: own.report(data) for name, (own, data) in parts.items()})
+
+    def split(
+        self, arrays: Sequence[Any], outputs: Sequence[str], given: Mapping[str, Any]
+    ) -> dict[str, tuple[Plan, Any]]:
+        """The plan and the predictions of each output."""
         options = {**given, "calibration": self.calibration, "reference": self.reference}
         parts = self.task.split(arrays, outputs, options)
-        return Reports({name: replace(self, **own).report(part) for name, (part, own) in parts.items()})
+        return {name: (replace(self, **own), data) for name, (data, own) in parts.items()}
 
     def report(self, data: Any, *, later: bool = False) -> Report:
         """The report of predictions in memory; with ``later``, scores are computed when first accessed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +69,21 @@ def check_names(outputs: Sequence[str]) -> None:
         raise SettingsError(f"outputs={outputs!r}; pass a list of names, one per entry of the last axis")
     if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
         raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")
+
+
+def entry_of(given: Any, option: str, output: str) -> Any:
+    """What an option says about one output: its entry in a mapping, or else the option itself.
+
+    Raises
+    ------
+    SettingsError
+        The mapping has no such entry.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    if output not in given:
+        raise SettingsError(f"{option} has no entry for output {output!r}; it has {', '.join(given)}")
+    return given[output]
 
 
 def _one(name: str, k: int, sources: Sequence[Source], options: Options) -> Predictions:

@@ -14,7 +14,7 @@ from uq_tracking.errors import InputError, RecalibrationError, SettingsError, Sh
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read, read_floats
-from uq_tracking.inputs.outputs import check_names
+from uq_tracking.inputs.outputs import check_names, entry_of
 from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
@@ -83,7 +83,8 @@ class Classification(Task):
         for k, name in enumerate(outputs):
             try:
                 arguments = _one_output(truth, given, k, own)
-                found[name] = (ClassPredictions(*arguments[:2], **arguments[2]), _cut(rest, name))
+                data = ClassPredictions(*arguments[:2], **arguments[2])
+                found[name] = (data, {key: entry_of(value, key, name) for key, value in rest.items()})
             except InputError as error:
                 raise type(error)(f"output {name!r}: {error}") from error
         return found
@@ -250,19 +251,6 @@ def _one_output(
             values = read(options[name], name).values
             options[name] = values[..., k] if values.ndim == truth.ndim else options[name]
     return truth[..., k], np.take(given, k, axis=plain[-1]), options
-
-
-def _cut(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Calibration and reference of one output, given by name."""
-    own = dict(options)
-    for option in ("calibration", "reference"):
-        if isinstance(own.get(option), Mapping):
-            if name not in own[option]:
-                raise SettingsError(
-                    f"{option} has no entry for output {name!r}; it has {', '.join(own[option])}"
-                )
-            own[option] = own[option][name]
-    return own
 
 
 CLASSIFICATION = Classification()

@@ -16,7 +16,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
-from uq_tracking.inputs.outputs import split_outputs
+from uq_tracking.inputs.outputs import entry_of, split_outputs
 from uq_tracking.metrics.reference import as_reference
 from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.fitting import fit, fit_to, statistics_of
@@ -244,15 +244,9 @@ class RegressionSamples(Samples):
 
 def _cut(options: Mapping[str, Any], name: str, k: int, outputs: Sequence[str]) -> dict[str, Any]:
     """Calibration and reference of one output."""
-    own = dict(options)
-    calibration, reference = own.get("calibration"), own.get("reference")
-    if isinstance(calibration, Mapping):
-        if name not in calibration:
-            raise SettingsError(
-                f"calibration has no entry for output {name!r}; it has {', '.join(calibration)}"
-            )
-        own["calibration"] = calibration[name]
-    elif isinstance(calibration, tuple) and len(calibration) == 3 and not isinstance(calibration[0], str):
+    calibration, reference = options.get("calibration"), options.get("reference")
+    own = {**options, "calibration": entry_of(calibration, "calibration", name)}
+    if isinstance(calibration, tuple) and len(calibration) == 3 and not isinstance(calibration[0], str):
         own["calibration"] = tuple(_last(part, "calibration", k, outputs) for part in calibration)
     if reference is not None:
         own["reference"] = tuple(_last(part, "reference", k, outputs) for part in reference)

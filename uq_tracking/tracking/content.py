@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from uq_tracking import plugins
 from uq_tracking.inputs.base import Case, PredictionsBase
@@ -15,6 +15,7 @@ from uq_tracking.tracking.map_file import Limits
 from uq_tracking.tracking.names import parameter_name, recalibrated_name, scalar_name
 
 Scores = Literal["headline", "all"]
+SCORES: tuple[Scores, ...] = get_args(Scores)
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
-from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
-from uq_tracking.report import Report
+from uq_tracking.errors import BackendError, TrackingWarning
+from uq_tracking.tracking.arguments import Destination
 from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.content import Content
-from uq_tracking.tracking.deadline import DEADLINE, Budget
+from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.fallback import fallback_target
 from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.hint import hint
@@ -25,28 +23,8 @@ from uq_tracking.tracking.run_writer import RunWriter, Safety
 _log = logging.getLogger("uq_tracking")
 
 
-def checked_step(step: Any) -> int | None:
-    """Return the step as an int; SettingsError if it is not a whole number."""
-    if step is None:
-        return None
-    try:
-        if isinstance(step, bool):
-            raise TypeError("a boolean is not a step")
-        return operator.index(step)
-    except TypeError:
-        raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
-
-
-def send(
-    content: Content,
-    targets: list[Target],
-    to: str | Sequence[str] | None,
-    *,
-    strict: bool,
-    every_rank: bool = False,
-    deadline: float = DEADLINE,
-) -> Report:
-    """Write the content to every target, or to a folder if there is none; return the report.
+def send(content: Content, targets: list[Target], destination: Destination) -> None:
+    """Write the content to the targets of the destination, or to a folder if there is none.
 
     In a distributed job only rank zero creates the folder, unless ``every_rank``.
 
@@ -61,29 +39,28 @@ def send(
     BackendError
         With ``strict``, whenever a tracker did not take something.
     """
-    if not targets and not (every_rank or is_rank_zero()):
+    if not targets and not (destination.every_rank or is_rank_zero()):
         tell_once()
-        return content.report
+        return
     problems: list[str] = []
     if not targets:
         try:
-            targets = [_fallback(content, [to] if isinstance(to, str) else list(to or ()))]
+            targets = [_fallback(content, destination.to)]
         except BackendError as error:
             problems.append(redact(f"The report could not be saved anywhere: {error}."))
-    writers = _writers(content, targets, deadline)
+    writers = _writers(content, targets, destination.deadline)
     with calling():
         problems += publish(content, writers)
     if content.step is None:
         hint(content.report, [writer.page for writer in writers])
     known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
     problems += [told for writer in writers if (told := writer.problem()) and told not in known]
-    problems += [told for told in known if told and strict]
+    problems += [told for told in known if told and destination.strict]
     if problems:
         message = " ".join(problems)
-        if strict:
+        if destination.strict:
             raise BackendError(message) from next((item.error for item in writers if item.error), None)
         warnings.warn(message, TrackingWarning, stacklevel=4)
-    return content.report
 
 
 def _writers(content: Content, targets: Sequence[Target], deadline: float) -> list[RunWriter]:
@@ -97,8 +74,9 @@ def _writers(content: Content, targets: Sequence[Target], deadline: float) -> li
     ]
 
 
-def _fallback(content: Content, considered: Sequence[str]) -> Target:
+def _fallback(content: Content, to: str | Sequence[str] | None) -> Target:
     """Target a folder and log where: a log line is visible and, unlike a warning, can never stop the job."""
+    considered = [to] if isinstance(to, str) else list(to or ())
     target, is_new = fallback_target(content.method, content.split, content.step)
     if is_new and "dir" not in considered:
         _log.warning(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
@@ -15,14 +15,14 @@ from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
-from uq_tracking.tracking.arguments import checked_about
+from uq_tracking.tracking.arguments import Destination, LogOptions
 from uq_tracking.tracking.cases import Maps, choose
 from uq_tracking.tracking.content import Content, Scores
 from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import send
-from uq_tracking.tracking.names import check_split, output_split
+from uq_tracking.tracking.names import output_split
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.verbs import planned, truth_of
+from uq_tracking.verbs import options_of, planned, truth_of
 
 
 @overload
@@ -157,12 +157,9 @@ def log(
         REGRESSION,
         (truth, y_pred, y_std),
         options,
-        outputs=outputs,
-        images=images,
-        maps=maps,
-        about=checked_about(scores, step, method, tags, figures, predictions),
-        split=split,
-        destination=(run, to, strict, every_rank, checked_deadline(deadline)),
+        outputs,
+        LogOptions(scores, method, split, step, images, figures, maps, predictions, tags).checked(),
+        Destination(run, to, strict, every_rank, checked_deadline(deadline)),
     )
 
 
@@ -230,12 +227,9 @@ def log_classification(
         CLASSIFICATION,
         (labels, probs),
         options,
-        outputs=outputs,
-        images=images,
-        maps=maps,
-        about=checked_about(scores, step, method, tags, figures, predictions),
-        split=split,
-        destination=(run, to, strict, every_rank, checked_deadline(deadline)),
+        outputs,
+        LogOptions(scores, method, split, step, images, figures, maps, predictions, tags).checked(),
+        Destination(run, to, strict, every_rank, checked_deadline(deadline)),
     )
 
 
@@ -243,130 +237,107 @@ def _log(
     task: Task,
     arrays: Sequence[Any],
     options: Mapping[str, Any],
-    *,
     outputs: Sequence[str] | None,
-    images: Any,
-    maps: Maps,
-    about: dict[str, Any],
-    split: str | None,
-    destination: tuple[Any, Any, bool, bool, float],
+    about: LogOptions,
+    destination: Destination,
 ) -> Report | Reports:
     """Score and send what a logging function was given."""
-    run, to, strict, every_rank, deadline = destination
-    check_split(split)
-    name, tags = about["method"] or "uq", about["tags"]
-    content: list[Content]
-    if outputs is not None:
-        plan, given = planned(task, _verb(task), options)
-        targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
-        asked = {**given, "calibration": plan.calibration, "reference": plan.reference}
-        parts = task.split(arrays, outputs, asked)
-        content = []
-        for output, (part, own) in parts.items():
-            place = output_split(split, output)
-            made = _scored(replace(plan, **own), part, maps, images, place, about["step"])
-            content.append(_labelled(made, place, about))
-        send(
-            replace(content[0], also=content[1:]),
-            targets,
-            to,
-            strict=strict,
-            every_rank=every_rank,
-            deadline=deadline,
-        )
-        return Reports({output: item.report for output, item in zip(parts, content, strict=True)})
-    read = _reader(task, arrays, options, maps, images, about, split)
-    targets = targets_of(run, to, name=name, tags=tags, every_rank=every_rank)
-    return send(
-        _labelled(read(), split, about),
-        targets,
-        to,
-        strict=strict,
-        every_rank=every_rank,
-        deadline=deadline,
-    )
+    plan, given = None, options
+    if outputs is None and isinstance(arrays[0], Report | BatchAccumulator):
+        _check_alone(task, arrays)
+        _check_options(arrays[0], options, about)
+    else:
+        plan, given = planned(task, log if task is REGRESSION else log_classification, options)
+    run, to, every_rank = destination.run, destination.to, destination.every_rank
+    targets = targets_of(run, to, name=about.method or "uq", tags=about.tags, every_rank=every_rank)
+    if plan is None:
+        content = [_collected(arrays[0], given, about)]
+    elif outputs is not None:
+        parts = plan.split(arrays, outputs, given)
+        content = [
+            _scored(own, data, replace(about, split=output_split(about.split, output)))
+            for output, (own, data) in parts.items()
+        ]
+    elif is_lazy(arrays[0]):
+        content = [_counted(plan, arrays, given, about)]
+    else:
+        content = [_scored(plan, task.read(*arrays, **given), about)]
+    send(replace(content[0], also=content[1:]), targets, destination)
+    reports = [item.report for item in content]
+    return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
 
 
-def _verb(task: Task) -> Callable[..., Any]:
-    """The public function that was called."""
-    return log if task is REGRESSION else log_classification
+def _check_alone(task: Task, arrays: Sequence[Any]) -> None:
+    """Raise InputTypeError for arrays beside a report or an accumulator."""
+    kind, names = type(arrays[0]).__name__, task.predictions.arguments[1:]
+    spare = [name for name, array in zip(names, arrays[1:], strict=True) if array is not None]
+    if spare:
+        raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
 
 
-def _labelled(content: Content, split: str | None, about: dict[str, Any]) -> Content:
-    """The content with its method and split, which its report also states."""
-    report = content.report.labelled(method=about["method"], split=split)
-    return replace(content, report=report, split=split, **about)
-
-
-def _reader(
-    task: Task,
-    arrays: Sequence[Any],
-    options: Mapping[str, Any],
-    maps: Maps,
-    images: Any,
-    about: Mapping[str, Any],
-    split: str | None,
-) -> Callable[[], Content]:
-    """Check the options, and return the function that scores."""
-    truth = arrays[0]
-    if isinstance(truth, Report | BatchAccumulator):
-        kind, names = type(truth).__name__, task.predictions.arguments[1:]
-        spare = [name for name, array in zip(names, arrays[1:], strict=True) if array is not None]
-        if spare:
-            raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
-        if isinstance(truth, Report):
-            if options:
-                raise SettingsError(
-                    f"a Report is already scored; pass {', '.join(options)} to evaluate instead"
-                )
-            if maps not in ("auto", False):
-                raise SettingsError(f"maps={maps!r} needs predictions; a Report holds none")
-            return lambda: Content(truth, images=images)
-        _check_stream(truth, options, maps, images, about["keep_predictions"])
-        return lambda: Content(truth.compute(**options), kept=truth.cases if maps is not False else {})
-    plan, given = planned(task, _verb(task), options)
-    if is_lazy(truth):
-        return lambda: _counted(plan, arrays, given, maps, images, split)
-    return lambda: _scored(plan, task.read(*arrays, **given), maps, images, split, about["step"])
-
-
-def _scored(plan: Plan, data: Any, maps: Maps, images: Any, split: str | None, step: int | None) -> Content:
-    """What to log of arrays in memory; a step shows a few scores, and the others wait."""
-    chosen = choose(data.shape, maps, split, plan.task, data)
-    check_image_count(data.shape, images)
-    report = plan.report(data, later=step is not None)
-    return Content(
-        report, data, cases=chosen.numbers, images=images, notes=chosen.notes, limits=chosen.limits
-    )
-
-
-def _counted(
-    plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], maps: Maps, images: Any, split: str | None
-) -> Content:
-    """What to log of lazy arrays."""
-    shape = tuple(arrays[0].shape)
-    chosen = choose(shape, maps, split, plan.task)
-    check_image_count(shape, images)
-    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen.numbers, images=images, **given)
-    return Content(stream.report(plan), kept=stream.cases, notes=chosen.notes, limits=chosen.limits)
-
-
-def _check_stream(
-    stream: BatchAccumulator, options: Mapping[str, Any], maps: Maps, images: Any, keep: Any
-) -> None:
-    """Raise SettingsError for options that belong to the accumulator's constructor."""
-    known = {"on_invalid", "calibration", "recalibration", "intervals", "level", "seed"}
+def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> None:
+    """Raise SettingsError for options that come too late for a report or an accumulator."""
+    if isinstance(source, Report):
+        if options:
+            raise SettingsError(f"a Report is already scored; pass {', '.join(options)} to evaluate instead")
+        if about.maps not in ("auto", False):
+            raise SettingsError(f"maps={about.maps!r} needs predictions; a Report holds none")
+        return
+    kind, known = type(source).__name__, options_of(type(source).compute)
     spare = options.keys() - known
-    kind = type(stream).__name__
-    if spare & stream.settings.keys():
+    if spare & source.settings.keys():
         raise SettingsError(
             f"the {kind} already has its settings; pass {', '.join(sorted(spare))} when making it"
         )
     if spare:
         raise UnknownOptionError("log", spare, known)
-    if maps not in ("auto", True, False):
-        raise SettingsError(f"maps={maps!r} comes too late; pass maps= when making the {kind}")
-    if images is not None:
+    if about.maps not in ("auto", True, False):
+        raise SettingsError(f"maps={about.maps!r} comes too late; pass maps= when making the {kind}")
+    if about.images is not None:
         raise SettingsError(f"images cannot be passed here; pass them to {kind}.update, batch by batch")
-    if keep is True:
+    if about.predictions is True:
         raise SettingsError(f"predictions=True needs predictions; an {kind} holds none")
+
+
+def _collected(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
+    """What to log of a report or an accumulator."""
+    if isinstance(source, Report):
+        return _labelled(Content(source, images=about.images), about)
+    report = source.compute(**options)
+    return _labelled(Content(report, kept=source.cases if about.maps is not False else {}), about)
+
+
+def _scored(plan: Plan, data: Any, about: LogOptions) -> Content:
+    """What to log of arrays in memory; a step shows a few scores, and the others wait."""
+    chosen = choose(data.shape, about.maps, about.split, plan.task, data)
+    check_image_count(data.shape, about.images)
+    report = plan.report(data, later=about.step is not None)
+    content = Content(
+        report, data, cases=chosen.numbers, images=about.images, notes=chosen.notes, limits=chosen.limits
+    )
+    return _labelled(content, about)
+
+
+def _counted(plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], about: LogOptions) -> Content:
+    """What to log of lazy arrays."""
+    shape = tuple(arrays[0].shape)
+    chosen = choose(shape, about.maps, about.split, plan.task)
+    check_image_count(shape, about.images)
+    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen.numbers, images=about.images, **given)
+    report = stream.report(plan)
+    return _labelled(Content(report, kept=stream.cases, notes=chosen.notes, limits=chosen.limits), about)
+
+
+def _labelled(content: Content, about: LogOptions) -> Content:
+    """The content under its names, which its report also states."""
+    return replace(
+        content,
+        report=content.report.labelled(method=about.method, split=about.split),
+        scores=about.scores,
+        split=about.split,
+        step=about.step,
+        method=about.method,
+        tags=about.tags or {},
+        figures=about.figures,
+        keep_predictions=about.predictions,
+    )

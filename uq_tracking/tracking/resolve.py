@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from uq_tracking import plugins
@@ -119,16 +119,10 @@ def reopened(uri: str) -> Opened:
     return Opened(run, lambda: store.close_run(run))
 
 
-def noting_target(uri: str, name: str, opened: list[str]) -> Target:
-    """The target of an address that a person typed; opening it appends the run's own address to ``opened``."""
+def address_target(uri: str, name: str) -> Target:
+    """The target of an address that a person typed; once its run is open, ``open`` returns the same run again."""
     (target,) = targets_of(uri, None, name=printable(name), every_rank=True)
-
-    def open_it() -> Opened:
-        found = target.open()
-        opened.append(found.run.uri)
-        return found
-
-    return replace(target, open=open_it)
+    return replace(target, open=cache(target.open))
 
 
 def targets_of(
