@@ -125,8 +125,7 @@ def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     options = {"groups": images, "seed": 3}
     report = whole(case, **options)
     assert case.metric in report.intervals
-    banded = [name for name, curve in report.curves.items() if {"low", "high"} <= curve.columns.keys()]
-    assert set(banded) & {"reliability", "sparsification_brier"}
+    assert {"chance_low", "chance_high"} <= report.curves["reliability"].columns.keys()
     acc = case.accumulator()
     for start in range(0, 6, 3):
         acc.update(*case.cut(slice(start, start + 3)), groups=images[start : start + 3])
