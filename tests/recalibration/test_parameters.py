@@ -72,6 +72,22 @@ def test_parameters_say_what_they_were_fitted_on():
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_what_was_fitted_above_a_floor_is_applied_above_it(method):
+    y, mu, s = overconfident()
+    low = np.where(s < 0.2, 0.0, s)
+    fitted = uq.recalibrate(uq.Predictions(y, mu, low, std_floor=0.1), method)
+    raised = np.maximum(low, 0.1)
+    assert_array_equal(fitted.apply(mu, low), fitted.apply(mu, raised))
+    assert_array_equal(fitted.apply_std(low), fitted.apply_std(raised))
+    y, mu, s = overconfident(seed=1)
+    scored = [
+        uq.evaluate(y, mu, std, calibration=fitted).recalibration
+        for std in (np.where(s < 0.2, 0.05, s), np.maximum(np.where(s < 0.2, 0.05, s), 0.1))
+    ]
+    assert scored[0] == scored[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_shapes_and_types_are_kept_and_the_input_is_not_touched(fitted, method):
     for dtype, out in ((np.float32, np.float32), (np.float64, np.float64), (np.int64, np.float64)):
         mean, std = np.arange(6, dtype=dtype).reshape(2, 3), np.arange(1, 7, dtype=dtype).reshape(2, 3)

@@ -84,7 +84,9 @@ class TestEvaluate:
         assert len(calls) == 3
 
     def test_xarray_on_dask(self):
-        y, mean, std = (xarray.DataArray(c, dims=("t", "y", "x")) for c in lazy(data()))
+        unit = {"units": "m"}
+        y, mean, std = (xarray.DataArray(c, dims=("t", "y", "x"), attrs=unit) for c in lazy(data()))
+        assert uq.evaluate(y, mean, std).settings["unit"] == "m"
         assert_same_scores(uq.evaluate(y, mean, std), uq.evaluate(*data()), rtol=1e-9)
         with pytest.raises(uq.errors.AlignmentError, match="y_pred"):
             uq.evaluate(y, mean.rename(t="time"), std)

@@ -9,7 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.streams import ranks
+from uq_tracking.streams.files import to_bytes
 
 from .made import predictions
 
@@ -88,6 +90,19 @@ def test_ranks_with_differing_settings_all_hear_of_it(tmp_path):
     found = run_two(tmp_path, predictions(n=2000), ({"alpha": 0.9, "unit": "m"}, {"alpha": 0.8, "unit": "m"}))
     for result in found:
         assert result["error"].startswith("IncompatibleStatisticsError: alpha differs")
+
+
+def test_samples_of_other_ranks_that_do_not_fit_cost_none_of_ones_own(monkeypatch):
+    ones, others = (uq.Accumulator() for _ in range(2))
+    truth, mean, std = predictions(n=2000)
+    ones.update(truth, mean, std, groups=np.arange(2000) // 100)
+    others.update(truth[:500], mean[:500], std[:500])
+    before = ones.compute()
+    sent = [to_bytes(each._packed()) for each in (others, ones)]
+    monkeypatch.setattr(ranks, "gather", lambda data, group: sent)
+    with pytest.raises(IncompatibleStatisticsError):
+        ones.all_reduce()
+    assert ones.compute() == before
 
 
 def test_without_a_process_group_it_says_so():

@@ -131,7 +131,9 @@ def test_processes_writing_at_once_lose_no_line(store):
     writers = [subprocess.Popen([sys.executable, "-c", code, str(run.path), name]) for name in "ab"]
     assert [writer.wait(120) for writer in writers] == [0, 0]
     text = (run.path / "log.jsonl").read_text()
-    lines = [json.loads(line) for line in text.splitlines() if line]  # an empty one separates lines from torn ones
+    lines = [
+        json.loads(line) for line in text.splitlines() if line
+    ]  # an empty one separates lines from torn ones
     for name in "ab":
         steps = [line["step"] for line in lines if f"uq/{name}/39" in line["scalars"]]
         assert steps == list(range(60))

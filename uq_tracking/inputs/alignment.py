@@ -25,6 +25,12 @@ def xarray_axes(array: Any) -> Axes:
     return tuple(Axis("xarray", str(dim), indexes.get(dim)) for dim in array.dims)
 
 
+def xarray_unit(array: Any) -> str | None:
+    """The unit that a DataArray states; None for other arrays."""
+    unit = getattr(array, "attrs", {}).get("units")
+    return unit if isinstance(unit, str) else None
+
+
 def pandas_axes(table: Any) -> Axes:
     """Axes of a Series or DataFrame."""
     index = Axis("pandas", "index", table.index)

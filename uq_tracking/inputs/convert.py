@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InputError, InputTypeError
-from uq_tracking.inputs.alignment import Axes, check_alignment, pandas_axes, xarray_axes
+from uq_tracking.inputs.alignment import Axes, check_alignment, pandas_axes, xarray_axes, xarray_unit
 
 FloatArray = npt.NDArray[np.floating[Any]]
 BoolArray = npt.NDArray[np.bool_]
@@ -125,10 +125,7 @@ def _read_known(value: Any, name: str) -> Source:
     if is_a(value, "torch", "Tensor"):
         return Source(name, _read_tensor(value))
     if is_a(value, "xarray", "DataArray"):
-        unit = value.attrs.get("units")
-        return Source(
-            name, value.to_numpy(), None, xarray_axes(value), unit if isinstance(unit, str) else None
-        )
+        return Source(name, value.to_numpy(), None, xarray_axes(value), xarray_unit(value))
     if is_a(value, "pandas", "Series", "DataFrame", "Index") or is_a(
         value, "pandas.api.extensions", "ExtensionArray"
     ):

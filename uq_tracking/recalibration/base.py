@@ -167,6 +167,11 @@ class RegressionRecalibration(Recalibration):
     def new_std(self, std: FloatArray) -> FloatArray:
         """Recalibrated standard deviations, for float64 input >= 0; NaN stays NaN."""
 
+    def floored(self, std: FloatArray) -> FloatArray:
+        """Standard deviations as the method saw them: raised to the floor of the set it was fitted on."""
+        floor = self.fitted_on.std_floor
+        return std if floor is None else np.maximum(std, floor)
+
     def new_mean(self, mean: FloatArray, std: FloatArray) -> FloatArray:
         """Recalibrated means, given the original standard deviations; most methods leave means unchanged."""
         return mean
@@ -186,7 +191,8 @@ class RegressionRecalibration(Recalibration):
         Parameters
         ----------
         mean, std : arrays of one shape, from any array library
-            Predictive means and standard deviations, in the target's unit; std >= 0. NaN stays NaN.
+            Predictive means and standard deviations, in the target's unit; std >= 0. NaN stays NaN. A std below
+            ``fitted_on.std_floor`` is raised to it, as it was for the fit.
         by : labels of that shape, optional
             The group of each prediction, for methods that are fitted by groups.
 
@@ -210,13 +216,13 @@ class RegressionRecalibration(Recalibration):
         labels = None if by is None else np.asarray(by)
         if labels is not None and labels.shape != std_in.values.shape:
             raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; pass equal shapes")
-        mean64, std64 = mean_in.values.astype(np.float64), std_in.values.astype(np.float64)
+        mean64, std64 = mean_in.values.astype(np.float64), self.floored(std_in.values.astype(np.float64))
         return _like(mean_in, self.new_mean(mean64, std64)), _like(std_in, self.new_std_by(std64, labels))
 
     def apply_std(self, std: Any) -> npt.NDArray[Any]:
         """Recalibrate standard deviations alone; parameters, result and errors as for ``apply``."""
         source = _read_std(std)
-        return _like(source, self.new_std(source.values.astype(np.float64)))
+        return _like(source, self.new_std(self.floored(source.values.astype(np.float64))))
 
     def quantile(self, mean: Any, std: Any, q: npt.ArrayLike) -> npt.NDArray[Any]:
         """Quantiles of the recalibrated predictions.

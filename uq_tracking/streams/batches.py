@@ -175,16 +175,18 @@ class BatchAccumulator(ABC):
         SettingsError
             There is no process group.
         IncompatibleStatisticsError
-            The processes have different settings.
+            The processes have different settings; this one keeps its own samples.
         """
         from uq_tracking.streams.ranks import gather
 
         self._check_open()
         parts = [type(self)._from_bytes(data) for data in gather(to_bytes(self._packed()), group)]
-        self.reset()
+        union = State(self.kind, self.settings)
         for part in parts:
-            self.merge(part)
-        self._state.is_union = True
+            self._check_settings(part)
+            union.merge(part._state)
+        union.is_union = True
+        self._state = union  # only now, so that nothing is lost if the others' samples do not fit
         return self
 
     def save(self, path: str | Path) -> None:
@@ -320,6 +322,8 @@ class BatchAccumulator(ABC):
                 self._state.counts,
             )
         statistics, tables, settings = self.statistics, self.group_tables, plan.settings
+        if settings.unit is None:
+            settings = replace(settings, unit=self.settings.get("unit"))
         if plan.intervals and tables is None:
             raise SettingsError("a stream has intervals only over groups; pass groups= to update")
         about = {**statistics.facts, **self._state.about}

@@ -14,7 +14,7 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.alignment import check_alignment, xarray_axes
+from uq_tracking.inputs.alignment import check_alignment, xarray_axes, xarray_unit
 from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import check_shapes
@@ -93,6 +93,8 @@ def count_dask(
         "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.statistics) else "sketch",
         "maps": False,
     }
+    if "unit" in options and options["unit"] is None:
+        options["unit"] = xarray_unit(named[task.predictions.arguments[0]])
     accumulator_of(task)(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
     parts = _parts(task, lazy, labels, options, form)

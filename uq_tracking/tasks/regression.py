@@ -212,7 +212,8 @@ class RegressionSamples(Samples):
         if method.fit_by is not None:
             if self.labels is None:
                 raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
-            return method.fit_by(self.columns, self.labels, settings, FittedOn(self.n, "arrays"))
+            fitted_on = FittedOn(self.n, "arrays", std_floor=self.facts.get("std_floor"))
+            return method.fit_by(self.columns, self.labels, settings, fitted_on)
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}
@@ -233,12 +234,13 @@ class RegressionSamples(Samples):
                 name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
             }
             weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
-            std = fitted.new_std_by(rows["std"], None if self.labels is None else self.labels[part])
+            before = fitted.floored(rows["std"])
+            std = fitted.new_std_by(before, None if self.labels is None else self.labels[part])
             if "target" in rows:
-                mean = fitted.new_mean(rows["mean"], rows["std"])
+                mean = fitted.new_mean(rows["mean"], before)
                 yield {"target": rows["target"], "mean": mean, "std": std, **weight}
             else:
-                shift = fitted.new_mean(np.zeros_like(rows["std"]), rows["std"])
+                shift = fitted.new_mean(np.zeros_like(before), before)
                 yield {"std": std, "error": rows["error"] - shift, **weight}
 
 
