@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.metrics.registry import TASKS, Task
+from uq_tracking.metrics.registry import TASK_NAMES, TaskName
 from uq_tracking.parallel import begin
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class FigureSpec:
     name: str
     function: Callable[..., Figure] | str
     needs: tuple[str, ...] = ()
-    task: Task = "regression"
+    task: TaskName = "regression"
     default: bool = True
 
     def draw(self, report: Any, ax: Axes | None = None) -> Figure:
@@ -87,7 +87,7 @@ class MapSpec:
 
     name: str
     function: Callable[..., Figure] | str
-    task: Task = "regression"
+    task: TaskName = "regression"
     limits: Callable[..., Mapping[str, tuple[float, float]]] | str | None = None
 
     def common_limits(
@@ -143,7 +143,7 @@ def uq_figures() -> list[FigureSpec]:
     """Figures named in curve declarations, those of curves on demand, and before and after recalibration."""
     small = "uq_tracking.figures.small_multiples"
     return [
-        *(_of_curve(spec) for task in TASKS for spec in plugins.curves(task).values() if spec.draw),
+        *(_of_curve(spec) for task in TASK_NAMES for spec in plugins.curves(task).values() if spec.draw),
         FigureSpec(
             "recalibration",
             "uq_tracking.figures.recalibration.before_after",
@@ -157,13 +157,13 @@ def uq_figures() -> list[FigureSpec]:
         ),
         *(
             FigureSpec(OVERVIEW, "uq_tracking.figures.overview.overview", task=task, default=False)
-            for task in TASKS
+            for task in TASK_NAMES
         ),
         FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
         FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
         *(
             FigureSpec(name, f"{small}.{name}", (f"{name}_*",), task)
-            for task in TASKS
+            for task in TASK_NAMES
             for name in ("by_group", "by_members", "stability")
         ),
     ]

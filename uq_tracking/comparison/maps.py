@@ -13,6 +13,7 @@ import numpy.typing as npt
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.base import case_place
 from uq_tracking.tasks import REGRESSION
 from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.typed import record
@@ -158,7 +159,7 @@ def _cases(run: ScoredRun, predictions: Predictions, maps: Maps) -> Iterator[_Se
         chosen = chosen[:AUTO_CASES]
     shape, scale = predictions.shape, REGRESSION.map_options(run.report)["scale"]
     for number in chosen:
-        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        place = case_place(number, shape)
         yield _reduced(run, str(number), predictions.case(place).arrays, scale)
 
 

@@ -16,7 +16,7 @@ from uq_tracking.errors import PluginError, TrackingWarning
 from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import (
     MetricInputs,
-    Task,
+    TaskName,
     Undefined,
     called,
     input_for,
@@ -107,7 +107,7 @@ class CurveSpec:
     y_label: str
     title: str
     score: str | None = None
-    task: Task = "regression"
+    task: TaskName = "regression"
     needs: tuple[str, ...] = ()
     default: bool = True
     steps: Steps | None = None

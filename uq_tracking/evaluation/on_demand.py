@@ -24,7 +24,7 @@ from uq_tracking.tasks import Task
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedCurves:
     """Which curves a caller asks for.
 
     Attributes
@@ -48,7 +48,7 @@ class Wanted:
         curves: str | Iterable[str] | None,
         by_target: Any,
         metrics: str | Iterable[str] | None,
-    ) -> Wanted:
+    ) -> WantedCurves:
         """Check names.
 
         Raises
@@ -90,7 +90,7 @@ class Extras:
 
 
 def extra_curves(
-    wanted: Wanted,
+    wanted: WantedCurves,
     task: Task,
     statistics: Statistics,
     settings: Settings,
@@ -103,7 +103,7 @@ def extra_curves(
 
     Parameters
     ----------
-    wanted : Wanted
+    wanted : WantedCurves
     task, statistics, settings
         Statistics of all samples, and how to score them.
     inputs : MetricInputs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.evaluation.on_demand import Wanted, extra_curves
+from uq_tracking.evaluation.on_demand import WantedCurves, extra_curves
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
@@ -28,7 +28,7 @@ class Plan:
     task: Task
     settings: Settings
     metrics: tuple[str, ...] | None
-    wanted: Wanted
+    wanted: WantedCurves
     statistics: How
     calibration: Any
     recalibration: tuple[str, ...] | None
@@ -66,7 +66,7 @@ class Plan:
             task,
             settings,
             None if metrics is None else _named(metrics),
-            Wanted.of(task, curves, by_target, curve_metrics),
+            WantedCurves.of(task, curves, by_target, curve_metrics),
             statistics,
             calibration,
             None if recalibration is None else _named(recalibration),

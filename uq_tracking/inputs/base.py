@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,16 @@ class Case:
             {name: np.array(array) for name, array in each.items()} for each in (self.arrays, self.parts)
         )
         return Case(arrays, self.image, parts)
+
+
+def case_count(shape: tuple[int, ...]) -> int:
+    """Number of 2-D cases in spatial predictions of this shape."""
+    return math.prod(shape[:-2])
+
+
+def case_place(number: int, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Index of a numbered case into all axes but the last two."""
+    return np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
 
 
 class PredictionsBase(ABC):

@@ -16,8 +16,8 @@ from uq_tracking.settings import Settings
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
 Unit = Literal["target", "1/target", "1/sqrt(target)", "nats", "target^2", ""]
-Task: TypeAlias = str
-TASKS: tuple[Task, ...] = ("regression", "classification")
+TaskName: TypeAlias = str
+TASK_NAMES: tuple[TaskName, ...] = ("regression", "classification")
 
 FAMILIES: dict[str, str] = {
     "accuracy": "Accuracy",
@@ -89,13 +89,13 @@ def require_known(what: str, name: str, value: str, known: Iterable[str]) -> Non
         )
 
 
-def require_declarable(what: str, name: str, task: Task, needs: Iterable[str]) -> None:
+def require_declarable(what: str, name: str, task: TaskName, needs: Iterable[str]) -> None:
     """Raise ``PluginError`` if the name, task or needs of a metric or curve are invalid."""
     if not name.isidentifier():
         raise PluginError(
             f"{what}: the name is also used for files; use only letters, digits and underscores"
         )
-    require_known(what, "task", task, TASKS)
+    require_known(what, "task", task, TASK_NAMES)
     for need in needs:
         require_known(what, "needs", need, NEEDS)
 
@@ -153,7 +153,7 @@ class Metric:
     formula: str
     source: str
     unit: Unit = ""
-    task: Task = "regression"
+    task: TaskName = "regression"
     bounds: tuple[float, float] = (-math.inf, math.inf)
     needs: tuple[str, ...] = ()
     default: bool = True
@@ -219,7 +219,7 @@ def every_metric() -> tuple[Metric, ...]:
     return (*plugins.metrics("regression").values(), *plugins.metrics("classification").values())
 
 
-def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
+def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
     """The metrics with these keys; UnknownMetricError names those that do not exist."""
     known = plugins.metrics(task)
     wanted = [keys] if isinstance(keys, str) else list(keys)
@@ -232,7 +232,7 @@ def find(keys: Iterable[str], task: Task = "regression") -> list[Metric]:
     return [known[key] for key in wanted]
 
 
-def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
+def select(task: TaskName, keys: Iterable[str] | None = None, *, given: Iterable[str] = ()) -> list[Metric]:
     """The metrics of a task to compute: those named, or the default ones whose needs are ``given``."""
     if keys is not None:
         return [replace(each, when=None) for each in find(keys, task)]
@@ -240,7 +240,7 @@ def select(task: Task, keys: Iterable[str] | None = None, *, given: Iterable[str
     return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
 
 
-def headline_or_all(task: Task, keys: Iterable[str]) -> list[str]:
+def headline_or_all(task: TaskName, keys: Iterable[str]) -> list[str]:
     """Those of the keys that are in the headline; all of them if none is."""
     known, keys = plugins.metrics(task), list(keys)
     return [key for key in keys if key in known and known[key].headline] or keys

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.labels import spread
+from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
 from uq_tracking.typed import DAMAGE, record
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
 
 FloatArray = npt.NDArray[np.float64]
-Task = Literal["regression", "classification"]
 
 FORMAT = "uq_tracking.recalibration"
 SCHEMA = 1
@@ -64,7 +64,7 @@ class Recalibration(ABC):
 
     method: ClassVar[str]
     """Name of the method, as in the registry."""
-    task: ClassVar[Task]
+    task: ClassVar[TaskName]
 
     fitted_on: FittedOn
 
@@ -155,7 +155,7 @@ class RegressionRecalibration(Recalibration):
     ``Settings``.
     """
 
-    task: ClassVar[Task] = "regression"
+    task: ClassVar[TaskName] = "regression"
 
     family: Family = "gaussian"
     dof: float = 5.0
@@ -272,7 +272,7 @@ class ClassificationRecalibration(Recalibration):
         Logits per sample along the last axis; 1 for a binary classifier with one logit and no such axis.
     """
 
-    task: ClassVar[Task] = "classification"
+    task: ClassVar[TaskName] = "classification"
 
     n_logits: int
 
@@ -360,6 +360,6 @@ class Recalibrator:
     fit_by: Callable[..., Recalibration] | None = None
 
     @property
-    def task(self) -> Task:
+    def task(self) -> TaskName:
         """Whether it recalibrates a regression or a classification."""
         return self.kind.task

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.errors import SettingsError
-from uq_tracking.metrics.registry import Task, find
+from uq_tracking.metrics.registry import TaskName, find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.report import SCHEMA, Report
@@ -194,5 +194,5 @@ def _described(calibration: Any) -> Any:
     )
 
 
-def _suite(task: Task) -> list[str]:
+def _suite(task: TaskName) -> list[str]:
     return [key for key, metric in plugins.metrics(task).items() if metric.default]

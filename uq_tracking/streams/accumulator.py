@@ -9,7 +9,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.streams.batches import BatchAccumulator
-from uq_tracking.streams.map_samples import Wanted
+from uq_tracking.streams.map_samples import WantedMaps
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 
 
@@ -68,7 +68,7 @@ class Accumulator(BatchAccumulator):
         std_floor: float | None = None,
         on_invalid: Literal["raise", "drop"] = "raise",
         statistics: Literal["sketch", "exact"] = "sketch",
-        maps: Wanted = "auto",
+        maps: WantedMaps = "auto",
         bits: int = SKETCH_BITS,
         on_device: bool | None = None,
     ) -> None:
@@ -162,7 +162,7 @@ class ClassificationAccumulator(BatchAccumulator):
         metrics: Iterable[str] | None = None,
         n_bins: int = 10,
         statistics: Literal["sketch", "exact"] = "sketch",
-        maps: Wanted = "auto",
+        maps: WantedMaps = "auto",
         bits: int = SKETCH_BITS,
     ) -> None:
         options = {

@@ -31,7 +31,7 @@ from uq_tracking.statistics.group_tally import GROUP_BITS
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.files import from_bytes, packed, settings_of, to_bytes
-from uq_tracking.streams.map_samples import Wanted
+from uq_tracking.streams.map_samples import WantedMaps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task
 
@@ -54,7 +54,7 @@ class BatchAccumulator(ABC):
     """The task being counted."""
     input_options: ClassVar[tuple[str, ...]]
 
-    def __init__(self, settings: Mapping[str, Any], metrics: Iterable[str] | None, maps: Wanted) -> None:
+    def __init__(self, settings: Mapping[str, Any], metrics: Iterable[str] | None, maps: WantedMaps) -> None:
         statistics, bits = settings["statistics"], settings["bits"]
         if statistics not in ("sketch", "exact"):
             raise SettingsError(f"statistics is {statistics!r}; choose sketch or exact")

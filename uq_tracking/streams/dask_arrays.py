@@ -15,6 +15,7 @@ import numpy as np
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.alignment import check_alignment, xarray_axes, xarray_unit
+from uq_tracking.inputs.base import case_place
 from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import check_shapes
@@ -276,7 +277,7 @@ def _keep(
     names = task.predictions.arguments
     shape = arrays[names[0]].shape
     for number in cases:
-        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        place = case_place(number, shape)
         wanted = {}
         for name, array in arrays.items():
             spare = array.ndim - len(shape)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
-from uq_tracking.inputs.base import Case
+from uq_tracking.inputs.base import Case, case_count, case_place
 
-Wanted = Literal["auto"] | int | Sequence[int] | bool
+WantedMaps = Literal["auto"] | int | Sequence[int] | bool
 
 AUTO_CASES = 4
 AUTO_MIN_SIDE = 16
@@ -22,6 +22,11 @@ IMAGE = "image"
 PARTS = ("epistemic", "aleatoric")
 CHANNELS = (1, 3, 4)
 """Possible numbers of channels of a picture: grey, color, color with opacity."""
+
+
+def unknown_maps(wanted: object) -> str:
+    """The message for a choice of maps that there is not."""
+    return f"maps is {wanted!r}; choose 'auto', True, False, a number or a list of numbers"
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:
@@ -42,11 +47,9 @@ class MapSamples:
         that many; a list: these numbers; False: none.
     """
 
-    def __init__(self, wanted: Wanted = "auto") -> None:
+    def __init__(self, wanted: WantedMaps = "auto") -> None:
         if isinstance(wanted, str) and wanted != "auto":
-            raise SettingsError(
-                f"maps is {wanted!r}; choose 'auto', True, False, a number or a list of numbers"
-            )
+            raise SettingsError(unknown_maps(wanted))
         self.wanted = wanted
         self.seen = 0
         self.cases: dict[int, Case] = {}
@@ -65,7 +68,7 @@ class MapSamples:
             raise SettingsError(
                 f"maps={self.wanted!r} needs batches of shape (..., height, width), not {shape}"
             )
-        count = _count(shape)
+        count = case_count(shape)
         if isinstance(self.wanted, Sequence) and not isinstance(self.wanted, str):
             return [number - self.seen for number in self.wanted if 0 <= number - self.seen < count]
         return list(range(min(count, self._limit - len(self.cases))))
@@ -79,14 +82,12 @@ class MapSamples:
     def add(self, shape: tuple[int, ...], chosen: Sequence[int], cut: Callable[[Any], Case]) -> None:
         """Keep the chosen cases of a batch, and count them all; ``cut`` extracts one by its index."""
         for number in chosen:
-            self.cases[self.seen + number] = cut(
-                np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
-            )
+            self.cases[self.seen + number] = cut(case_place(number, shape))
         self.skip(shape)
 
     def skip(self, shape: tuple[int, ...]) -> None:
         """Count the cases of a batch of which none is kept."""
-        self.seen += _count(shape)
+        self.seen += case_count(shape)
 
     def merge(self, other: MapSamples) -> None:
         """Add the cases of a stream that follows this one."""
@@ -156,10 +157,6 @@ def _channels_last(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 or shape[-1] in CHANNELS
 
 
-def _count(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape[:-2])) if len(shape) > 2 else 1
-
-
 def check_image_count(shape: tuple[int, ...], images: Any) -> None:
     """Raise ShapeError unless there is one input image per case of a batch, with channels first or last.
 
@@ -180,8 +177,8 @@ def check_image_count(shape: tuple[int, ...], images: Any) -> None:
             f"images has shape {found}, but a picture is (height, width), or has {', '.join(map(str, CHANNELS))} "
             "channels, first or last; select the channels to show, such as images[..., :3]"
         )
-    if len(shape) > 2 and len(images) != _count(shape):
+    if len(shape) > 2 and len(images) != case_count(shape):
         raise ShapeError(
-            f"images holds {len(images)} images for {_count(shape)} cases of a batch {shape}; pass one image per "
+            f"images holds {len(images)} images for {case_count(shape)} cases of a batch {shape}; pass one image per "
             "case, shape (cases, height, width) or (cases, height, width, channels)"
         )

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from uq_tracking.errors import SettingsError
-from uq_tracking.streams.map_samples import AUTO_CASES, looks_spatial
+from uq_tracking.inputs.base import case_count, case_place
+from uq_tracking.streams.map_samples import AUTO_CASES, looks_spatial, unknown_maps
 from uq_tracking.tasks import Task
 from uq_tracking.tracking.map_file import Limits, cases_like
 
@@ -53,7 +54,7 @@ def choose(shape: tuple[int, ...], maps: Maps, split: str | None, task: Task, da
 
 def _extremes(shape: tuple[int, ...], task: Task, data: Any) -> Chosen:
     """The worst, median and best of the cases with ground truth."""
-    places = [np.unravel_index(k, shape[:-2]) if len(shape) > 2 else () for k in range(_count(shape))]
+    places = [case_place(k, shape) for k in range(case_count(shape))]
     errors = np.asarray([task.case_error(data.case(place)) for place in places])
     order = np.argsort(-errors, kind="stable")[: int(np.isfinite(errors).sum())]  # NaN sorts last
     if not len(order):
@@ -98,23 +99,19 @@ def choose_cases(shape: tuple[int, ...], maps: Maps) -> list[int]:
     if maps == "auto" and not looks_spatial(shape):
         return []
     _check_spatial(shape, maps)
-    count = _count(shape)
+    count = case_count(shape)
     if maps == "auto" or maps is True:
         return _spread(count, AUTO_CASES)
     if isinstance(maps, int):
         return _spread(count, maps)
     if isinstance(maps, str):
-        raise SettingsError(f"maps is {maps!r}; choose 'auto', True, False, a number or a list of numbers")
+        raise SettingsError(unknown_maps(maps))
     return _checked(maps, count)
 
 
 def _check_spatial(shape: tuple[int, ...], maps: Maps) -> None:
     if len(shape) < 2:
         raise SettingsError(f"maps={maps!r} needs predictions of shape (..., height, width), not {shape}")
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape[:-2]))
 
 
 def _spread(count: int, wanted: int) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
-from uq_tracking.metrics.registry import TASKS, Metric
+from uq_tracking.metrics.registry import TASK_NAMES, Metric
 from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG
 
 QUESTIONS = {
@@ -162,7 +162,7 @@ def _best(ours: Collection[_Name], columns: Collection[str]) -> tuple[str, bool]
 def _metrics() -> Iterable[Metric]:
     """Headline metrics of all tasks, each key once."""
     found: dict[str, Metric] = {}
-    for task in TASKS:
+    for task in TASK_NAMES:
         for metric in plugins.metrics(task).values():
             if metric.headline:
                 found.setdefault(metric.key, metric)

@@ -10,11 +10,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from uq_tracking import plugins
 from uq_tracking.drawings import MapSpec, pictured
-from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.inputs.base import Case, PredictionsBase, case_place
 from uq_tracking.parallel import begin
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import write_statistics
@@ -230,7 +228,7 @@ def _cases(content: Content) -> Iterator[tuple[int, Case]]:
         return
     for number in content.cases:
         shape = data.shape
-        place = np.unravel_index(number, shape[:-2]) if len(shape) > 2 else ()
+        place = case_place(number, shape)
         yield number, data.case(place, case_image(content.images, place, shape))
 
 
