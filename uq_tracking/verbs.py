@@ -140,8 +140,8 @@ def evaluate(
 
         - a second set (``Predictions``, ``Report``, statistics, or a tuple ``(y_true, y_pred, y_std)``) to fit on;
         - fitted parameters (`recalibrate`), or a list of them;
-        - True, a method's name or a list of names, without a second set: each half of the samples is recalibrated
-          with parameters fitted on the other half, split by whole groups if ``groups`` are given, else at random.
+        - True, a method's name or a list of names, without a second set: one half of the samples is scored before
+          and after, with parameters fitted on the other half; whole groups if ``groups`` are given, else at random.
     recalibration : str or iterable of str, optional
         Methods to fit to the second set or to each half; by default ``std_scaling``.
     intervals : bool, optional

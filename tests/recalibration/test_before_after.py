@@ -96,6 +96,7 @@ def test_cross_fitting_scores_one_half_by_the_other_halfs_fit(kind, method):
     assert found["how"] == "fitted on half of the groups, scored on the others"
     assert (found["split"]["fitted"], found["split"]["scored"]) == (1500, 1500)
     assert found["split"]["scalars"] == pytest.approx(rule.scalars(), rel=1e-9)
+    assert found["before"] == pytest.approx(uq.evaluate(*unseen, statistics=kind).scores, rel=1e-6)
     assert found["scalars"] == pytest.approx(uq.recalibrate(data, method).scalars(), rel=1e-6)
     for key, value in expected.items():
         assert_allclose(found["scores"][key], value, rtol=1e-9, err_msg=key)

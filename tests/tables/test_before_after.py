@@ -59,9 +59,10 @@ def test_classifications_have_one_too():
     labels = RNG.integers(0, 3, (200, 2))
     probs = 0.7 * RNG.dirichlet([1, 1, 1], (200, 2)) + 0.3 * np.eye(3)[labels]
     reports = uq.evaluate_classification(labels, probs, outputs=["a", "b"], calibration=True)
-    table = reports.before_after("ece").table
-    assert table["a"]["before ece"].value == reports["a"].scores["ece"]
-    assert table["b"]["temperature ece"].value is not None
+    table = reports.before_after(["ece", "accuracy"]).table
+    for name in reports:
+        assert table[name]["before accuracy"].value == table[name]["temperature accuracy"].value
+        assert table[name]["before ece"].value != table[name]["temperature ece"].value
 
 
 def test_an_unknown_metric_is_named(reports):

@@ -25,7 +25,7 @@ OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 def warnings(runs: Sequence[ScoredRun]) -> list[str]:
     """One sentence for each way in which the runs were not scored alike."""
-    return [*_splits(runs), *_data(runs), *_forms(runs), *_settings(runs), *_provenance(runs)]
+    return [*_splits(runs), *_data(runs), *_forms(runs), *_settings(runs), *_provenance(runs), *_halves(runs)]
 
 
 def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]:
@@ -130,6 +130,16 @@ def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
         found = _differ(runs, lambda run, name=name: run.report.settings.get(name))
         if found:
             yield f"{name} differs (rescore the runs with the same settings). {found}."
+
+
+def _halves(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Scores after a recalibration that cover one half of the samples."""
+    half = [run for run in runs if any("split" in each for each in run.report.scored_methods().values())]
+    if half:
+        yield (
+            "Scores after recalibration are of the half of the samples to which nothing was fitted: they "
+            f"compare with each other, not with scores of all samples. {_named(half)}."
+        )
 
 
 def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:

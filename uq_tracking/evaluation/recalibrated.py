@@ -15,7 +15,7 @@ from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.families import shaped
+from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
 from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric
@@ -25,6 +25,7 @@ from uq_tracking.report import Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.distribution import is_distribution, plain
+from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import Samples, task_of
 from uq_tracking.tasks.task import Fit
@@ -55,6 +56,8 @@ class Outcome:
     after: Report
     half: Recalibration | None = None
     """The parameters behind that report, if it covers the half they were not fitted to."""
+    before: Report | None = None
+    """The report of the same half before."""
     spread: Mapping[str, float] = field(default_factory=dict)
     """How much scores vary over splits into halves."""
 
@@ -171,16 +174,19 @@ class _Bench:
     def _after(self, samples: Samples, fitted: Recalibration) -> Report:
         """The report of samples after a recalibration."""
         shape = fitted.shape if isinstance(fitted, RegressionRecalibration) else None
+        return self._scored(samples.recalibrated(fitted), shape)
+
+    def _scored(self, blocks: Iterable[Rows], shape: Standard | None = None) -> Report:
+        """The report of rows, whose standardized errors may have a distribution of their own."""
         if shape is None and self.of_form:
             shape = Undetermined(STRETCHED)
         settings = self.settings if shape is None else shaped(self.settings, shape)
-        return score(self._statistics(samples, fitted), settings, self.metrics)
+        return score(self._statistics(blocks), settings, self.metrics)
 
-    def _statistics(self, samples: Samples, fitted: Recalibration) -> Statistics:
+    def _statistics(self, blocks: Iterable[Rows]) -> Statistics:
         known = self.before.statistics
         if known is None:
             raise RecalibrationError("the report holds no statistics")
-        blocks = samples.recalibrated(fitted)
         left_out = {
             name: count for name, count in known.counts.items() if name not in ("n", *known.layout.counted)
         }
@@ -208,22 +214,24 @@ class _Bench:
 
     def _cross_fitted(self, method: Recalibrator) -> Outcome:
         """Fit to one half of the samples, score the other; further splits show how much depends on the split."""
-        fitted, after = self._split(method, self.seed)
+        fitted, before, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
-        others = [self._split(method, self.seed + number + 1)[1] for number in range(repeats)]
+        others = [self._split(method, self.seed + number + 1)[2] for number in range(repeats)]
         whole = self.samples.fit(method, self.settings)
         digest = self.before.provenance.get("digest")
         kept = replace(whole, fitted_on=replace(whole.fitted_on, digest=digest))
-        return Outcome(kept, after, fitted, _spread([after, *others], self.metrics))
+        return Outcome(
+            kept, after, fitted, self._scored(before.rows()), _spread([after, *others], self.metrics)
+        )
 
-    def _split(self, method: Recalibrator, seed: int) -> tuple[Recalibration, Report]:
-        """Parameters fitted to one half, and the report of the other half with them."""
+    def _split(self, method: Recalibrator, seed: int) -> tuple[Recalibration, Samples, Report]:
+        """Parameters fitted to one half, the other half, and its report with them."""
         side = halves(self.samples, seed)
         fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
         if not fit_on.n or not score_on.n:
             raise RecalibrationError(ONE_GROUP)
         fitted = fit_on.fit(method, self.settings)
-        return fitted, self._after(score_on, fitted)
+        return fitted, score_on, self._after(score_on, fitted)
 
 
 def _spread(reports: Sequence[Report], metrics: Sequence[Metric]) -> dict[str, float]:
@@ -296,6 +304,8 @@ def _entry(how: str, outcome: Outcome, settings: Settings) -> dict[str, Any]:
         half = outcome.half
         entry["split"] = {"fitted": half.fitted_on.n, "scored": after.counts["n"], "scalars": half.scalars()}
         entry["spread"] = dict(outcome.spread)
+    if outcome.before is not None:
+        entry["before"] = dict(outcome.before.scores)
     return entry
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking.metrics.registry import find
 from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
@@ -92,8 +92,9 @@ def before_after(
 
 def _cell(report: Report, stage: str, key: str) -> Cell:
     """One score, or why there is none."""
-    if stage == BEFORE:
-        return Cell(report.scores.get(key), reason=report.undefined.get(key))
+    if stage == BEFORE:  # of the same samples as after: those that a cross-fit scores
+        scored: Mapping[str, Any] = next(iter(report.scored_methods().values()), {})
+        return Cell(scored.get("before", report.scores).get(key), reason=report.undefined.get(key))
     entry = report.scored_methods().get(stage)
     if entry is None:
         return Cell(reason="the report has no such recalibration")

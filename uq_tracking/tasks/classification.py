@@ -214,6 +214,10 @@ class ClassSamples(Samples):
         return method.fit(*self.data.logarithms(), about, None, weights=self.data.select(self.data.weights))
 
     @override
+    def rows(self) -> Iterator[Rows]:
+        yield from self.data.row_blocks()
+
+    @override
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         if not isinstance(fitted, ClassificationRecalibration):
             raise SettingsError(

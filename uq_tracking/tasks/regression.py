@@ -223,16 +223,19 @@ class RegressionSamples(Samples):
         return fit(method, Statistics.exact(self.layout, rows, facts=self.facts, known=known), settings)
 
     @override
+    def rows(self) -> Iterator[Rows]:
+        for start in range(0, self.n, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            yield {name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()}
+
+    @override
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         if not isinstance(fitted, RegressionRecalibration):
             raise SettingsError(
                 f"{fitted.method} recalibrates a {fitted.task}; pass a recalibration of mean and std"
             )
-        for start in range(0, self.n, AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            rows = {
-                name: column[part].astype(np.float64, copy=False) for name, column in self.columns.items()
-            }
+        for number, rows in enumerate(self.rows()):
+            part = slice(number * AT_ONCE, (number + 1) * AT_ONCE)
             weight = {WEIGHT: rows[WEIGHT]} if WEIGHT in rows else {}
             before = fitted.floored(rows["std"])
             std = fitted.new_std_by(before, None if self.labels is None else self.labels[part])

@@ -52,6 +52,10 @@ class Samples(ABC):
         """Parameters of a method, fitted to these samples."""
 
     @abstractmethod
+    def rows(self) -> Iterator[Rows]:
+        """Rows as they are, block by block."""
+
+    @abstractmethod
     def recalibrated(self, fitted: Recalibration) -> Iterator[Rows]:
         """Rows after the recalibration, block by block."""
 
