@@ -245,6 +245,20 @@ def test_temperature_does_not_depend_on_offsets_and_scales_with_the_logits(class
     assert_allclose(uq.recalibrate((labels, as_log_probs), "temperature").temperature, one, rtol=1e-6)
 
 
+def test_temperature_of_predictions_with_classes_on_another_axis(classified):
+    labels, logits = classified
+    hidden = np.where(np.arange(25) < 5, 255, labels)
+    images = np.moveaxis(logits, -1, 0)
+    data = uq.ClassPredictions(hidden, images, logits=True, class_axis=0, ignore_label=255)
+    one = uq.recalibrate(data, "temperature", split="val")
+    expected = uq.recalibrate((hidden, logits), "temperature", ignore_label=255)
+    assert_allclose(one.temperature, expected.temperature, rtol=1e-9)
+    assert one.fitted_on == FittedOn(800, "arrays", "val", data.digest())
+    assert_allclose(one.apply(images, class_axis=0), np.moveaxis(one.apply(logits), -1, 0), rtol=1e-12)
+    with pytest.raises(SettingsError, match="hold their own weights and ignore_label"):
+        uq.recalibrate(data, "temperature", ignore_label=255)
+
+
 def test_one_wild_logit_does_not_lead_the_search_astray(classified):
     labels, logits = classified
     one = uq.recalibrate((labels, logits), "temperature").temperature

@@ -283,13 +283,15 @@ class ClassificationRecalibration(Recalibration):
         A binary classifier with one logit has C = 2, with logit 0 for class 0.
         """
 
-    def apply(self, logits: Any) -> npt.NDArray[Any]:
+    def apply(self, logits: Any, class_axis: int = -1) -> npt.NDArray[Any]:
         """Recalibrated probabilities.
 
         Parameters
         ----------
         logits : array, shape (..., C), from any array library
             Logits, or log probabilities; of any shape for a binary classifier with one logit.
+        class_axis : int
+            Axis of the classes: 1 for (N, C, H, W).
 
         Returns
         -------
@@ -299,19 +301,21 @@ class ClassificationRecalibration(Recalibration):
         Raises
         ------
         ShapeError
-            The last axis does not hold the classes to which it was fitted.
+            The axis does not hold the classes to which it was fitted.
         """
         values = read_floats(logits, "logits").values
         if self.n_logits == 1:
             pair = np.stack([np.zeros(values.size), values.reshape(-1).astype(np.float64)], axis=1)
             return np.exp(self.new_logarithms(pair)[:, 1]).reshape(values.shape).astype(values.dtype)
-        if values.ndim == 0 or values.shape[-1] != self.n_logits:
+        ndim = values.ndim
+        if not -ndim <= class_axis < ndim or values.shape[class_axis] != self.n_logits:
             raise ShapeError(
-                f"{self.method} was fitted to {self.n_logits} classes along the last axis, but the logits have shape "
-                f"{values.shape}"
+                f"{self.method} was fitted to {self.n_logits} classes, but axis {class_axis} of the logits, of shape "
+                f"{values.shape}, does not hold as many; pass class_axis="
             )
-        flat = values.reshape(-1, self.n_logits).astype(np.float64)
-        return np.exp(self.new_logarithms(flat)).reshape(values.shape).astype(values.dtype)
+        last = np.moveaxis(values, class_axis, -1)
+        new = np.exp(self.new_logarithms(last.reshape(-1, self.n_logits).astype(np.float64)))
+        return np.moveaxis(new.reshape(last.shape), -1, class_axis).astype(values.dtype)
 
 
 def _read_std(std: Any) -> Source:

@@ -8,6 +8,7 @@ from typing import Any
 from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.inputs import Predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
@@ -35,7 +36,8 @@ def recalibrate(
     ----------
     source : Report, Statistics, Predictions, or tuple of arrays ``(y_true, y_pred, y_std)``
         What to fit on. A report made by ``evaluate`` or read by ``Report.from_npz`` holds its statistics, as does a
-        stored run, so the predictions are not needed again. For ``method="temperature"``, ``(labels, logits)``.
+        stored run, so the predictions are not needed again. For ``method="temperature"``, ``ClassPredictions``, which
+        take classes on any axis, masks and members, or ``(labels, logits)`` with classes on the last axis.
     method : str
         ``std_scaling``, ``cdf_isotonic``, ``std_isotonic``, ``std_binning``, ``conformal``, ``conformal_by``,
         ``temperature``, or a plugin's.
@@ -187,13 +189,24 @@ def _settings(known: Mapping[str, Any], **given: Any) -> Settings:
     )
 
 
+def fit_classes(method: Recalibrator, source: ClassPredictions, split: str | None = None) -> Recalibration:
+    """Fit a method for classifications to the log probabilities of predictions."""
+    about = FittedOn(source.n, "arrays", split, source.digest())
+    given = {} if source.weights is None else {"weights": source.select(source.weights)}
+    return method.fit(*source.logarithms(), about, None, **given)
+
+
 def _fit_arrays(
     method: Recalibrator, source: Any, split: str | None, ignore_label: int | None, weights: Any
 ) -> Recalibration:
+    if isinstance(source, ClassPredictions):
+        if ignore_label is not None or weights is not None:
+            raise SettingsError("ClassPredictions hold their own weights and ignore_label; pass them there")
+        return fit_classes(method, source, split)
     if not isinstance(source, tuple | list) or len(source) != 2:
         raise RecalibrationError(
-            f"{method.name} is fitted on (labels, logits), not on a {type(source).__name__}; statistics "
-            "do not hold the logits"
+            f"{method.name} is fitted on ClassPredictions or (labels, logits), not on a {type(source).__name__}; "
+            "statistics do not hold the logits"
         )
     given = {} if weights is None else {"weights": weights}
     return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, **given)

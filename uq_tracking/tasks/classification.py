@@ -18,10 +18,10 @@ from uq_tracking.inputs.outputs import check_names, entry_of
 from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
-    FittedOn,
     Recalibration,
     Recalibrator,
 )
+from uq_tracking.recalibration.fitting import fit_classes
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION as LAYOUT
 from uq_tracking.statistics.classification import confusion_matrix
@@ -208,10 +208,7 @@ class ClassSamples(Samples):
 
     @override
     def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
-        about = FittedOn(n=self.n, source="arrays", digest=self.data.digest())
-        if self.data.weights is None:
-            return method.fit(*self.data.logarithms(), about, None)
-        return method.fit(*self.data.logarithms(), about, None, weights=self.data.select(self.data.weights))
+        return fit_classes(method, self.data)
 
     @override
     def rows(self) -> Iterator[Rows]:
