@@ -221,6 +221,8 @@ class TestWrongArguments:
             ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them to"),
             ({"calibration": True, "calibration_split": "val"}, SettingsError, "pass only one"),
             ({"calibration": arrays()}, SettingsError, "calibration is a"),
+            ({"calibration": True, "recalibration": "nope"}, SettingsError, "method is called 'nope'"),
+            ({"calibration": ["std_scalin"]}, SettingsError, "did you mean 'std_scaling'"),
             ({"columns": {"target": "y"}}, SettingsError, "pass both"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),
         ],
