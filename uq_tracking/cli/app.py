@@ -53,7 +53,7 @@ def shown_errors() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", TrackingWarning)
+            warnings.simplefilter("default", TrackingWarning)
             warnings.showwarning = _show_warning
             yield
     except (UQTrackingError, FileNotFoundError) as error:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from uq_tracking.errors import BackendError, RunNotFoundError, SettingsError, TrackerUnreachableError
+from uq_tracking.errors import RunNotFoundError, SettingsError, TrackerUnreachableError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.npz import LIMIT
 from uq_tracking.rescoring.common import CommonPredictor, common_predictor, prefix_of
@@ -169,7 +169,7 @@ def _is_of_a_comparison(run: LoggedRun) -> bool:
     """Whether ``Comparison.log`` made the run; only the files of runs with its name are listed."""
     try:
         return run.name == COMPARISON_NAME and run.holds_comparison()
-    except BackendError:  # the run's own outcome says what is wrong with it
+    except Exception:  # the run's own outcome says what is wrong with it
         return False
 
 
