@@ -14,7 +14,7 @@ SCORE_DIGITS = 4
 MINUS = "\N{MINUS SIGN}"
 _LARGEST_PLAIN = 1e8
 _MOST_DECIMALS = 6
-_ARGUMENT = re.compile(r"\b(where|split)=(?=[\s;,.)]|$)")
+_ARGUMENT = re.compile(r"\b(where|split)=(?=[\s:;,.)]|$)")
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 

@@ -79,6 +79,17 @@ class LoggedRun:
         splits = [] if self.has(REPORT_FILE) else self.splits()
         return replace(self, split=splits[0]) if len(splits) == 1 else self
 
+    def lacking(self) -> str:
+        """Which report the run lacks at this level, and which it has."""
+        whole = replace(self, split=None)
+        lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
+        if self.split is not None and whole.has(REPORT_FILE):
+            lacking += "; omit split= for the one it has without a split"
+        splits = self.splits() or whole.splits()
+        if splits:
+            return f"{lacking}; choose one with split=: {', '.join(splits)}"
+        return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
+
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)

@@ -59,7 +59,7 @@ class TestWhatIsDone:
         assert place.run("val").report() == before
         assert f"{RESCORED_TAG}.test" in place.run().stored.tags
         (outcome,) = uq.rescore(place.uri).skipped
-        assert "pass split= as one of test, val" in outcome.reason
+        assert "choose one with split=: test, val" in outcome.reason
 
     def test_the_trackers_own_filter_selects(self, place):
         for method in ("a", "b"):

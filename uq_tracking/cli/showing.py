@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +10,10 @@ import typer
 from uq_tracking.cli.app import app, console, messages, prepared, say, shown_errors
 from uq_tracking.cli.options import OneRun, Split, parse_list
 from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
-from uq_tracking.tracking.names import REPORT_FILE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from uq_tracking.logged_run import LoggedRun
     from uq_tracking.report import Report
     from uq_tracking.tables.model import Table
 
@@ -94,19 +91,7 @@ def _report_of(uri: str, split: str | None) -> Report:
         try:
             return run.scored()
         except FileNotFoundError:
-            raise FileFormatError(f"{run.stored.uri} has {_lacking(run)}") from None
-
-
-def _lacking(run: LoggedRun) -> str:
-    """Which report a run lacks, and which it has."""
-    below, whole = run.splits(), replace(run, split=None)
-    lacking = "no report of its own" if run.split is None else f"no report of split {run.split!r}"
-    if run.split is not None and whole.has(REPORT_FILE):
-        lacking += "; omit --split for the one it has without a split"
-    splits = below or whole.splits()
-    if splits:
-        return f"{lacking}; choose one with --split: {', '.join(splits)}"
-    return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
+            raise FileFormatError(f"{run.stored.uri} has {run.lacking()}") from None
 
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:

@@ -67,12 +67,13 @@ def parts_of(sources: Any, where: str | None, split: str | None) -> Iterator[Par
 
 
 def _read(run: LoggedRun) -> Part:
+    name = run_text(run.name, run.stored.uri)
     try:
         return _whole(run.scored(), run)
-    except (FileNotFoundError, FileFormatError) as error:
-        raise BackendError(
-            f"{run_text(run.name, run.stored.uri)} cannot be pooled: {error}; exclude it with where="
-        ) from error
+    except FileNotFoundError:
+        raise BackendError(f"{name} has {run.lacking()}; or exclude it with where=") from None
+    except FileFormatError as error:
+        raise BackendError(f"{name} cannot be pooled: {error}; exclude it with where=") from error
 
 
 def _whole(report: Report, run: LoggedRun | None = None) -> Part:
