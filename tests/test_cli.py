@@ -235,12 +235,24 @@ class TestReport:
             run("log", str(csv), "--to", where, "--method", method, "--no-figures")
         printed = run("report", where, code=1)
         assert "names 2 runs; add the id of one, the newest are dir:" in printed
+        assert "there is no such run, the newest are dir:" in run("report", f"{where}/nope", code=1)
+
+    def test_a_split_that_the_run_lacks_is_answered_with_those_it_has(self, logged_csv, csv, tmp_path):
+        printed = run("report", logged_csv, "--split", "val", code=1)
+        assert "has no report of split 'val'; choose one with --split: test" in printed
+        where = f"dir:{tmp_path / 'whole'}"
+        run("log", str(csv), "--to", where, "--no-figures")
+        assert "omit --split for the one it has" in run("report", where, "--split", "val", code=1)
+
+    def test_text_between_colons_is_no_picture(self, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        assert run("compare", "dir:smile", code=1) == "error: dir:smile: there are no runs to compare\n"
 
 
 class TestPlot:
     @pytest.mark.parametrize(("suffix", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
     def test_a_figure_is_written_in_the_kind_of_the_name(self, logged_csv, tmp_path, suffix, begins):
-        path = tmp_path / f"x.{suffix}"
+        path = tmp_path / "new" / f"x.{suffix}"
         assert run("plot", logged_csv, "--figure", "calibration", "-o", str(path)) == f"written to {path}\n"
         assert path.read_bytes().startswith(begins)
 

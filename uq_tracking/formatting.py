@@ -14,6 +14,7 @@ SCORE_DIGITS = 4
 MINUS = "\N{MINUS SIGN}"
 _LARGEST_PLAIN = 1e8
 _MOST_DECIMALS = 6
+_ARGUMENT = re.compile(r"\b(where|split)=(?=[\s:;,.)]|$)")
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
@@ -54,6 +55,26 @@ def _with_exponent(text: str, *, padded: bool) -> str:
     if not padded and "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
     return f"{mantissa}e{int(exponent)}"
+
+
+def run_text(name: str, uri: str) -> str:
+    """A run's name and address, in messages; the name alone if it has no address, and once if it ends the address.
+
+    >>> run_text("bagging", "dir:runs/20250101-bagging-1a2b"), run_text("a", "dir:a"), run_text("a report", "")
+    ('bagging (dir:runs/20250101-bagging-1a2b)', 'dir:a', 'a report')
+    """
+    if not uri:
+        return name
+    return uri if re.split("[:/]", uri)[-1] == name else f"{name} ({uri})"
+
+
+def with_options(text: str) -> str:
+    """A message with the command line's options for the arguments that it names.
+
+    >>> with_options("exclude it with where=; pass split= or predictions=True")
+    'exclude it with --where; pass --split or predictions=True'
+    """
+    return _ARGUMENT.sub(r"--\1", text)
 
 
 def format_score(value: float) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from uq_tracking.errors import FileFormatError, RunNotFoundError
+from uq_tracking.errors import FileFormatError, RunNotFoundError, UQTrackingError
 from uq_tracking.npz import LIMIT
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
@@ -19,6 +19,7 @@ from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import RunStore, StoredRun
 from uq_tracking.tracking.names import (
     METHOD_TAG,
+    PAGE_FILE,
     PREDICTIONS_FILE,
     REPORT_FILE,
     STATISTICS_FILE,
@@ -68,10 +69,26 @@ class LoggedRun:
         found = (name for name in names if name.endswith(f"/{REPORT_FILE}"))
         return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
+    def holds_comparison(self) -> bool:
+        """Whether the run holds the page of a comparison, and no report."""
+        whole = replace(self, split=None)
+        return PAGE_FILE in self.files and not whole.has(REPORT_FILE) and not whole.splits()
+
     def settled(self) -> LoggedRun:
         """Return the run itself; or, if it has no report at this level, its only split or output below."""
         splits = [] if self.has(REPORT_FILE) else self.splits()
         return replace(self, split=splits[0]) if len(splits) == 1 else self
+
+    def lacking(self) -> str:
+        """Which report the run lacks at this level, and which it has."""
+        whole = replace(self, split=None)
+        lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
+        if self.split is not None and whole.has(REPORT_FILE):
+            lacking += "; omit split= for the one it has without a split"
+        splits = self.splits() or whole.splits()
+        if splits:
+            return f"{lacking}; choose one with split=: {', '.join(splits)}"
+        return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
 
     def report(self) -> Report:
         """The stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
@@ -135,17 +152,37 @@ def logged_runs(uri: str, *, where: str | None = None, split: str | None = None)
             found = True
             yield LoggedRun(store, stored, split)
     if run_id is not None and not found:
-        raise RunNotFoundError(f"{uri}: no such run")
+        such = "no such run" if where is None else "no such run that matches where="
+        raise RunNotFoundError(f"{uri}: there is {such}{_others(store)}")
 
 
 def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
     """The one run that a URI names; RunNotFoundError if it names several, or none."""
     runs = list(logged_runs(uri, split=split))
-    if len(runs) != 1:
-        some = ", ".join(run.stored.uri for run in runs[-MOST_NAMED:])
-        rest = f", the newest are {some}" if runs else ""
-        raise RunNotFoundError(f"{uri} names {len(runs)} runs; add the id of one{rest}")
+    if not runs:
+        raise RunNotFoundError(f"{uri}: there is no such run{_beside(uri)}")
+    if len(runs) > 1:
+        some = _newest([run.stored for run in runs])
+        raise RunNotFoundError(f"{uri} names {len(runs)} runs; add the id of one{some}")
     return runs[0]
+
+
+def _beside(uri: str) -> str:
+    """The end of a message that names some runs of the place that would hold this one."""
+    above, _, name = uri.rpartition("/")
+    try:
+        return _others(open_store(above)[0]) if above and name else ""
+    except UQTrackingError:
+        return ""
+
+
+def _others(store: RunStore) -> str:
+    return _newest(list(store.runs()))
+
+
+def _newest(runs: Sequence[StoredRun]) -> str:
+    """The end of a message that names the newest runs."""
+    return f", the newest are {', '.join(run.uri for run in runs[-MOST_NAMED:])}" if runs else ""
 
 
 def unpacked_size(path: Path) -> int:

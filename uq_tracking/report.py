@@ -38,6 +38,8 @@ INLINE_DPI = 70
 """Resolution of figures in notebooks: about 700 pixels wide."""
 ROUNDING = 1e-12
 """Scores below this fraction of their scale are shown as 0."""
+SAME_TARGETS = 1e-6
+"""Relative difference of the targets' moments that is allowed for a float32 copy of the data."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -431,6 +433,25 @@ def finite_score(key: str, value: Any) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{key} is {number}")
     return number
+
+
+def targets_of(report: Report) -> dict[str, float] | None:
+    """Moments of the targets, or None if the report lacks them."""
+    values = report.provenance.get("targets")
+    if not isinstance(values, Mapping):
+        return None
+    return {str(name): float(value) for name, value in values.items() if isinstance(value, int | float)}
+
+
+def same_targets(one: Report, other: Report) -> bool:
+    """Whether two reports are known to be of the same targets, up to their order and precision."""
+    if one.counts.get("n") != other.counts.get("n"):
+        return False
+    first, second = targets_of(one), targets_of(other)
+    if first is None or second is None or first.keys() != second.keys():
+        return False
+    scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
+    return all(abs(first[name] - second[name]) <= SAME_TARGETS * scale for name in first)
 
 
 def check_schema(values: Mapping[str, Any]) -> None:

@@ -32,7 +32,8 @@ class TensorBoardBackend(Backend):
         return None
 
     def place(self, address: str, *, scheme: str | None = None) -> str:
-        """Return the folder; see `Backend`."""
+        """Return the folder; BackendError for an address elsewhere, which no later call could reach."""
+        _check_local(address)
         return str(Path(address or ".").expanduser().absolute())
 
     def adopt(self, run: Any) -> Run | None:

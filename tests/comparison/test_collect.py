@@ -10,7 +10,6 @@ import pytest
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
-from uq_tracking.comparison.runs import PAGE_FILE
 from uq_tracking.errors import (
     BackendError,
     InputTypeError,
@@ -20,6 +19,7 @@ from uq_tracking.errors import (
 )
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.names import PAGE_FILE
 
 QUICK = {"figures": False, "maps": False}
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]

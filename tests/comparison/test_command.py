@@ -52,7 +52,7 @@ def test_the_page_goes_to_a_file(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("x.html", "<!doctype html>"), ("x.CSV", "method,metric,value"), ("x.txt", "2 methods")],
+    [("x.html", "<!doctype html>"), ("new/x.CSV", "method,metric,value"), ("x.txt", "2 methods")],
 )
 def test_a_file_has_the_format_that_its_name_ends_in(folder, tmp_path, name, begins):
     assert run(f"dir:{folder}", "--no-maps", "-o", tmp_path / name).exit_code == 0
@@ -87,6 +87,7 @@ def test_the_page_is_logged(folder, tmp_path):
         (("--baseline", "x"), "baseline 'x' is not a method here"),
         (("--metrics", "x"), "no run has a metric called x"),
         (("--where", "x"), "cannot read the filter 'x'"),
+        (("-o", "x.docx"), "--output x.docx has no known suffix; end it in one of .txt, .md, .csv"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_with_1(folder, arguments, words):

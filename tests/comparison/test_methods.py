@@ -36,7 +36,7 @@ class TestRepeats:
         assert [run.label for run in found.runs] == ["a", "b"]
         assert found.difference("b", "crps").interval is None
         original, copy = found.skipped[0], found.runs[0]
-        assert original.reason == f"it holds the same predictions as {copy.uri}, which counts"
+        assert original.reason == f"it holds the same predictions as a ({copy.uri}), which counts"
 
     def test_of_two_logs_the_newer_counts(self, store):
         for alpha in (0.9, 0.8):

@@ -86,7 +86,7 @@ times = np.arange(depth.size).reshape(depth.shape)
     "rescoring": DEPTH
     + TERRAIN
     + """
-logged("five-folds", ["fold-0", "fold-1"])
+logged("five-folds", ["deep-ensemble", "deep-ensemble"])
 RUN_ID = logged("terrain", ["deep-ensemble", "mc-dropout"], split=[None, "test", "val"])
 uq.recalibrate((y_true, y_pred, y_std), "std_scaling").to_json("scale.json")
 mlflow.set_experiment("old-experiment")

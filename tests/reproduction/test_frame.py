@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.errors import BackendError, FileFormatError, SettingsError
+from uq_tracking.errors import BackendError, FileFormatError, SettingsError, UnknownBackendError
 from uq_tracking.figures.style import line, new_figure, style_axes
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.reproduction import PAPERS, Paper, Study
@@ -148,6 +148,9 @@ def test_mistakes_are_named(made_up, monkeypatch, tmp_path):
         uq.reproduce("mercy", output=tmp_path)
     with pytest.raises(SettingsError, match="size is 'huge'; choose full, quick or test"):
         uq.reproduce("made-up", output=tmp_path, size="huge")
+    with pytest.raises(UnknownBackendError, match="no installed backend is called 'mlfow'"):
+        uq.reproduce("made-up", output=tmp_path / "new", to="mlfow:x")
+    assert not (tmp_path / "new").exists()
     monkeypatch.setitem(PAPERS, "made-up", Paper("", "", "no_such_module"))
     with pytest.raises(
         BackendError, match=r'needs no_such_module; install it: pip install "uq-tracking\[papers\]"'

@@ -92,6 +92,24 @@ def test_pool_shows_and_logs_the_whole(dir_place, call, tmp_path):
     assert Place(f"dir:{tmp_path}/pooled").run().report().counts["n"] == 600
 
 
+def test_pool_warns_in_one_line_each_and_names_its_options(dir_place, call):
+    for seed, method in enumerate("ab"):
+        dir_place.log(predictions(seed=seed), method=method)
+    warned = "warning: runs of several methods are pooled: 'a', 'b'; choose one with --where\n"
+    assert call("pool", dir_place.uri).stderr == warned
+    shown = call("pool", "dir:smile:smile:")
+    assert (shown.exit_code, shown.output) == (1, "error: there are no runs to pool\n")
+
+
+def test_a_split_that_a_run_lacks_is_answered_with_those_it_has(dir_place, call):
+    dir_place.log(predictions(), split="test")
+    told = "has no report of split 'val'; choose one with --split: test"
+    assert f"it {told}" in call("rescore", dir_place.uri, "--split", "val").output
+    assert f"{told}; or exclude it with --where" in call("pool", dir_place.uri, "--split", "val").output
+    dir_place.log(predictions(), method="whole")
+    assert "omit --split for the one it has" in call("rescore", dir_place.uri, "--split", "val").output
+
+
 def test_sync_copies_and_counts(dir_place, call, tmp_path):
     dir_place.log(predictions())
     shown = call("sync", dir_place.uri, f"dir:{tmp_path}/copy")

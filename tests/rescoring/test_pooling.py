@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import uq_tracking as uq
 from tests.rescoring.places import arrays, predictions
-from uq_tracking.errors import BackendError, InputTypeError, SettingsError, UQTrackingError
+from uq_tracking.errors import (
+    BackendError,
+    InputTypeError,
+    SettingsError,
+    TrackingWarning,
+    UQTrackingError,
+)
 
 
 def test_folds_score_as_the_whole(dir_place):
@@ -39,6 +47,97 @@ def test_reports_and_runs_of_any_number_pool_with_settings_given(dir_place):
 def test_the_digest_does_not_depend_on_the_order():
     one, other = (uq.evaluate(predictions(seed=seed)) for seed in (0, 1))
     assert uq.pool([one, other]).provenance["digest"] == uq.pool([other, one]).provenance["digest"]
+
+
+def grouped(seed, groups=12, **options):
+    """A report of groups of five samples, whose labels begin with the seed unless others are given."""
+    labels = options.pop("labels", [f"{seed}-{number}" for number in range(groups)])
+    return uq.evaluate(predictions(5 * groups, seed, groups=np.repeat(labels, 5)), **options)
+
+
+def test_intervals_are_those_of_the_whole():
+    pooled = uq.pool([grouped(seed, level=0.9) for seed in (0, 1)])
+    columns = [np.concatenate(pair) for pair in zip(arrays(60, 0), arrays(60, 1), strict=True)]
+    labels = [f"{seed}-{number}" for seed in (0, 1) for number in range(12)]
+    whole = uq.evaluate(uq.Predictions(*columns, groups=np.repeat(labels, 5)), level=0.9)
+    assert whole.intervals
+    assert set(pooled.intervals) == set(whole.intervals)
+    for key, interval in whole.intervals.items():
+        assert pooled.intervals[key] == pytest.approx(interval, rel=1e-9, abs=1e-12)
+    assert pooled.provenance["intervals"] == whole.provenance["intervals"]
+    assert pooled.verdict == whole.verdict
+    with pytest.raises(SettingsError, match=r"different levels \(0.9, 0.95\); pass level="):
+        uq.pool([grouped(0, level=0.9), grouped(1)])
+
+
+def coarse(report, pools=20):
+    """The report, with its groups pooled as they are where there are too many to store."""
+    tables = report.statistics.groups.pooled_to(pools)
+    return replace(report, statistics=replace(report.statistics, groups=tables))
+
+
+def test_groups_without_labels_are_those_of_runs_with_the_same_groups_and_of_no_others():
+    folds = [coarse(grouped(seed, groups=40)) for seed in (0, 1)]
+    with pytest.warns(TrackingWarning, match="too many to be stored with their labels"):
+        pooled = uq.pool(folds)
+    assert pooled.provenance["intervals"]["groups"] == 80
+    assert len(pooled.statistics.groups) == 40
+    same = range(40)
+    seeds = [coarse(grouped(0, 40, labels=same)), coarse(grouped(1, 40, labels=same), 10)]
+    assert uq.pool(seeds).provenance["intervals"]["groups"] == 40
+    samples = [uq.evaluate(predictions(40, seed), intervals=True) for seed in (0, 1)]
+    assert uq.pool(samples).provenance["intervals"]["groups"] == 80
+
+
+def test_runs_without_groups_take_the_intervals_away():
+    with pytest.warns(
+        TrackingWarning, match=r"no intervals, as there are runs scored without groups \(a report\)"
+    ):
+        assert uq.pool([grouped(0), uq.evaluate(predictions())]).intervals == {}
+
+
+def test_equal_labels_are_one_group_with_a_warning_unless_the_targets_are_the_same():
+    numbers = range(12)
+    with pytest.warns(TrackingWarning, match=r"share labels of groups \(0, 1, 2 and 9 more\)"):
+        pooled = uq.pool([grouped(seed, labels=numbers) for seed in (0, 1)])
+    assert pooled.provenance["intervals"]["groups"] == 12
+    target, _, std = arrays(60)
+    seeds = [
+        uq.evaluate(target, target + shift * std, std, groups=np.repeat(numbers, 5)) for shift in (0.5, -1.0)
+    ]
+    assert uq.pool(seeds).provenance["intervals"]["groups"] == 12
+
+
+def test_predictions_count_once(dir_place):
+    dir_place.log(predictions(seed=0))
+    assert uq.pool([dir_place.uri, dir_place.uri]).counts["n"] == 300
+    with pytest.warns(
+        TrackingWarning, match=r"m \(dir:.*\) holds the same predictions as a later report, which"
+    ):
+        again = uq.pool([dir_place.uri, uq.evaluate(predictions(seed=0), alpha=0.9)])
+    assert (again.counts["n"], again.settings["alpha"]) == (300, 0.9)
+    dir_place.log(predictions(seed=1))
+    dir_place.log(uq.pool(dir_place.uri))
+    with pytest.warns(TrackingWarning, match="is a pool of runs that are pooled here, and is left out"):
+        assert uq.pool(dir_place.uri).counts["n"] == 600
+
+
+def test_methods_and_splits_are_pooled_with_a_warning(dir_place):
+    dir_place.log(predictions(seed=0), method="a", split="test")
+    dir_place.log(predictions(seed=1), method="b", split="test")
+    with pytest.warns(TrackingWarning, match="several methods are pooled: 'a', 'b'; choose one with where="):
+        uq.pool(dir_place.uri)
+    dir_place.log(predictions(seed=2), method="a", split="val")
+    with pytest.warns(TrackingWarning, match="several splits or outputs are pooled: 'test', 'val'"):
+        uq.pool(dir_place.uri, where="uq.method=a")
+
+
+def test_the_run_of_a_comparison_is_none_of_the_runs(dir_place):
+    for seed in (0, 1):
+        dir_place.log(predictions(seed=seed))
+    uq.compare(dir_place.uri, maps=False).log(dir_place.uri)
+    assert uq.pool(dir_place.uri).counts["n"] == 600
+    assert len(uq.rescore(dir_place.uri, dry_run=True).outcomes) == 2
 
 
 def test_classifications_pool(dir_place):
@@ -87,5 +186,5 @@ def test_a_damaged_run_is_named(dir_place):
     path = dir_place.run().stored.uri.removeprefix("dir:") + "/uq/statistics.npz"
     with open(path, "r+b") as file:
         file.truncate(50)
-    with pytest.raises(BackendError, match=r"m cannot be pooled: .*statistics"):
+    with pytest.raises(BackendError, match=r"m \(dir:.*\) cannot be pooled: .*statistics"):
         uq.pool(dir_place.uri)

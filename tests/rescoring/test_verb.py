@@ -59,7 +59,7 @@ class TestWhatIsDone:
         assert place.run("val").report() == before
         assert f"{RESCORED_TAG}.test" in place.run().stored.tags
         (outcome,) = uq.rescore(place.uri).skipped
-        assert "pass split= as one of test, val" in outcome.reason
+        assert "choose one with split=: test, val" in outcome.reason
 
     def test_the_trackers_own_filter_selects(self, place):
         for method in ("a", "b"):
@@ -221,6 +221,8 @@ class TestWrongArguments:
             ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them to"),
             ({"calibration": True, "calibration_split": "val"}, SettingsError, "pass only one"),
             ({"calibration": arrays()}, SettingsError, "calibration is a"),
+            ({"calibration": True, "recalibration": "nope"}, SettingsError, "method is called 'nope'"),
+            ({"calibration": ["std_scalin"]}, SettingsError, "did you mean 'std_scaling'"),
             ({"columns": {"target": "y"}}, SettingsError, "pass both"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),
         ],

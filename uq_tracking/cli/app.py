@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +13,8 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from uq_tracking._version import __version__
-from uq_tracking.errors import UQTrackingError
+from uq_tracking.errors import SettingsError, TrackingWarning, UQTrackingError
+from uq_tracking.formatting import with_options
 
 EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line."
 
@@ -37,19 +40,42 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-messages = Console(stderr=True)
-"""Progress and errors go to stderr, so that output can be piped."""
+console = Console(emoji=False)
+messages = Console(stderr=True, emoji=False)
+"""Progress and errors go to stderr, so that output can be piped. Names such as ``:smile:`` stay as they are."""
 
 
 @contextmanager
 def shown_errors() -> Iterator[None]:
-    """Show a user's mistake in one line and exit with 1; anything else is a bug and keeps its traceback."""
+    """Show a user's mistake in one line and exit with 1; anything else is a bug and keeps its traceback.
+
+    Warnings take a line each.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", TrackingWarning)
+            warnings.showwarning = _show_warning
+            yield
     except (UQTrackingError, FileNotFoundError) as error:
-        messages.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        _tell(f"error: {error}", "red")
         raise typer.Exit(1) from None
+
+
+def _show_warning(message: Warning | str, *_about: object, **_more: object) -> None:
+    _tell(f"warning: {message}", "yellow")
+
+
+def _tell(text: str, style: str) -> None:
+    messages.print(with_options(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def prepared(path: Path) -> Path:
+    """The path of a file to write, once its folder exists."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written: {error}") from error
+    return path
 
 
 def say(text: object) -> None:

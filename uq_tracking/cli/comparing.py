@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.app import app, console, messages, prepared, say, shown_errors
 from uq_tracking.cli.options import Runs, Split, Where, parse_list
 from uq_tracking.errors import SettingsError, closest
 
@@ -27,6 +27,8 @@ FORMATS: Mapping[str, Callable[[Comparison, MetricKeys], str]] = {
     "html": lambda comparison, shown: comparison.to_html(),
 }
 SUFFIXES: Mapping[str, str] = {
+    "": "text",
+    ".txt": "text",
     ".md": "markdown",
     ".csv": "csv",
     ".tex": "latex",
@@ -71,7 +73,7 @@ def compare(
     from uq_tracking.comparison import compare as compare_runs
 
     with shown_errors():
-        form = given_form or SUFFIXES.get(output.suffix.lower() if output else "", "text")
+        form = given_form or _form_of(output)
         if form not in FORMATS:
             raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
         drawn: Literal["auto", False] = "auto" if maps and (form in ("html", "json") or log) else False
@@ -118,9 +120,20 @@ def view(
             typer.launch(page)
 
 
+def _form_of(output: Path | None) -> str:
+    """The format that a file's suffix names."""
+    suffix = output.suffix.lower() if output else ""
+    if suffix not in SUFFIXES:
+        known = ", ".join(filter(None, SUFFIXES))
+        raise SettingsError(
+            f"--output {output} has no known suffix; end it in one of {known}, or pass --format"
+        )
+    return SUFFIXES[suffix]
+
+
 def _write(comparison: Comparison, form: str, output: Path | None, shown: MetricKeys) -> None:
     """Write the comparison to a file, or to the terminal if none is named; a page always goes to a file."""
-    from uq_tracking.comparison.runs import PAGE_FILE
+    from uq_tracking.tracking.names import PAGE_FILE
 
     if output is None and form == "text":
         console.print(comparison.to_rich(shown))
@@ -129,6 +142,6 @@ def _write(comparison: Comparison, form: str, output: Path | None, shown: Metric
     if output is None and form != "html":
         console.out(text, end="", highlight=False)
         return
-    output = output or Path(PAGE_FILE)
+    output = prepared(output or Path(PAGE_FILE))
     output.write_text(text, encoding="utf-8")
     say(f"written to {output}")

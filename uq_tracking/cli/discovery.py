@@ -93,4 +93,4 @@ def _show(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
     table.columns[0].no_wrap = True  # so that names can be copied
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
-    (console if console.is_terminal else Console(width=WIDE)).print(table)
+    (console if console.is_terminal else Console(width=WIDE, emoji=False)).print(table)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.app import app, console, messages, prepared, say, shown_errors
 from uq_tracking.cli.options import OneRun, Split, parse_list
 from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
 
@@ -91,11 +91,7 @@ def _report_of(uri: str, split: str | None) -> Report:
         try:
             return run.scored()
         except FileNotFoundError:
-            splits = run.splits()
-            cure = (
-                f"choose one with --split: {', '.join(splits)}" if splits else "rescore the run to make one"
-            )
-            raise FileFormatError(f"{run.stored.uri} has no report of its own; {cure}") from None
+            raise FileFormatError(f"{run.stored.uri} has {run.lacking()}") from None
 
 
 def _keys(found: Report, wanted: list[str] | None) -> list[str]:
@@ -121,4 +117,4 @@ def _save(figure: Figure, path: Path) -> None:
         raise SettingsError(
             f"--output {path} has no known suffix; end it in one of .{', .'.join(sorted(kinds))}"
         )
-    figure.savefig(path, dpi="figure")
+    figure.savefig(prepared(path), dpi="figure")

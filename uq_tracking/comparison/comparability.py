@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from uq_tracking.comparison.runs import ScoredRun, by_value
 from uq_tracking.formatting import format_levels
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.report import same_targets, targets_of
 
 SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
 OF_LEVELS = (
@@ -18,8 +19,6 @@ OF_LEVELS = (
 """Scores that come out too low from few quantiles: of the CRPS and of F(y), these say nothing between the levels."""
 NAMED = 4
 """How many runs of each kind a warning names."""
-SAME = 1e-6
-"""Relative difference of the targets' moments that is allowed for a float32 copy of the data."""
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 
@@ -51,17 +50,6 @@ def _levels(run: ScoredRun) -> tuple[float, ...]:
     return tuple(round(level, 9) for level in run.report.settings.get("levels") or ())
 
 
-def same_targets(one: ScoredRun, other: ScoredRun) -> bool:
-    """Whether two runs are known to be scored on the same targets, up to their order and precision."""
-    if one.report.counts.get("n") != other.report.counts.get("n"):
-        return False
-    first, second = _targets(one), _targets(other)
-    if first is None or second is None or first.keys() != second.keys():
-        return False
-    scale = max((abs(value) for value in (*first.values(), *second.values())), default=0.0)
-    return all(abs(first[name] - second[name]) <= SAME * scale for name in first)
-
-
 def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
     """Runs that hold only splits or outputs are compared by those; warn if they are not all the same."""
     found = _differ(runs, lambda run: run.split)
@@ -83,29 +71,21 @@ def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 
 def _different_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    known = [run for run in runs if _targets(run) is not None]
+    known = [run for run in runs if targets_of(run.report) is not None]
     groups: list[list[ScoredRun]] = []
     for run in known:
-        group = next((group for group in groups if same_targets(group[0], run)), None)
+        group = next((group for group in groups if same_targets(group[0].report, run.report)), None)
         groups.append([run]) if group is None else group.append(run)
     if len(groups) > 1:
         parts = "; ".join(f"{_described(group[0])}: {_named(group)}" for group in groups)
         yield f"Scored on different targets ({OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
-        others = [run for run in runs if _targets(run) is None]
+        others = [run for run in runs if targets_of(run.report) is None]
         yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."
 
 
-def _targets(run: ScoredRun) -> dict[str, float] | None:
-    """Moments of the targets, or None if the report lacks them."""
-    values = run.report.provenance.get("targets")
-    if not isinstance(values, Mapping):
-        return None
-    return {str(name): float(value) for name, value in values.items() if isinstance(value, int | float)}
-
-
 def _described(run: ScoredRun) -> str:
-    return ", ".join(f"{name} {value:.6g}" for name, value in (_targets(run) or {}).items())
+    return ", ".join(f"{name} {value:.6g}" for name, value in (targets_of(run.report) or {}).items())
 
 
 def _forms(runs: Sequence[ScoredRun]) -> Iterator[str]:

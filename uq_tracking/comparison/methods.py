@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
+from uq_tracking.formatting import run_text
 
 
 def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
@@ -15,15 +16,15 @@ def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
     """
     last = {_predictions(run): run for run in runs}
     repeats = [
-        SkippedRun(
-            run.label,
-            run.uri or "",
-            f"it holds the same predictions as {last[_predictions(run)].uri or 'a later report'}, which counts",
-        )
+        SkippedRun(run.label, run.uri or "", f"it holds the same predictions as {_later(kept)}, which counts")
         for run in runs
-        if last[_predictions(run)] is not run
+        if (kept := last[_predictions(run)]) is not run
     ]
     return list(last.values()), repeats
+
+
+def _later(run: ScoredRun) -> str:
+    return "a later report" if run.uri is None else run_text(run.label, run.uri)
 
 
 def _predictions(run: ScoredRun) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from uq_tracking._version import __version__
 from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
-from uq_tracking.comparison.runs import PAGE_FILE, ScoredRun
+from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used
 from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict, unjudged
 from uq_tracking.errors import BackendError
@@ -29,6 +29,7 @@ from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.html import templates
 from uq_tracking.tables.model import Cell, Column, better_text, unit_text
+from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE
 from uq_tracking.tracking.resolve import targets_of
 from uq_tracking.tracking.run_writer import RunWriter
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from uq_tracking.comparison.maps import MapPanel
     from uq_tracking.comparison.result import Comparison
 
-RUN_NAME = "uq comparison"
 TITLE = "Uncertainty methods compared"
 SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
@@ -98,7 +98,7 @@ def comparison_page(comparison: Comparison) -> str:
 
 def log_page(comparison: Comparison, run: Any = None) -> None:
     """Write the page to a run, or to a new one if an address names none; see ``Comparison.log``."""
-    targets = targets_of(run, None, name=RUN_NAME)
+    targets = targets_of(run, None, name=COMPARISON_NAME)
     if not targets:
         raise BackendError(
             "no tracker has an active run; pass run=, for example mlflow:EXPERIMENT, or write a file with to_html"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.comparison.comparability import same_targets
 from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
 from uq_tracking.inference.best import tied_with_best
@@ -16,6 +15,7 @@ from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, leave_out
 from uq_tracking.inference.limits import Range
 from uq_tracking.inference.paired import paired_limits
 from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.report import same_targets
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.grouped import FloatArray
@@ -145,7 +145,7 @@ def _common(
         label
         for label, table in tables.items()
         if table.members != tables[first].members
-        or (label != first and not same_targets(runs[first], runs[label]))
+        or (label != first and not same_targets(runs[first].report, runs[label].report))
     ]
     if others:
         problems.append(

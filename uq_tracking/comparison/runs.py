@@ -14,9 +14,6 @@ from uq_tracking.tracking.names import REPORT_FILE, file_name
 
 T = TypeVar("T")
 
-PAGE_FILE = "uq_comparison.html"
-"""The page that ``Comparison.log`` stores; a run that holds nothing else of ours is not compared."""
-
 RunSource: TypeAlias = "str | LoggedRun | Mapping[str, Report | Iterable[Report]]"
 """What a user may name: an address, a logged run, or reports by method."""
 
@@ -175,11 +172,10 @@ def _read(run: LoggedRun) -> ScoredRun:
 def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     """The reports of the splits or outputs of a run without its own report; nothing for a comparison's run."""
     try:
-        files = run.files
+        if run.holds_comparison():
+            return []
     except BackendError as error:
         return [SkippedRun(run.name, run.stored.uri, str(error))]
-    if PAGE_FILE in files:
-        return []
     wanted = file_name(REPORT_FILE, run.split)
     splits = run.splits()
     if not splits:

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import uq_tracking as uq
-from uq_tracking.comparison.runs import PAGE_FILE
 from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
 from uq_tracking.demo.terrain import Terrain, load_terrain
 from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
 from uq_tracking.report import Report
+from uq_tracking.tracking.names import PAGE_FILE
 
 SHOWN = ("n_merci", "ause_rmse", "crps", "nll", "coverage_95", "rmse")
 """Scores to print: these fit in 80 columns; the page has all."""
@@ -64,7 +64,7 @@ def run_demo(
     check_scikit_learn()
     output.mkdir(parents=True, exist_ok=True)
     tracker = tracker_named(backend, output)
-    console = console or Console()
+    console = console or Console(emoji=False)
     terrain = load_terrain(seed, fast=fast)
     announce(terrain, console)
     effort = FAST if fast else Effort()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from uq_tracking import plugins
-from uq_tracking.errors import RecalibrationError, SettingsError
+from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator
@@ -132,7 +132,10 @@ def find_recalibrator(method: str) -> Recalibrator:
     """The method with this name; SettingsError lists those available."""
     known = plugins.recalibrators()
     if method not in known:
-        raise SettingsError(f"no recalibration method is called {method!r}; choose from {', '.join(known)}")
+        raise SettingsError(
+            f"no recalibration method is called {method!r}; choose from {', '.join(known)}"
+            f"{closest(method, known)}"
+        )
     return known[method]
 
 

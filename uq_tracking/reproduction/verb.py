@@ -21,6 +21,7 @@ from uq_tracking.reproduction.page import page
 from uq_tracking.reproduction.papers import PAPERS, chosen
 from uq_tracking.reproduction.results import Section
 from uq_tracking.reproduction.study import Size, Study
+from uq_tracking.tracking.resolve import targets_of
 
 OUTPUT = Path("uq_reproduction")
 PAGE_FILE, NUMBERS_FILE = "index.html", "reproduction.json"
@@ -77,9 +78,10 @@ def reproduce(
     if size not in ("full", "quick", "test"):
         raise SettingsError(f"size is {size!r}; choose full, quick or test")
     folder = Path(output)
-    folder.mkdir(parents=True, exist_ok=True)
     address = to or f"dir:{folder / 'runs'}"
-    console = console or Console(stderr=True)
+    targets_of(address, None, name="reproduction")  # before anything is written
+    folder.mkdir(parents=True, exist_ok=True)
+    console = console or Console(stderr=True, emoji=False)
     columns = TextColumn("{task.description:40}"), BarColumn(), TimeElapsedColumn()
     found = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from uq_tracking.errors import (
-    BackendError,
-    FileFormatError,
-    InputTypeError,
-    SettingsError,
-)
+from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
-from uq_tracking.rescoring.scoring import about_input
+from uq_tracking.rescoring.parts import Part, distinct, doubts, parts_of
+from uq_tracking.rescoring.pooled_groups import groups_of
+from uq_tracking.rescoring.scoring import about_input, level_of
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.statistics import Statistics
 
@@ -33,11 +31,17 @@ def pool(
     family: Family | None = None,
     dof: float | None = None,
     unit: str | None = None,
+    level: float | None = None,
 ) -> Report:
     """Score the samples of several runs as one set, from their statistics.
 
     For folds or shards this is the score of the whole. For seeds on the same data it is the score of a predictor that
-    picks one of the runs at random; every sample counts once per run.
+    picks one of the runs at random; every sample counts once per run. A run named twice counts once. Of runs or
+    reports with the same predictions only the last one counts, with a warning, and a pool is left out if one of its
+    parts is there. Runs of several methods or splits are pooled with a warning.
+
+    Groups with equal labels are one group: the image that all seeds predict, or of which each shard holds a part. If
+    the runs' targets differ, as in folds that each number their images from 0, a warning says so.
 
     Parameters
     ----------
@@ -49,6 +53,8 @@ def pool(
         Keys to compute; by default the whole suite.
     alpha, n_bins, family, dof, unit : optional
         As for ``Settings``; by default those of the reports, which must then agree.
+    level : float, optional
+        Confidence level of the intervals, which there are if all runs have groups; by default that of the reports.
 
     Returns
     -------
@@ -60,7 +66,7 @@ def pool(
     BackendError
         There are no runs to pool, or one holds no statistics.
     SettingsError
-        The reports' settings differ.
+        The reports' settings or confidence levels differ.
     IncompatibleStatisticsError
         The tasks, std floors or numbers of classes differ.
 
@@ -72,58 +78,46 @@ def pool(
     >>> pooled.counts["n"], pooled.scores["mae"]
     (4, 0.75)
     """
-    found = list(_found(sources, where, split))
-    if not found:
+    every = list(parts_of(sources, where, split))
+    parts, repeats = distinct(every)
+    if not parts:
         raise BackendError("there are no runs to pool")
-    reports = [report for _, report in found]
     given = {"alpha": alpha, "n_bins": n_bins, "family": family, "dof": dof, "unit": unit}
-    settings = _settings(found, {name: value for name, value in given.items() if value is not None})
+    settings = _settings(parts, {name: value for name, value in given.items() if value is not None})
+    chosen_level = _level(parts) if level is None else level
+    groups, reasons = groups_of(parts)
+    statistics = replace(_merged([replace(part.statistics, groups=None) for part in parts]), groups=groups)
+    for doubt in (*repeats, *doubts(parts), *reasons):
+        warnings.warn(doubt, TrackingWarning, stacklevel=2)
     keys = (metrics,) if isinstance(metrics, str) else metrics
-    pooled = _scored(_merged([report.statistics for report in reports]), settings, keys, reports[0])
-    about = [{"run": name, "n": report.counts["n"], "digest": _digest(report)} for name, report in found]
-    return replace(pooled, provenance={**pooled.provenance, "digest": _joint(reports), "pooled": about})
+    pooled = _scored(statistics, settings, keys, parts[0].report, chosen_level)
+    about = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]
+    return replace(pooled, provenance={**pooled.provenance, "digest": _joint(parts), "pooled": about})
 
 
-def _found(sources: Any, where: str | None, split: str | None) -> Iterable[tuple[str, Report]]:
-    """Every report with its statistics, and its human-readable name."""
-    for source in [sources] if isinstance(sources, str | Report) else sources:
-        if isinstance(source, Report):
-            yield "a report", _whole("a report", source)
-        elif isinstance(source, str):
-            for run in logged_runs(source, where=where, split=split):
-                try:
-                    yield run.stored.uri, _whole(run.stored.uri, run.settled().scored())
-                except (FileNotFoundError, FileFormatError) as error:
-                    raise BackendError(
-                        f"{run.name} cannot be pooled: {error}; exclude it with where="
-                    ) from error
-        else:
-            raise InputTypeError(
-                f"cannot pool a {type(source).__name__}; pass addresses of runs, and reports"
-            )
-
-
-def _whole(name: str, report: Report) -> Report:
-    if report.statistics is None:
-        raise BackendError(
-            f"{name} holds no statistics to pool; log the run again, or read it with Report.from_npz"
-        )
-    return report
-
-
-def _settings(found: Sequence[tuple[str, Report]], given: dict[str, Any]) -> Settings:
+def _settings(parts: Sequence[Part], given: dict[str, Any]) -> Settings:
     """The settings that all reports share, with those given."""
-    first_name, first = found[0]
-    common = Settings.from_dict({**first.settings, **given})
-    for name, report in found[1:]:
-        other = Settings.from_dict({**report.settings, **given})
+    first = parts[0]
+    common = Settings.from_dict({**first.report.settings, **given})
+    for part in parts[1:]:
+        other = Settings.from_dict({**part.report.settings, **given})
         differing = [key for key, value in common.to_dict().items() if other.to_dict()[key] != value]
         if differing:
             raise SettingsError(
-                f"{first_name} and {name} were scored with different {', '.join(differing)}; pass "
+                f"{first} and {part} were scored with different {', '.join(differing)}; pass "
                 f"{differing[0]}= to pool them"
             )
     return common
+
+
+def _level(parts: Sequence[Part]) -> float:
+    """The confidence level that all reports share."""
+    levels = sorted({level_of(part.report) for part in parts})
+    if len(levels) > 1:
+        raise SettingsError(
+            f"the reports' intervals have different levels ({', '.join(map(str, levels))}); pass level= to pool them"
+        )
+    return levels[0]
 
 
 def _merged(statistics: Sequence[Any]) -> Any:
@@ -134,19 +128,19 @@ def _merged(statistics: Sequence[Any]) -> Any:
     return statistics[0]
 
 
-def _scored(statistics: Statistics, settings: Settings, keys: Iterable[str] | None, like: Report) -> Report:
+def _scored(
+    statistics: Statistics, settings: Settings, keys: Iterable[str] | None, like: Report, level: float
+) -> Report:
     asked = None if keys is None else list(keys)
     chosen = select(statistics.task, asked)
-    return score(statistics, settings, chosen, about=about_input(statistics, like), asked=asked)
+    report = score(statistics, settings, chosen, about=about_input(statistics, like), asked=asked)
+    groups = statistics.groups
+    return report if groups is None else with_intervals(report, groups, settings, chosen, level)
 
 
-def _digest(report: Report) -> Any:
-    return report.provenance.get("digest")
-
-
-def _joint(reports: Sequence[Report]) -> str | None:
+def _joint(parts: Sequence[Part]) -> str | None:
     """Digest of all the data, whatever their order; None if a report lacks its own."""
-    digests = [_digest(report) for report in reports]
-    if not all(isinstance(digest, str) for digest in digests):
+    digests = [part.digest for part in parts if part.digest is not None]
+    if len(digests) < len(parts):
         return None
     return hashlib.sha256(",".join(sorted(digests)).encode()).hexdigest()[:16]

@@ -15,6 +15,7 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import TaskName, find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
+from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
 from uq_tracking.tracking.arguments import check_scores
@@ -148,6 +149,10 @@ def make_request(
         raise SettingsError(
             "recalibration names methods, but not what to fit them to; pass calibration_split= or calibration=True"
         )
+    crossed = (calibration,) if isinstance(calibration, str) else calibration
+    for name in (*names, *(crossed if isinstance(crossed, list | tuple) else ())):
+        if isinstance(name, str) and not name.endswith(".json"):
+            find_recalibrator(name)
     check_scores(rest.get("scores", "headline"))
     return Request(
         split=check_split(split),

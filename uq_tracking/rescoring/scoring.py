@@ -79,7 +79,7 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
     tables = None if report.statistics is None else report.statistics.groups
     if tables is None or old is None or not old.intervals:
         return report
-    made = with_intervals(report, tables, settings, chosen, _level_of(old))
+    made = with_intervals(report, tables, settings, chosen, level_of(old))
     as_before = {
         key: interval
         for key, interval in old.intervals.items()
@@ -88,7 +88,7 @@ def _with_intervals(report: Report, settings: Settings, chosen: list[Metric], ol
     return replace(made, intervals={**made.intervals, **as_before})
 
 
-def _level_of(old: Report) -> float:
+def level_of(old: Report) -> float:
     """Confidence level of a report's intervals."""
     return float((old.provenance.get("intervals") or {}).get("level", 0.95))
 
@@ -111,7 +111,7 @@ def _of_predictions(
         metrics=None if whole_suite else named,
         statistics=kind if kind in ("exact", "sketch") else "auto",
         intervals=True if old is not None and old.intervals else None,
-        level=0.95 if old is None else _level_of(old),
+        level=0.95 if old is None else level_of(old),
     )
     return plan.report(predictions, later=later)
 

@@ -147,9 +147,10 @@ def floored(predictions: Any, request: Request, old: Report | None) -> Any:
 
 
 def _nothing(run: LoggedRun) -> str:
-    splits = replace(run, split=None).splits()
-    if splits and run.split not in splits:
-        return f"nothing was logged under this split; pass split= as one of {', '.join(splits)}"
+    whole = replace(run, split=None)
+    splits = whole.splits()
+    if (splits and run.split not in splits) or (run.split is not None and whole.has(REPORT_FILE)):
+        return f"it has {run.lacking()}"
     return (
         "it holds neither statistics nor predictions from uq_tracking; name its own files with predictions="
     )

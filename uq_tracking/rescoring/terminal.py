@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from uq_tracking.formatting import with_options
 from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.verb import Progress as Report
 
@@ -38,7 +39,7 @@ def show_summary(summary: Summary, console: Console) -> None:
         found = [outcome for outcome in summary.outcomes if outcome.status == status]
         shown = found if status == "failed" else found[:MOST]
         for outcome in shown:
-            cells = (escape(outcome.name), status, outcome.source or "", escape(outcome.reason))
+            cells = (escape(outcome.name), status, outcome.source or "", escape(with_options(outcome.reason)))
             table.add_row(*cells, style=STYLE[status])
         if len(found) > len(shown):
             table.add_row("...", f"{len(found) - len(shown)} more {status}", style=STYLE[status])

@@ -16,6 +16,7 @@ from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.work import Work
 from uq_tracking.settings import Family
 from uq_tracking.tracking.content import Scores
+from uq_tracking.tracking.names import COMPARISON_NAME
 
 Progress = Callable[[Outcome, int], object]
 """Called with every outcome, as soon as it is available, and the total number of runs."""
@@ -145,7 +146,7 @@ def rescore(
         limit=limit,
         **_other_means(common, split, predictions),
     )
-    runs = list(logged_runs(uri, where=where, split=split))
+    runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
         raise RunNotFoundError(f"{uri}: there is no run to rescore; check the address")
     return Summary(
@@ -162,6 +163,14 @@ def _other_means(
     if predictions is not None:
         raise SettingsError("prediction_from= reads the stored predictions; omit predictions=")
     return {"prefix": prefix_of(split), "source_digest": common.predictions.digest()}
+
+
+def _is_of_a_comparison(run: LoggedRun) -> bool:
+    """Whether ``Comparison.log`` made the run; only the files of runs with its name are listed."""
+    try:
+        return run.name == COMPARISON_NAME and run.holds_comparison()
+    except Exception:  # the run's own outcome says what is wrong with it
+        return False
 
 
 def worked(

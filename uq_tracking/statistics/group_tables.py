@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -240,12 +241,14 @@ class GroupTables:
         labels = pooling.labels if len(pooling.labels) == len(self) else self.labels
         return replace(self, labels=labels, members=pooling.members, n_groups=len(pooling.labels))
 
-    def merge(self, other: GroupTables) -> GroupTables | None:
-        """Groups of both; None if either holds pooled groups, whose labels are lost."""
-        if any(len(tables) != tables.n_groups for tables in (self, other)):
+    def merge(self, *others: GroupTables) -> GroupTables | None:
+        """Groups of all; None if one holds pooled groups, whose labels are lost."""
+        every = (self, *others)
+        if any(len(tables) != tables.n_groups for tables in every):
             return None
-        bits = min(self.bits, other.bits)
-        return self.coarsened(bits).above(other.coarsened(bits)).in_order().pooled_to(MOST_GROUPS)
+        bits = min(tables.bits for tables in every)
+        first, *rest = (tables.coarsened(bits) for tables in every)
+        return reduce(GroupTables.above, rest, first).in_order().pooled_to(MOST_GROUPS)
 
     def stored(self, limit: int = STORED_BYTES) -> GroupTables:
         """The form that takes at most ``limit`` bytes: first fewer, pooled groups, then wider buckets."""

@@ -57,6 +57,8 @@ STATISTICS_FILE = "statistics.npz"
 RECALIBRATION_FILE = "recalibration.json"
 PREDICTIONS_FILE = "predictions.npz"
 MAPS_FILE = "maps.npz"
+COMPARISON_NAME, PAGE_FILE = "uq comparison", "uq_comparison.html"
+"""The run that ``Comparison.log`` makes, and the page that it stores."""
 
 HEADLINE, OTHER, CURVES, MAPS, WORST = "uq", "uq_other", "uq_curve", "uq_map", "uq_worst"
 SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recalibrated", "uq_recalibration")

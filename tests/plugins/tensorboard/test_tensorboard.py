@@ -224,7 +224,11 @@ def test_folders_elsewhere_are_refused(backend):
         def __init__(self):
             self.log_dir = "gs://bucket/runs"
 
-    for action in (lambda: backend.store("s3://bucket/runs"), lambda: backend.adopt(Bucket())):
+    for action in (
+        lambda: backend.store("s3://bucket/runs"),
+        lambda: backend.adopt(Bucket()),
+        lambda: uq.log([1.0], [1.5], [0.5], run="tensorboard:gs://bucket/runs", figures=False),
+    ):
         with pytest.raises(BackendError, match="not a local folder"):
             action()
 
