@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import uq_tracking as uq
@@ -39,6 +43,19 @@ def test_a_classifier_is_scored_by_its_probabilities(tmp_path):
     assert run.method == "LogisticRegression"
     with pytest.raises(InvalidValueError, match="1 labels of classes the estimator was not fitted to"):
         evaluate_estimator(model, X[:1], ["fir"])
+
+
+def test_a_classifier_that_cannot_be_scored_is_refused():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        evaluate_estimator(LogisticRegression(), X, Y)
+    with pytest.raises(
+        SettingsError, match="SVC predicts no probabilities; wrap it in CalibratedClassifierCV"
+    ):
+        evaluate_estimator(SVC().fit(X[:50], Y[:50]), X, Y)
+    both = np.stack([Y == "ash", Y == "elm"], axis=1)
+    for model in (RandomForestClassifier(2), OneVsRestClassifier(LogisticRegression())):
+        with pytest.raises(SettingsError, match="Classifier predicts several labels per sample"):
+            evaluate_estimator(model.fit(X[:50], both[:50]), X, both)
 
 
 def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
