@@ -89,7 +89,7 @@ def _without_labels(folder, probs):
 def test_the_callback_counts_classes():
     labels, probs = np.searchsorted(NAMES, Y[300:]), fitted().predict_proba(X[300:])
     callback = UncertaintyCallback(task="classification", ignore_label=255)
-    callback._begin("test", 1)
+    callback._begin("test", [3])
     for start in range(0, 300, 100):
         part = slice(start, start + 100)
         callback._count("test", {"labels": labels[part], "probs": probs[part]}, None, 0)
