@@ -21,7 +21,7 @@ class GivenRuns:
     """Addresses of the runs that were made, by the address given."""
 
     def check_kinds(self) -> None:
-        """Refuse what no tracker recognizes, except ids and loggers, whose runs need not be open yet.
+        """Refuse what no tracker recognizes; ids, folders and loggers need not exist yet, and are not opened.
 
         Raises
         ------
@@ -32,9 +32,8 @@ class GivenRuns:
         """
         for run in self.given:
             is_id = isinstance(run, str) and ":" not in run
-            if not (
-                is_id or isinstance(run, PathLike) or hasattr(run, "log_metrics")
-            ):  # these open what they name
+            is_opened_by_asking = isinstance(run, PathLike) or hasattr(run, "log_metrics")
+            if not is_id and not is_opened_by_asking:
                 self._targets_of(run)
 
     def check_names(self) -> None:
