@@ -16,6 +16,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking.frameworks.given_runs import GivenRuns
 from uq_tracking.frameworks.lightning import UncertaintyCallback
 from uq_tracking.tracking.resolve import open_store
 
@@ -137,6 +138,29 @@ def test_without_a_logger_it_goes_where_log_goes(tmp_path):
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "uq/val/nll" in line.get("scalars", {})] == [0, 1, None]
     assert (folder / "uq/val/report.json").is_file()
+
+
+def test_an_address_makes_one_run_per_fit_which_later_tests_join(tmp_path):
+    callback = UncertaintyCallback(run=f"dir:{tmp_path / 'runs'}", method="m", figures=False)
+    made, model = trainer(callback), tiny_model(lightning.pytorch)
+    made.fit(model, loader(), VAL)
+    made.test(model, VAL, verbose=False)
+    store, _ = open_store(f"dir:{tmp_path / 'runs'}")
+    (run,) = store.runs()
+    assert run.tags["uq.method"] == "m"
+    assert {"uq/val/report.json", "uq/test/report.json"} <= set(store.files(run.run_id))
+    lines = [
+        json.loads(line) for line in (tmp_path / "runs" / run.run_id / "log.jsonl").read_text().splitlines()
+    ]
+    assert [line["step"] for line in lines if "uq/val/nll" in line.get("scalars", {})] == [0, 1, None]
+    trainer(callback, max_epochs=1).fit(tiny_model(lightning.pytorch), loader(), VAL)
+    assert len(list(store.runs())) == 2
+
+
+def test_a_call_that_a_tracker_takes_late_joins_the_run_made_meanwhile(tmp_path):
+    (late,) = (runs := GivenRuns([f"dir:{tmp_path}"], "m", {})).opened_once()
+    (early,) = runs.opened_once()
+    assert early.open().run.uri == late.open().run.uri == runs.opened_once()[0]
 
 
 def test_a_trial_of_one_batch_logs_nothing(tmp_path):

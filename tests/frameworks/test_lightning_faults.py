@@ -7,8 +7,9 @@ import math
 import warnings
 
 import pytest
+import torch
 
-from uq_tracking.errors import InvalidValueError, SettingsError
+from uq_tracking.errors import InvalidValueError, SettingsError, UnknownBackendError
 from uq_tracking.frameworks.lightning import UncertaintyCallback
 
 from .tiny import loader, tiny_model
@@ -42,10 +43,19 @@ def spoiled(outputs, stage, batch_idx):
     return outputs
 
 
-@pytest.mark.parametrize("on_device", [None, True], ids=["on the host", "on the device"])
-def test_bad_values_cost_the_epoch_a_warning_and_never_the_training(tmp_path, on_device):
+@pytest.mark.parametrize(
+    ("on_device", "first"),
+    [
+        (None, r"in batch 1, y_std has 16 negative values \(first at index \(0,\)\)"),
+        (True, r"16 negative values in y_std \(first in batch 1, on cpu\)"),
+    ],
+    ids=["on the host", "on the device"],
+)
+def test_bad_values_cost_the_epoch_a_warning_and_never_the_training(tmp_path, on_device, first):
     made = trainer(UncertaintyCallback(run=tmp_path / "run", on_device=on_device), max_epochs=1)
-    with tracking_warning(r"epoch 0 of val is not logged: 16 of 40 samples .* on_invalid='drop'"):
+    with tracking_warning(
+        f"epoch 0 of val is not logged: 16 of 40 samples .* on_invalid='drop' .*First: {first}"
+    ):
         made.fit(tiny_model(lightning.pytorch, spoiled), loader(), VAL)
     assert made.global_step == 3
     assert math.isnan(made.callback_metrics["uq/val/nll"])
@@ -65,6 +75,23 @@ def test_an_epoch_without_truth_is_a_warning(tmp_path):
     model = tiny_model(lightning.pytorch, lambda o, *_: o | {"target": o["target"] * math.nan})
     with tracking_warning("epoch 0 of test is not logged: no samples were counted in 3 batches"):
         trainer(UncertaintyCallback(run=tmp_path / "run")).test(model, VAL)
+
+
+def logits(outputs, *_):
+    return {
+        "labels": outputs["mean"] > 0,
+        "probs": torch.stack([outputs["mean"], -2 * outputs["mean"]], dim=-1),
+    }
+
+
+def test_logits_that_are_not_announced_stop_the_training_before_it_begins(tmp_path):
+    told = "in batch 0, probs of 16 samples are negative .*; pass logits=True if these are logits"
+    made = trainer(UncertaintyCallback(task="classification", run=tmp_path / "run"), max_epochs=1)
+    with pytest.raises(InvalidValueError, match=f"no prediction of val could be scored .*: {told}"):
+        made.fit(tiny_model(lightning.pytorch, logits), loader(), VAL)
+    assert made.global_step == 0
+    with tracking_warning(f"epoch 0 of val is not logged: no samples were counted in 3 batches: .*; {told}"):
+        made.validate(tiny_model(lightning.pytorch, logits), VAL)
 
 
 class BrokenLogger(Logger):
@@ -111,8 +138,25 @@ def test_a_tracker_that_fails_costs_a_warning(mlflow_uri, tmp_path, monkeypatch)
         ({"on_invalid": "ignore"}, "on_invalid is 'ignore'"),
         ({"alpha": 2}, "alpha is 2"),
         ({"metrics": ["nlll"]}, "nlll"),
+        ({"unitt": "m"}, "UncertaintyCallback has no option unitt; did you mean unit"),
+        ({"read": 3}, "read is 3; pass a function"),
+        ({"scores": "some"}, "scores is 'some'; choose 'headline' or 'all'"),
+        ({"method": 4}, "method is 4"),
+        ({"tags": ["a"]}, "tags is a list"),
+        ({"figures": "yes"}, "figures is 'yes'"),
+        ({"strict": "x"}, "strict is 'x'; pass True or False"),
+        ({"run": 5}, "run=5 is not a run of"),
+        ({"run": ["dir:x", "dir: "]}, "run='dir: ' names no place"),
+        ({"run": "mlfow:x"}, "no installed backend is called 'mlfow'"),
     ],
 )
 def test_options_are_checked_when_the_callback_is_made(options, message):
-    with pytest.raises(SettingsError, match=message):
+    with pytest.raises((SettingsError, UnknownBackendError), match=message):
         UncertaintyCallback(**options)
+
+
+def test_the_id_of_a_run_is_looked_up_before_training():
+    made = trainer(UncertaintyCallback(run="no-such-run"))
+    with pytest.raises(SettingsError, match="run='no-such-run' is not a run of"):
+        made.fit(tiny_model(lightning.pytorch), loader(), VAL)
+    assert made.global_step == 0

@@ -21,6 +21,7 @@ with warnings.catch_warnings():  # the packages' own imports warn
     warnings.simplefilter("ignore")
     import lightning.pytorch
     from lightning.pytorch.callbacks import EarlyStopping
+    from lightning.pytorch.utilities import CombinedLoader
 
 pytestmark = [*QUIET, pytest.mark.usefixtures("in_own_folder")]
 
@@ -56,6 +57,18 @@ def test_data_loaders_are_scored_one_by_one(tmp_path):
     trainer(UncertaintyCallback(run=run, figures=False)).test(tiny_model(lightning.pytorch), loaders)
     counts = [json.loads((run / f"uq/test_{k}/report.json").read_text())["counts"]["n"] for k in (0, 1)]
     assert counts == [40, 24]
+
+
+@pytest.mark.parametrize("mode", ["max_size", "min_size"])
+def test_data_loaders_that_are_read_together_are_one_split(tmp_path, mode):
+    class Together(type(tiny_model(lightning.pytorch))):
+        def validation_step(self, batch, batch_idx):
+            return super().validation_step(batch["a"], batch_idx)
+
+    made = trainer(UncertaintyCallback(run=tmp_path / "run", figures=False), max_epochs=1)
+    made.fit(Together(), loader(), CombinedLoader({"a": VAL, "b": VAL}, mode))
+    assert [path.name for path in (tmp_path / "run/uq").iterdir()] == ["val"]
+    assert "uq/val/nll" in made.callback_metrics
 
 
 def test_a_stage_can_be_left_out(tmp_path):
@@ -139,6 +152,15 @@ def test_a_step_that_returns_something_else_is_noticed_before_training(change, m
 def test_a_function_that_reads_something_else_is_named():
     with pytest.raises(InputTypeError, match="read returned int; return"):
         trainer(UncertaintyCallback(read=lambda *_: 3)).fit(tiny_model(lightning.pytorch), loader(), VAL)
+
+
+def test_a_dict_of_other_names_is_named():
+    read = {"target": lambda o, _: o, "y_pred": lambda o, _: {"y_pred": o["mean"]}}
+    for name, function in read.items():
+        with pytest.raises(
+            InputTypeError, match=rf"dict of \[.*'{name}'.*Accumulator.update: y_true, y_pred"
+        ):
+            trainer(UncertaintyCallback(read=function)).fit(tiny_model(lightning.pytorch), loader(), VAL)
 
 
 def test_tensors_counted_on_the_device_give_the_same_scores(tmp_path):

@@ -79,6 +79,30 @@ def test_the_std_of_an_ensemble_is_the_spread_of_its_members(ensemble, features)
     assert_allclose(std, np.std(members, axis=0), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "ensemble",
+    [
+        RandomForestRegressor(2),
+        ExtraTreesRegressor(2),
+        BaggingRegressor(n_estimators=2),
+        BaggingRegressor(n_estimators=2, max_features=1),
+        VotingRegressor([("a", BayesianRidge()), ("b", RandomForestRegressor(2))]),
+    ],
+    ids=["forest", "extra trees", "bagging", "bagging of columns", "voting"],
+)
+def test_an_ensemble_takes_only_the_columns_of_its_fit(ensemble):
+    ensemble.fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    new = pd.DataFrame(NEW, columns=["a", "b", "c"])
+    for wrong in (new[["b", "a", "c"]], new.rename(columns={"a": "d"}), new.assign(d=1.0)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            evaluate_estimator(ensemble, wrong, TRUTH)
+    with (
+        pytest.warns(UserWarning, match="does not have valid feature names"),
+        pytest.raises(ValueError, match="X has 6 features"),
+    ):
+        predict(ensemble, np.hstack([NEW, NEW]))
+
+
 def test_members_that_know_their_own_std_add_it():
     voting = VotingRegressor(
         [("a", BayesianRidge()), ("b", BayesianRidge(tol=1e-1)), ("c", GP)], weights=[2, 0, 1]
@@ -226,6 +250,15 @@ def test_an_estimator_without_uncertainty_is_refused(estimator):
         SettingsError, match=f"{name} predicts no uncertainty; use an estimator whose predict"
     ):
         predict(make_pipeline(StandardScaler(), estimator).fit(X, Y), NEW)
+
+
+def test_an_estimator_that_keeps_its_std_to_itself_is_refused():
+    class Silent(BaseEstimator):
+        def predict(self, X, return_std=False):
+            return np.zeros(len(X))
+
+    with pytest.raises(SettingsError, match=r"Silent.predict takes return_std=True but returned ndarray"):
+        predict(Silent(), NEW)
 
 
 def test_outputs_without_uncertainty_are_refused():

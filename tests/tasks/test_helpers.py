@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import uq_tracking as uq
@@ -41,6 +45,19 @@ def test_a_classifier_is_scored_by_its_probabilities(tmp_path):
         evaluate_estimator(model, X[:1], ["fir"])
 
 
+def test_a_classifier_that_cannot_be_scored_is_refused():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        evaluate_estimator(LogisticRegression(), X, Y)
+    with pytest.raises(
+        SettingsError, match="SVC predicts no probabilities; wrap it in CalibratedClassifierCV"
+    ):
+        evaluate_estimator(SVC().fit(X[:50], Y[:50]), X, Y)
+    both = np.stack([Y == "ash", Y == "elm"], axis=1)
+    for model in (RandomForestClassifier(2), OneVsRestClassifier(LogisticRegression())):
+        with pytest.raises(SettingsError, match="Classifier predicts several labels per sample"):
+            evaluate_estimator(model.fit(X[:50], both[:50]), X, both)
+
+
 def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
     labels, probs = np.searchsorted(NAMES, Y[300:]), fitted().predict_proba(X[300:])
     np.savez(tmp_path / "classes.npz", labels=labels, probs=probs)
@@ -72,7 +89,7 @@ def _without_labels(folder, probs):
 def test_the_callback_counts_classes():
     labels, probs = np.searchsorted(NAMES, Y[300:]), fitted().predict_proba(X[300:])
     callback = UncertaintyCallback(task="classification", ignore_label=255)
-    callback._begin("test", 1)
+    callback._begin("test", [3])
     for start in range(0, 300, 100):
         part = slice(start, start + 100)
         callback._count("test", {"labels": labels[part], "probs": probs[part]}, None, 0)

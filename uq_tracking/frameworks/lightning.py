@@ -16,22 +16,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uq_tracking.errors import (
     EmptyInputError,
-    InputTypeError,
     InvalidValueError,
     MissingPackageError,
     SettingsError,
     TrackingWarning,
+    UnknownOptionError,
 )
-from uq_tracking.inputs.base import PredictionsBase
+from uq_tracking.frameworks.given_runs import given_runs
+from uq_tracking.frameworks.steps import arguments, by_keys
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
 from uq_tracking.tasks import task_of
+from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
 from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.verbs import options_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,10 +54,12 @@ class UncertaintyCallback:
     During ``fit``, the scores of every validation epoch are logged at ``step``, and after training the last epoch is
     logged with curves, figures, maps and files. ``trainer.validate`` and ``trainer.test`` log everything at once.
     Batches are counted on their own device and in constant memory; with several processes, rank zero logs the samples
-    of all. The sanity check before training is used to check what steps return, and is not logged.
+    of all. The sanity check before training is used to check what steps return, and is not logged: it stops if no
+    prediction can be scored.
 
     The scores are also Lightning metrics under their logged names, so that ``EarlyStopping(monitor="uq/val/nll")``
-    and ``ModelCheckpoint`` can monitor them; they are NaN if undefined.
+    and ``ModelCheckpoint`` can monitor them; they are NaN if undefined. After ``trainer.validate`` or
+    ``trainer.test`` they are in ``trainer.callback_metrics``, not in the dicts returned.
 
     **Where it logs**: to every logger of the trainer that is a known tracker (`MLFlowLogger`, `WandbLogger`,
     `TensorBoardLogger`). Any other logger receives the scores through ``log_metrics``, and the final report goes into
@@ -74,16 +79,18 @@ class UncertaintyCallback:
         What the model predicts: means and standard deviations, or class probabilities.
     splits : mapping
         Which of the stages ``"validate"`` and ``"test"`` to score, and the split to use in names. With several data
-        loaders, ``_0``, ``_1`` ... is appended.
+        loaders in sequence, ``_0``, ``_1`` ... is appended.
     scores : "headline" or "all"
         Which scores loggers show, as for `log`; all of them can be monitored.
     step : {"epoch", "global_step"}
-        The step at which to log a validation epoch's scores.
+        The step at which to log a validation epoch's scores. With several validations per epoch
+        (``val_check_interval``), "epoch" puts them on one step; choose "global_step".
     on_invalid : {"skip", "drop", "raise"}
         If predictions are non-finite or a std is negative: skip the epoch, with a warning; score the rest; or stop
         with an error.
     method, run, figures, tags, strict
-        As for `log`; ``run`` replaces the trainer's loggers.
+        As for `log`; ``run`` replaces the trainer's loggers. An address that creates a run (``mlflow:EXPERIMENT``)
+        creates one per fit, which later validations and tests join.
     statistics : {"sketch", "exact"}
         As for `Accumulator`.
     **options
@@ -92,7 +99,9 @@ class UncertaintyCallback:
     Raises
     ------
     SettingsError
-        An option is out of range.
+        An option is unknown or out of range.
+    UnknownBackendError
+        No installed backend has the scheme of an address in ``run``.
     MissingPackageError
         Lightning is not installed.
 
@@ -139,11 +148,27 @@ class UncertaintyCallback:
         self.task = task_of(task)
         keys = KEYS[task] if keys is None else keys
         _check(keys, len(KEYS[task]), self.splits, step, on_invalid)
+        _check_types(read, strict)
+        about = LogOptions(
+            scores=scores,
+            method=method,
+            split=None,
+            step=None,
+            images=None,
+            figures=figures,
+            maps="auto",
+            predictions="auto",
+            tags=tags,
+        ).checked()
         options["statistics"] = statistics
         self._kind: Any = accumulator_of(self.task)
+        _check_known(options, self._kind)
         self._kind(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
-        self.run, self.options = run, options
+        self.options = options
+        self._runs = None if run is None else given_runs(run, about.method or "uq", about.tags or {})
+        if self._runs is not None:
+            self._runs.check_kinds()
         self.logging: dict[str, Any] = {
             "scores": scores,
             "method": method,
@@ -154,12 +179,23 @@ class UncertaintyCallback:
         }
         self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
         self._counting: list[BatchAccumulator] = []
+        self._counted = 0
+        """The last data loader with a batch."""
         self._last: dict[str, BatchAccumulator] = {}
         """The last epoch of each split during a fit."""
 
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Check ids of runs before the first batch; a fit makes a run of its own."""
+        if self._runs is None:
+            return
+        if stage == "fit":
+            self._runs.forget()
+        if _logs(trainer):
+            self._runs.check_names()
+
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Start counting."""
-        self._begin("validate", trainer.num_val_batches)
+        self._begin("validate", _batches(trainer, "validate"))
 
     def on_validation_batch_end(
         self,
@@ -179,7 +215,7 @@ class UncertaintyCallback:
 
     def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Start counting."""
-        self._begin("test", trainer.num_test_batches)
+        self._begin("test", _batches(trainer, "test"))
 
     def on_test_batch_end(
         self,
@@ -205,9 +241,9 @@ class UncertaintyCallback:
         """Log everything about the last validation epoch when training is interrupted."""
         self._finish(trainer, strict=False)  # nothing may hide the exception
 
-    def _begin(self, stage: Stage, batches: Any) -> None:
-        count = len(batches) if isinstance(batches, Sequence) else 1
-        self._counting = [self._accumulator() for _ in range(count)] if stage in self.splits else []
+    def _begin(self, stage: Stage, batches: Sequence[Any]) -> None:
+        self._counting = [self._accumulator() for _ in batches] if stage in self.splits else []
+        self._counted = 0
 
     def _accumulator(self) -> BatchAccumulator:
         """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
@@ -217,17 +253,22 @@ class UncertaintyCallback:
     def _count(self, stage: Stage, outputs: Any, batch: Any, dataloader: int) -> None:
         if stage not in self.splits:
             return
-        found = _by_keys(outputs, self.keys, stage) if self.read is None else self.read(outputs, batch)
-        self._counting[dataloader].update(**_arguments(found, self.task.predictions.arguments))
+        found = by_keys(outputs, self.keys, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
+        accumulator = self._counting[dataloader]
+        accumulator.update(**arguments(found, accumulator))
+        self._counted = max(self._counted, dataloader)
 
     def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
         counted, self._counting = self._counting, []
-        if trainer.sanity_checking:
-            return
+        if not self._counted and all(_batches(trainer, stage)):
+            counted = counted[:1]  # a CombinedLoader reads all of its loaders at once
         for place, accumulator in enumerate(counted):
             split = self.splits[stage] + (f"_{place}" if len(counted) > 1 else "")
             if trainer.world_size > 1:
                 accumulator.all_reduce()
+            if trainer.sanity_checking:
+                _check_sane(accumulator, split)
+                continue
             report = self._scored(accumulator, split, trainer)
             self._monitor(report, split, trainer, pl_module)
             if report is not None:
@@ -240,8 +281,8 @@ class UncertaintyCallback:
             bad = report.counts["n_invalid"] if self.on_invalid != "drop" else 0
             if bad:
                 raise InvalidValueError(
-                    f"{bad} of {bad + report.counts['n']} samples have a non-finite prediction or a bad std; "
-                    "on_invalid='drop' scores the rest"
+                    f"{bad} of {bad + report.counts['n']} samples are bad; on_invalid='drop' scores the rest. First: "
+                    f"{accumulator.defect or 'a non-finite prediction or a bad std'}"
                 )
         except (EmptyInputError, InvalidValueError) as error:
             if self.on_invalid == "raise":
@@ -294,8 +335,8 @@ class UncertaintyCallback:
 
     def _destinations(self, trainer: Any) -> tuple[list[Any], list[Any]]:
         """Runs and loggers that `log` accepts, and the other loggers."""
-        if self.run is not None:
-            return (list(self.run) if isinstance(self.run, list | tuple) else [self.run]), []
+        if self._runs is not None:
+            return self._runs.opened_once(), []
         known = [logger for logger in trainer.loggers if _is_known(logger)]
         return known, [logger for logger in trainer.loggers if logger not in known]
 
@@ -317,29 +358,33 @@ def _check(keys: Sequence[str], number: int, splits: Mapping[Any, str], step: st
         raise SettingsError(f"on_invalid is {on_invalid!r}; choose 'skip', 'drop' or 'raise'")
 
 
-def _by_keys(outputs: Any, keys: tuple[str, ...], stage: Stage) -> tuple[Any, ...]:
-    if isinstance(outputs, Mapping) and all(key in outputs for key in keys):
-        return tuple(outputs[key] for key in keys)
-    found = (
-        f"a dict of {sorted(map(str, outputs))}" if isinstance(outputs, Mapping) else type(outputs).__name__
-    )
-    raise InputTypeError(
-        f"{_STEPS[stage]} returned {found}, which lacks {', '.join(map(repr, keys))}; "
-        "return a dict with them, name its entries with keys=, or pass read="
-    )
+def _check_types(read: Any, strict: Any) -> None:
+    if read is not None and not callable(read):
+        raise SettingsError(f"read is {read!r}; pass a function of a step's output and the batch")
+    if not isinstance(strict, bool):
+        raise SettingsError(f"strict is {strict!r}; pass True or False")
 
 
-def _arguments(found: Any, names: Sequence[str]) -> dict[str, Any]:
-    if isinstance(found, PredictionsBase):
-        return {names[0]: found}
-    if isinstance(found, Mapping):
-        return dict(found)
-    if isinstance(found, tuple | list) and len(found) == len(names):
-        return dict(zip(names, found, strict=True))
-    raise InputTypeError(
-        f"read returned {type(found).__name__}; return ({', '.join(names)}), predictions, or a dict of arguments of "
-        "the accumulator's update"
-    )
+def _check_known(options: Mapping[str, Any], kind: type[BatchAccumulator]) -> None:
+    known = options_of(kind)
+    unknown = options.keys() - known
+    if unknown:
+        own = options_of(UncertaintyCallback.__init__)
+        raise UnknownOptionError("UncertaintyCallback", unknown, known | own)
+
+
+def _check_sane(accumulator: BatchAccumulator, split: str) -> None:
+    """Raise InvalidValueError if all that the sanity check predicted is bad."""
+    if accumulator.defect and not accumulator.n:
+        raise InvalidValueError(
+            f"no prediction of {split} could be scored in the sanity check: {accumulator.defect}"
+        )
+
+
+def _batches(trainer: Any, stage: Stage) -> Sequence[Any]:
+    """Number of batches of each data loader."""
+    found = trainer.num_val_batches if stage == "validate" else trainer.num_test_batches
+    return found if isinstance(found, Sequence) else [found]
 
 
 def _logs(trainer: Any) -> bool:

@@ -92,7 +92,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
         return _of_quantiles(estimator, X)
     inner, X = _unwrapped(estimator, X)
     if _returns_std(inner):
-        return Prediction(*inner.predict(X, return_std=True))
+        return _of_its_own(inner, X)
     kind = _kind(inner)
     if kind == "target":
         return _of_transformed_target(inner, X)
@@ -109,16 +109,25 @@ def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     Raises
     ------
     SettingsError
-        The estimator has no ``predict_proba``.
+        The estimator has no ``predict_proba``, or predicts several labels per sample.
     InvalidValueError
         ``y`` holds a class that the estimator was not fitted to.
+    sklearn.exceptions.NotFittedError
+        The estimator is not fitted.
     """
+    from sklearn.utils.validation import check_is_fitted
+
+    if not hasattr(estimator, "classes_"):
+        check_is_fitted(estimator)
+    name, truth = type(estimator).__name__, np.asarray(y)
     if not hasattr(estimator, "predict_proba"):
+        raise SettingsError(f"{name} predicts no probabilities; wrap it in CalibratedClassifierCV")
+    if isinstance(estimator.classes_, list) or (truth.ndim == 2 and truth.shape[1] > 1):
         raise SettingsError(
-            f"{type(estimator).__name__} predicts no probabilities; wrap it in "
-            "CalibratedClassifierCV, or fit it with probability=True"
+            f"{name} predicts several labels per sample; score them one by one: pass each column of y and its "
+            "probabilities to uq.evaluate_classification"
         )
-    classes, truth = np.asarray(estimator.classes_), np.asarray(y)
+    classes = np.asarray(estimator.classes_)
     labels = np.searchsorted(classes, truth).clip(max=len(classes) - 1)
     unknown = truth[classes[labels] != truth]
     if len(unknown):
@@ -258,12 +267,27 @@ def _knows_std(estimator: Any) -> bool:
     return kind == "members" or (kind == "outputs" and all(map(_knows_std, inner.estimators_)))
 
 
+def _of_its_own(estimator: Any, X: Any) -> Prediction:
+    """What an estimator that takes ``return_std=True`` returns."""
+    found = estimator.predict(X, return_std=True)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise SettingsError(
+            f"{type(estimator).__name__}.predict takes return_std=True but returned {type(found).__name__}, not "
+            "(mean, std); pass your own means and standard deviations to uq.evaluate or uq.log"
+        )
+    return Prediction(*found)
+
+
 def _members(ensemble: Any, X: Any) -> Iterator[_Member]:
     """Predictions of the members, one at a time, to save memory."""
     members = ensemble.estimators_
     weights = _weights(ensemble)
     if not hasattr(ensemble, "named_estimators_"):
-        X = _plain(X)
+        X = X.tocsr() if hasattr(X, "tocsr") else X
+        ensemble.predict(
+            X[:1]
+        )  # refuses columns other than those of the fit; members saw arrays and cannot tell
+        X = X if hasattr(X, "tocsr") else np.asarray(X)
     features = getattr(ensemble, "estimators_features_", None)
     with_std = all(_knows_std(member) for member in members)
     for place, (weight, member) in enumerate(zip(weights, members, strict=True)):
@@ -279,10 +303,6 @@ def _weights(ensemble: Any) -> list[float]:
         return [1.0] * len(ensemble.estimators_)
     named = zip(ensemble.estimators, given, strict=True)
     return [float(weight) for (_, estimator), weight in named if not isinstance(estimator, str)]
-
-
-def _plain(X: Any) -> Any:
-    return X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
 
 
 def _of_members(members: Iterator[_Member]) -> Prediction:

@@ -93,12 +93,17 @@ class BatchAccumulator(ABC):
         if weights is None and not labelled and self._goes_to_device(arrays):
             self._state.add_on_device(arrays, mask, images)
             return
+        options = {"mask": mask, "weights": weights, "groups": groups, "by": by}
         try:
-            data = self._read(arrays, mask=mask, weights=weights, groups=groups, by=by)
+            data = self._read(arrays, **options)
         except EmptyInputError as error:
-            self._state.add_nothing(error.counts, arrays[0])
+            counts = error.counts
+            self._state.add_nothing(counts, arrays[0])
         else:
+            counts = data.counts
             self._state.add(data, images)
+        if counts.get("n_invalid") and not self._state.defect:
+            self._note_defect(arrays, options)
 
     def _goes_to_device(self, arrays: Sequence[Any]) -> bool:
         """Whether these are torch tensors of a regression, to be counted where they are."""
@@ -111,7 +116,7 @@ class BatchAccumulator(ABC):
     def _read(self, arrays: Sequence[Any], **options: Any) -> Any:
         own = {name: self.settings[name] for name in self.input_options}
         if not isinstance(arrays[0], self.kind.predictions):
-            return self.kind.read(*arrays, **options, **own)
+            return self.kind.read(*arrays, **{**own, **options})
         data = self.kind.read(*arrays, **options)
         floor = self.settings.get("std_floor")
         if getattr(data, "std_floor", None) != floor:
@@ -119,6 +124,15 @@ class BatchAccumulator(ABC):
                 f"std_floor is {data.std_floor} for the Predictions but {floor} for the Accumulator; use the same"
             )
         return data
+
+    def _note_defect(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:
+        """Read a batch that lost samples again, without leaving them out, to say what is bad."""
+        if isinstance(arrays[0], self.kind.predictions):
+            return
+        try:
+            self._read(arrays, **options, on_invalid="raise")
+        except InvalidValueError as error:
+            self._state.defect = f"in batch {self._state.batches - 1}, {error}"
 
     def count_nothing(self, counts: Mapping[str, int], truth: Any) -> None:
         """Count a batch without remaining samples: its cases, and the samples left out."""
@@ -266,6 +280,12 @@ class BatchAccumulator(ABC):
         self._state.drain()
         return self._state.counts["n"]
 
+    @property
+    def defect(self) -> str:
+        """What is bad in the first batch with bad values that were left out; empty if none were."""
+        self._state.drain()
+        return self._state.defect
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batches={self._state.batches}, statistics={self.settings['statistics']!r})"
 
@@ -318,7 +338,8 @@ class BatchAccumulator(ABC):
         self._check_defects(on_invalid or self.settings["on_invalid"])
         if not self._state.counts["n"]:
             raise EmptyInputError(
-                f"no samples were counted in {self._state.batches} batches: {self._state.counts}",
+                f"no samples were counted in {self._state.batches} batches: {self._state.counts}"
+                f"{f'; {self._state.defect}' if self._state.defect else ''}",
                 self._state.counts,
             )
         statistics, tables, settings = self.statistics, self.group_tables, plan.settings

@@ -48,7 +48,7 @@ class State:
         self.batches = 0
         self.devices: DeviceCounts | None = None
         self.defect = ""
-        """What was bad on a device, and in which batch first; empty if nothing was."""
+        """What was bad in samples that were left out, and in which batch first; empty if nothing was."""
 
     def _open(self, facts: Mapping[str, Any]) -> Collector:
         """The collector, with the tallies of labels; IncompatibleStatisticsError if earlier batches differ."""
