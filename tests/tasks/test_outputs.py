@@ -77,7 +77,9 @@ def test_they_stand_side_by_side():
     y, mean, std = boxes()
     std[:, 1] = 0
     found = uq.evaluate(y, mean, std, outputs=NAMES, metrics=["rmse", "nll"])
-    head, _, rmse, nll = str(found).splitlines()
+    *verdicts, blank, head, _, rmse, nll = str(found).splitlines()
+    assert [line.partition(":")[0] for line in verdicts] == list(NAMES)
+    assert not blank
     assert head.split() == ["output", *NAMES]
     assert len(rmse.split()) == 5
     assert nll.split()[2] == "-"

@@ -22,6 +22,9 @@ class Reports(Mapping[str, Report]):
     >>> round(boxes["y"].scores["mae"], 3)
     0.75
     >>> print(boxes)
+    x: Not enough data to judge: 2 samples are too few; a test needs 20.
+    y: Not enough data to judge: 2 samples are too few; a test needs 20.
+    <BLANKLINE>
     output       x       y
     ----------------------
     mae     0.1500  0.7500

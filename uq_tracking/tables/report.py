@@ -86,10 +86,17 @@ def _title(report: Report) -> str:
 
 
 def outputs_table(reports: Mapping[str, Report]) -> Table:
-    """One row per score, one column per output of a model."""
+    """One row per score, one column per output of a model, below the verdict on each."""
     keys = dict.fromkeys(key for report in reports.values() for key in report.scores)
     rows = (
-        Row(key, {name: Cell(report.scores.get(key)) for name, report in reports.items()}, "score")
-        for key in keys
+        Row(key, {name: _of_output(report, key) for name, report in reports.items()}, "score") for key in keys
     )
-    return Table("output", tuple(Column(name) for name in reports), tuple(rows))
+    lead = tuple(f"{name}: {report.verdict.text}" for name, report in reports.items())
+    return Table("output", tuple(Column(name) for name in reports), tuple(rows), lead=lead)
+
+
+def _of_output(report: Report, key: str) -> Cell:
+    if key not in report.scores:
+        return Cell(reason=report.undefined.get(key))
+    value, interval = report.shown(key)
+    return Cell(value, interval=interval)
