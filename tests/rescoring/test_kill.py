@@ -14,7 +14,7 @@ import uq_tracking as uq
 from tests.rescoring.places import predictions
 from uq_tracking.tracking.content import logged_scores
 
-RUNS = 12
+RUNS = 8
 SCRIPT = """
 import sys
 import uq_tracking as uq

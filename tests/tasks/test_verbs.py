@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking import plugins
-from uq_tracking.errors import InputError, SettingsError, UnknownOptionError
+from uq_tracking.errors import InputError, SettingsError, TrackingWarning, UnknownOptionError
 from uq_tracking.logged_run import logged_run, logged_runs
 from uq_tracking.tracking.names import scalar_name
 
@@ -239,7 +239,8 @@ def test_log_rescore_pool_and_compare(case, tmp_path):
     uri = f"dir:{tmp_path}"
     for name, part in (("one", slice(0, 3)), ("two", slice(3, 6))):
         case.log(*case.cut(part), run=uri, method=name, figures=False, maps=False)
-    pooled = uq.pool(uri)
+    with pytest.warns(TrackingWarning, match="several methods"):
+        pooled = uq.pool(uri)
     close(whole(case).scores, pooled.scores, rtol=1e-9)
     summary = uq.rescore(uri, n_bins=5)
     assert len(summary.outcomes) == 2

@@ -145,7 +145,7 @@ def test_stored_runs_are_scored_again_and_pooled(tmp_path):
     for k in range(2):
         uq.log(
             Y[2 * k : 2 * k + 2], MU[2 * k : 2 * k + 2], S[2 * k : 2 * k + 2], weights=W[2 * k : 2 * k + 2],
-            run=f"dir:{tmp_path}", method=f"m{k}", figures=False, strict=True,
+            run=f"dir:{tmp_path}", method="m", figures=False, strict=True,
         )  # fmt: skip
     pooled = uq.pool(f"dir:{tmp_path}")
     same(uq.evaluate(Y, MU, S, weights=W), pooled, rtol=1e-9)

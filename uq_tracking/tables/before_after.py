@@ -28,7 +28,7 @@ class BeforeAfter:
     >>> reports = uq.evaluate(rng.normal(0, 3 * std), 0 * std, std, outputs=["x", "y"], calibration=True)
     >>> found = reports.before_after("z_std")
     >>> [round(found.table["x"][f"{stage} z_std"].value, 2) for stage in ("before", "std_scaling")]
-    [2.87, 1.0]
+    [2.86, 1.0]
     """
 
     table: Table
