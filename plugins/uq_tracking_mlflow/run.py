@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
-import posixpath
-import re
 import shutil
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
@@ -29,6 +25,8 @@ from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
 from uq_tracking_mlflow.links import run_link, view_command
+from uq_tracking_mlflow.series import Batch, Points, series_of
+from uq_tracking_mlflow.tags import tag_key
 from uq_tracking_mlflow.versions import IMAGE_GRID, is_at_least
 
 if TYPE_CHECKING:
@@ -45,53 +43,12 @@ _SOURCE = "uq_tracking"
 _COLOR_TAG = "mlflow.runColor"
 AT_ONCE = 1000
 """Maximum points and tags that MLflow sends in one request."""
-_LONGEST_TAG = 250
-_REFUSED = re.compile(r"[^\w/.\- ]" if os.name == "nt" else r"[^\w/.\- :]")
-"""Characters that MLflow refuses in names."""
-Points = dict[int, float]
-"""Value by step."""
-
-
-@dataclass
-class _Batch:
-    """What is waiting to be sent in one request."""
-
-    scalars: dict[tuple[int | None, str], float] = field(default_factory=dict)
-    curves: dict[str, Points] = field(default_factory=dict)
-    tags: dict[str, str] = field(default_factory=dict)
-
-
-class _Series:
-    """What this process has sent to a run step by step, so that the run need not be read at every step."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, int] = {}
-        self.tags: dict[str, str] = {}
-
-    def goes_on(self, batch: _Batch) -> bool:
-        """Whether a batch holds only scalars that were sent before, now at later steps."""
-        return not batch.curves and all(
-            step is not None and step > self._last.get(key, step) for step, key in batch.scalars
-        )
-
-    def sent(self, batch: _Batch, stored: Collection[Any]) -> None:
-        """Note what has arrived, and the last points the run had before, as far as it was read."""
-        known = {metric.key: metric.step for metric in stored}
-        for step, key in batch.scalars:
-            if step is not None:
-                self._last[key] = max(step, known.get(key, step), self._last.get(key, step))
-        self.tags.update(batch.tags)
-
-
-@lru_cache(maxsize=16)
-def _series(tracking_uri: str, run_id: str) -> _Series:
-    return _Series()
 
 
 class _Open(threading.local):
     """The batch that a thread has open."""
 
-    batch: _Batch | None = None
+    batch: Batch | None = None
 
 
 class MLflowRun(Run):
@@ -220,7 +177,7 @@ class MLflowRun(Run):
         if self._open.batch is not None:
             yield
             return
-        waiting = self._open.batch = _Batch()
+        waiting = self._open.batch = Batch()
         try:
             yield
         finally:
@@ -297,7 +254,7 @@ class MLflowRun(Run):
         return self.connection.client
 
     @property
-    def _waiting(self) -> _Batch:
+    def _waiting(self) -> Batch:
         if self._open.batch is None:
             raise RuntimeError("no batch is open")
         return self._open.batch
@@ -331,7 +288,7 @@ class MLflowRun(Run):
         if self._stored is None:
             self._read()
 
-    def _send(self, batch: _Batch) -> None:
+    def _send(self, batch: Batch) -> None:
         if not (batch.scalars or batch.curves or batch.tags):
             return
         from mlflow.entities import RunTag
@@ -341,7 +298,7 @@ class MLflowRun(Run):
             self._call("tagging", lambda: self.client.log_batch(self.run_id, tags=tags, synchronous=True))
             self._tagged.update(batch.tags)
             return
-        series = _series(self.connection.uri, self.run_id)
+        series = series_of(self.connection.uri, self.run_id)
         if series.goes_on(batch):
             before, latest = series.tags, ()
             metrics = list(self._new_scalars(batch, latest))
@@ -363,7 +320,7 @@ class MLflowRun(Run):
         for each in batches:
             self.client.log_batch(self.run_id, **each, synchronous=True)
 
-    def _new_scalars(self, batch: _Batch, stored: Collection[Any]) -> Iterator[Metric]:
+    def _new_scalars(self, batch: Batch, stored: Collection[Any]) -> Iterator[Metric]:
         from mlflow.entities import Metric
 
         latest = {metric.key: metric for metric in stored}
@@ -387,7 +344,7 @@ class MLflowRun(Run):
         points = [metric for metric in self._history(key) if metric.step == step]
         return max(points, key=lambda metric: metric.timestamp).value if points else None
 
-    def _new_points(self, batch: _Batch, stored: StoredEntity) -> Iterator[Metric]:
+    def _new_points(self, batch: Batch, stored: StoredEntity) -> Iterator[Metric]:
         from mlflow.entities import Metric
 
         for name, points in batch.curves.items():
@@ -418,21 +375,6 @@ class MLflowRun(Run):
         same = [item.path for item in listed if is_meant(item.path) and item.file_size == len(content)]
         with scratch_folder() as scratch:
             return any(self._artifacts.download(path, scratch).read_bytes() == content for path in same)
-
-
-@lru_cache(maxsize=1024)
-def tag_key(name: str) -> str:
-    """A tag name that MLflow accepts: a request with any other is refused with all its scores.
-
-    >>> tag_key("augment(strong)"), tag_key("data/v1"), tag_key("../data")
-    ('augment_strong_', 'data/v1', '___data')
-    """
-    key = _REFUSED.sub("_", name)[:_LONGEST_TAG] or "_"
-    if posixpath.normpath(key) != key or key.startswith(("/", "..")) or key == ".":
-        key = re.sub(r"[/.]", "_", key)
-    if key != name:
-        _log.warning("MLflow refuses the tag name %s; logged as %s", name, key)
-    return key
 
 
 def _active_model() -> str | None:

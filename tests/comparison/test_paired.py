@@ -177,3 +177,22 @@ def test_intervals_stand_in_the_table(made):
     assert found.table["one"]["rmse"].interval == made["one"].intervals["rmse"]
     bare = uq.compare({"one": replace(made["one"], statistics=None), "worse": made["worse"]}, baseline="one")
     assert bare.difference("worse", "rmse").how == "from the intervals"
+
+
+def classified(wrong, groups=20, size=50):
+    """A classifier of samples of class 0 that takes these for class 1, with different doubts."""
+    doubt = np.random.default_rng(3).uniform(0.001, 0.02, groups * size)
+    second = doubt.copy()
+    second[wrong] = 1 - doubt[wrong]
+    images = np.repeat(np.arange(groups), size)
+    labels = np.zeros(groups * size, dtype=int)
+    return uq.evaluate_classification(labels, np.stack([1 - second, second], axis=1), groups=images)
+
+
+def test_groups_with_too_few_errors_show_no_differences():
+    few = {"one": classified(np.arange(0, 1000, 250)), "other": classified(np.arange(5, 1000, 200))}
+    many = {"one": classified(np.arange(0, 1000, 9)), "other": classified(np.arange(5, 1000, 7))}
+    hidden, shown = (uq.compare(reports, baseline="one") for reports in (few, many))
+    assert hidden.difference("other", "nll").how == "none"
+    assert "nll" not in hidden.tied_with_best
+    assert shown.difference("other", "nll").how == "paired groups"

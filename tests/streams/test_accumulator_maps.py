@@ -86,7 +86,7 @@ class TestMaps:
             ({"unit": "m"}, "pass unit when making it"),
             ({"maps": 2}, "maps=2 comes too late; pass maps= when making the Accumulator"),
             ({"images": np.ones((1, 2, 2))}, "images cannot be passed here; pass them to"),
-            ({"predictions": True}, "an Accumulator holds none"),
+            ({"predictions": True}, "the Accumulator holds none"),
         ],
     )
     def test_the_verb_refuses_what_comes_too_late(self, tmp_path, options, message):

@@ -296,7 +296,7 @@ def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any]
     if about.images is not None:
         raise SettingsError(f"images cannot be passed here; pass them to {kind}.update, batch by batch")
     if about.predictions is True:
-        raise SettingsError(f"predictions=True needs predictions; an {kind} holds none")
+        raise SettingsError(f"predictions=True needs predictions, and the {kind} holds none")
 
 
 def _collected(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> Content:

@@ -17,7 +17,9 @@ from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend
-from uq_tracking_mlflow.run import AT_ONCE, MLflowRun, _series, tag_key
+from uq_tracking_mlflow.run import AT_ONCE, MLflowRun
+from uq_tracking_mlflow.series import series_of
+from uq_tracking_mlflow.tags import tag_key
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 QUICK = {"figures": False, "maps": False, "strict": True}
@@ -93,7 +95,7 @@ def test_a_series_that_goes_back_behind_what_is_stored_is_compared(client):
     with mlflow.start_run() as run:
         for step in range(4):
             uq.log(TRUTH, MEAN, STD, step=step, **QUICK)
-        _series.cache_clear()  # as a process does that continues from a checkpoint
+        series_of.cache_clear()  # as a process does that continues from a checkpoint
         for step in range(1, 5):
             uq.log(TRUTH, MEAN, STD, step=step, **QUICK)
     history = client.get_metric_history(run.info.run_id, "uq/rmse")
