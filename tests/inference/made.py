@@ -25,9 +25,9 @@ def report(rng, n, factor=1.0, groups=None, **options):
     return uq.evaluate(truth, mean, std, groups=label, **options)
 
 
-def classes(rng, n, power=1.0, n_classes=4):
+def classes(rng, n, power=1.0, n_classes=4, concentration=1.0):
     """Labels drawn from probabilities, and these to a power: above 1 they are overconfident."""
-    probs = rng.dirichlet(np.ones(n_classes), n)
+    probs = rng.dirichlet(np.full(n_classes, concentration), n)
     labels = (rng.random(n)[:, None] > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
     sharp = probs**power
     return labels, sharp / sharp.sum(axis=1, keepdims=True)

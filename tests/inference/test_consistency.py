@@ -79,6 +79,19 @@ def test_points_of_calibrated_classifiers_lie_inside(groups):
         assert np.mean(shares) == pytest.approx(0.955, abs=error + 0.02), name
 
 
+def test_bins_of_few_samples_have_room_for_chance():
+    rng, inside_thin = np.random.default_rng(4), []
+    for _ in range(60):
+        labels, probs = classes(rng, 1500, concentration=0.3)
+        report = uq.evaluate_classification(labels, probs, groups=np.arange(1500) % 30, metrics=["ece"])
+        columns = report.curves["reliability"].columns
+        thin = columns["count"] < 20
+        low, high = band(report.curves["reliability"])
+        inside_thin += ((low <= columns["accuracy"]) & (columns["accuracy"] <= high))[thin].tolist()
+    assert len(inside_thin) > 40
+    assert np.mean(inside_thin) > 0.9
+
+
 def test_dependent_samples_widen_it_and_few_groups_have_none():
     truth, mean, std, label = forecasts(np.random.default_rng(4), 1200, groups=30)
     alone, grouped = (uq.evaluate(truth, mean, std, groups=g).curves["calibration"] for g in (None, label))

@@ -24,6 +24,8 @@ from uq_tracking.inference.noise import (
     FEWEST_GROUPS,
     SEED,
     group_moves,
+    held_by_bins,
+    is_thin,
     kurtosis,
     left_out_moves,
     multivariate_t,
@@ -152,12 +154,24 @@ def _binomial_of(tail: float, samples: bytes, probabilities: bytes) -> FloatArra
 def _grouped(kind: Kind, x: FloatArray, statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
     moves = left_out_moves(group_moves(statistics, kind, settings)[0])
     if kind == "confidence":
-        bins = read.confidence_bins(statistics, settings.n_bins, equal=False)
-        moves = moves[:, bins.count > 0]
+        return _grouped_confidence(moves, x, statistics, settings)
     reach = _of_points(_reach(moves, statistics), x)
     if kind == "variance":  # moves of log(MSE / MV)
         return x * np.exp(-reach / 2), x * np.exp(reach / 2)
     return np.clip(x - reach, 0.0, 1.0), np.clip(x + reach, 0.0, 1.0)
+
+
+def _grouped_confidence(
+    moves: FloatArray, x: FloatArray, statistics: Any, settings: Settings
+) -> tuple[FloatArray, FloatArray]:
+    """Bands of the non-empty bins; in a thin one, each group counts at most as a single sample."""
+    there = read.confidence_bins(statistics, settings.n_bins, equal=False).count > 0
+    samples, groups = (held[there] for held in held_by_bins(statistics, settings.n_bins))
+    reach = _of_points(_reach(moves[:, there], statistics), x)
+    low, high = np.clip(x - reach, 0.0, 1.0), np.clip(x + reach, 0.0, 1.0)
+    thin, n = is_thin(samples, groups), np.maximum(groups, 1).astype(float)
+    low = np.where(thin, np.minimum(low, _binomial(TAILS[0], n, x)), low)
+    return low, np.where(thin, np.maximum(high, _binomial(TAILS[1], n, x)), high)
 
 
 def _reach(moves: FloatArray, statistics: Any) -> FloatArray:

@@ -29,14 +29,19 @@ from scipy import special
 from uq_tracking.inference import read
 from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind, weighted_absolute
 from uq_tracking.inference.leave_out import (
-    FEWEST_GROUPS,
     SETS,
     LeftOut,
     leave_out,
     too_few,
 )
 from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits, size_freedom
-from uq_tracking.inference.noise import group_moves, left_out_moves, multivariate_t
+from uq_tracking.inference.noise import (
+    group_moves,
+    held_by_bins,
+    is_thin,
+    left_out_moves,
+    multivariate_t,
+)
 from uq_tracking.inference.noise import without as without_each
 from uq_tracking.inference.tails import averages_squares, heavy_tails
 from uq_tracking.metrics.registry import Metric, Undefined
@@ -49,8 +54,6 @@ if TYPE_CHECKING:
 
 SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
 """Scores that are a share of the samples."""
-FULL_BIN = 50
-"""With this many samples, a bin's gap of confidence and accuracy is known well enough for the largest gap."""
 HOPELESS = 0.75
 """From this dominance on (see ``limits``) there is no interval."""
 CARRIED = {
@@ -249,11 +252,8 @@ class _Together:
 
 def _require_full_bins(statistics: Any, settings: Settings) -> None:
     """Raise Undefined if a bin holds samples, but too few to know its gap."""
-    count = read.confidence_sums(statistics, settings.n_bins, equal=False)[0]
-    tables = statistics.groups
-    held = count.sum(axis=0) * (np.sum(tables.sums["n"]) / read.group_total(statistics))
-    least = 0.5 * tables.unit
-    thin = held[(held > 0) & ((held < FULL_BIN) | ((count > least).sum(axis=0) < FEWEST_GROUPS))]
+    samples, groups = held_by_bins(statistics, settings.n_bins)
+    thin = samples[(samples > 0) & is_thin(samples, groups)]
     if len(thin):
         raise Undefined(
             f"{len(thin)} bins hold too few samples (as few as {thin.min():.0f}) but may have the largest gap; "

@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from uq_tracking.inference import read
@@ -31,7 +32,7 @@ from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
-from uq_tracking.statistics.grouped import FloatArray, Groups
+from uq_tracking.statistics.grouped import FloatArray, Groups, IntArray
 from uq_tracking.statistics.layout import Rows
 from uq_tracking.statistics.weights import equal_edges
 
@@ -39,6 +40,8 @@ DRAWS = 2000
 """Number of simulated scores of a calibrated forecast; it gives the share beyond a 5 % point to half a per cent."""
 DRAWS_OF_GROUPS = 1000
 """The same, if groups are resampled."""
+FULL_BIN = 50
+"""With this many samples, groups show how a bin's gap of confidence and accuracy varies."""
 FEWEST_GROUPS = 8
 """With fewer groups, nothing is said about their spread."""
 TRUSTED_GROUPS = 20
@@ -367,6 +370,18 @@ def group_moves(statistics: Any, kind: Kind, settings: Settings) -> tuple[FloatA
     gap = without(correct - confidence) / np.maximum(without(count), 1e-300)
     total = count.sum(axis=0)
     return np.where(total > 0, gap, 0.0), total / read.group_total(statistics)
+
+
+def held_by_bins(statistics: Any, n_bins: int) -> tuple[FloatArray, IntArray]:
+    """Samples in each bin of ECE, and groups with any there."""
+    count, tables = read.confidence_sums(statistics, n_bins, equal=False)[0], statistics.groups
+    samples = count.sum(axis=0) * (np.sum(tables.sums["n"]) / read.group_total(statistics))
+    return samples, (count > 0.5 * tables.unit).sum(axis=0)
+
+
+def is_thin(samples: FloatArray, groups: IntArray) -> npt.NDArray[np.bool_]:
+    """Which bins hold too little to show how their gap varies between groups."""
+    return np.asarray((samples < FULL_BIN) | (groups < FEWEST_GROUPS))
 
 
 def shares_without(counts: FloatArray, statistics: Any) -> FloatArray:
