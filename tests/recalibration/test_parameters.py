@@ -24,6 +24,7 @@ from uq_tracking.recalibration import (
     StdIsotonic,
     StdScaling,
 )
+from uq_tracking.recalibration.conformal import Conformal
 
 from .samples import METHODS, overconfident
 
@@ -71,7 +72,7 @@ def test_parameters_say_what_they_were_fitted_on():
     assert uq.recalibrate(data).fitted_on.digest == data.digest()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "conformal"])
 def test_what_was_fitted_above_a_floor_is_applied_above_it(method):
     y, mu, s = overconfident()
     low = np.where(s < 0.2, 0.0, s)
@@ -79,6 +80,8 @@ def test_what_was_fitted_above_a_floor_is_applied_above_it(method):
     raised = np.maximum(low, 0.1)
     assert_array_equal(fitted.apply(mu, low), fitted.apply(mu, raised))
     assert_array_equal(fitted.apply_std(low), fitted.apply_std(raised))
+    if isinstance(fitted, Conformal):
+        assert_array_equal(fitted.interval(mu, low), fitted.interval(mu, raised))
     y, mu, s = overconfident(seed=1)
     scored = [
         uq.evaluate(y, mu, std, calibration=fitted).recalibration

@@ -98,9 +98,17 @@ def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
 
 def _labels(curves: Sequence[Curve]) -> tuple[str, ...]:
     """Labels of all curves, if x only numbers them."""
-    if not all(curve.labels is not None and _numbers_labels(curve) for curve in curves):
+    if any(curve.labels is None for curve in curves) or not any(map(_numbers_labels, curves)):
         return ()
-    return tuple(sorted({name for curve in curves for name in curve.labels or ()}))
+    return tuple(sorted({name for curve in curves for name in curve.labels or ()}, key=_by_number))
+
+
+def _by_number(label: str) -> tuple[float, str]:
+    """Numbers in their order, before other labels."""
+    try:
+        return float(label), label
+    except ValueError:
+        return np.inf, label
 
 
 def _numbers_labels(curve: Curve) -> bool:

@@ -62,8 +62,9 @@ def _of_runs(runs: Sequence[ScoredRun]) -> MethodVerdict:
     calibration: Counter[str] = Counter(verdict.calibration for verdict in verdicts)
     ranking: Counter[str] = Counter(verdict.ranking for verdict in verdicts)
     most, often = (counter.most_common(1)[0][0] for counter in (calibration, ranking))
-    middle = words.short(most, scale, "", None)
-    factor = f" ({middle.split()[0]} in the median)" if middle != words.short(most, None, "", None) else ""
+    plain = words.short(most, None, "", None)
+    middle = words.short(most, scale, "", None) if len(calibration) == 1 else plain
+    factor = f" ({middle.split()[0]} in the median)" if middle != plain else ""
     text = (
         f"Of {len(verdicts)} runs, {_counted(calibration)}{factor}; ranking of errors: {_counted(ranking)}."
     )

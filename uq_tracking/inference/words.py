@@ -172,6 +172,8 @@ def _times(factor: float) -> str:
 def _percent(share: float) -> str:
     """A share in percent; 100 % only if it is all."""
     text = f"{100 * share:.3g}"
+    if 0 < share < 1e-5:
+        return "less than 0.001 %"
     return "over 99.9 %" if text == "100" and share < 1 else f"{text} %"
 
 

@@ -118,7 +118,7 @@ class Conformal(RegressionRecalibration):
                 TrackingWarning,
                 stacklevel=2,
             )
-        center, scale = np.asarray(mean, dtype=np.float64), np.asarray(std, dtype=np.float64)
+        center, scale = np.asarray(mean, dtype=np.float64), self.floored(np.asarray(std, dtype=np.float64))
         return center - radius * scale, center + radius * scale
 
     @override

@@ -167,7 +167,7 @@ class ConformalBy(RegressionRecalibration):
             raise ShapeError(
                 f"mean has shape {center.shape}, std {scale.shape}, by {labels.shape}; pass equal shapes"
             )
-        return center, scale, labels
+        return center, self.floored(scale), labels
 
 
 def _parts(labels: Labels) -> Iterator[tuple[Any, npt.NDArray[np.bool_]]]:

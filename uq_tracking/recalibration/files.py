@@ -93,6 +93,10 @@ def recalibrate_file(
         raise RecalibrationError(
             f"{recalibration.method} recalibrates probabilities; for a file of stds, use another method"
         )
+    if target.suffix.lower() != source.suffix.lower():
+        raise RecalibrationError(
+            f"{target} does not end in {source.suffix}; the file is written as it was read"
+        )
     if target.resolve() == source.resolve():
         raise RecalibrationError(f"{target} would be overwritten; choose another output")
     columns = _read(source)

@@ -112,7 +112,9 @@ def _settings(parts: Sequence[Part], given: dict[str, Any]) -> Settings:
 
 def _level(parts: Sequence[Part]) -> float:
     """The confidence level that all reports share."""
-    levels = sorted({level_of(part.report) for part in parts})
+    levels = sorted(
+        {level_of(part.report) for part in parts if part.report.intervals} or {level_of(parts[0].report)}
+    )
     if len(levels) > 1:
         raise SettingsError(
             f"the reports' intervals have different levels ({', '.join(map(str, levels))}); pass level= to pool them"

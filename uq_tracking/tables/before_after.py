@@ -94,7 +94,8 @@ def _cell(report: Report, stage: str, key: str) -> Cell:
     """One score, or why there is none."""
     if stage == BEFORE:  # of the same samples as after: those that a cross-fit scores
         scored: Mapping[str, Any] = next(iter(report.scored_methods().values()), {})
-        return Cell(scored.get("before", report.scores).get(key), reason=report.undefined.get(key))
+        lacking = "the half that a cross-fit scores is known by mean and std alone"
+        return Cell(scored.get("before", report.scores).get(key), reason=report.undefined.get(key, lacking))
     entry = report.scored_methods().get(stage)
     if entry is None:
         return Cell(reason="the report has no such recalibration")

@@ -17,6 +17,7 @@ from uq_tracking.tracking.redaction import printable
 
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""
+LARGEST_STEP = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Destination:
     strict: bool
     every_rank: bool
     deadline: float
+
+    def __post_init__(self) -> None:
+        for name in ("strict", "every_rank"):
+            if not isinstance(value := getattr(self, name), bool | np.bool_):
+                raise SettingsError(f"{name} is {value!r}; pass True or False")
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,9 @@ def _checked_step(step: Any) -> int | None:
     try:
         if isinstance(step, bool):
             raise TypeError("a boolean is not a step")
-        return operator.index(step)
+        number = operator.index(step)
     except TypeError:
         raise SettingsError(f"step is {step!r}; pass a whole number, such as the epoch") from None
+    if not -LARGEST_STEP <= number <= LARGEST_STEP:
+        raise SettingsError(f"step is {number}; trackers store steps in 64 bits, up to {LARGEST_STEP}")
+    return number

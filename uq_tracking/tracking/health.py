@@ -256,7 +256,12 @@ class Health:
 
 
 def is_sick(error: BaseException) -> bool:
-    """Whether an error means that the tracker is down, rather than that it rejects what it was given."""
+    """Whether an error means that the tracker is down, rather than that it rejects what it was given.
+
+    A plain ValueError is the client's own, of a value that it cannot send; what else a client raises may be anything.
+    """
+    if type(error) in (ValueError, OverflowError):
+        return False
     return isinstance(error, TrackerUnreachableError) or not isinstance(error, BackendError)
 
 

@@ -282,6 +282,9 @@ def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any]
             raise SettingsError(f"a Report is already scored; pass {', '.join(options)} to evaluate instead")
         if about.maps not in ("auto", False):
             raise SettingsError(f"maps={about.maps!r} needs predictions; a Report holds none")
+        if about.images is not None or about.predictions is True:
+            what = "images need" if about.images is not None else "predictions=True needs"
+            raise SettingsError(f"{what} predictions; a Report holds none")
         return
     kind, known = type(source).__name__, options_of(type(source).compute)
     spare = options.keys() - known
@@ -302,7 +305,7 @@ def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any]
 def _collected(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
     """What to log of a report or an accumulator."""
     if isinstance(source, Report):
-        return _labelled(Content(source, images=about.images), about)
+        return _labelled(Content(source), about)
     report = source.compute(**options)
     return _labelled(Content(report, kept=source.cases if about.maps is not False else {}), about)
 
