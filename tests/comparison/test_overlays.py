@@ -28,7 +28,10 @@ def test_labels_that_happen_to_be_numbers_are_aligned_too():
     found = uq.compare({"all": labelled(["0", "1", "2"]), "some": labelled(["2", "10"])})
     curve = found.curves["by_group_rmse"]
     assert curve.labels == ("0", "1", "2", "10")
-    assert [line.x.tolist() for line in curve.lines] == [[0, 1, 2], [3, 2]]  # in the order of the strata, as text
+    assert [line.x.tolist() for line in curve.lines] == [
+        [0, 1, 2],
+        [3, 2],
+    ]  # in the order of the strata, as text
 
 
 @pytest.mark.parametrize("names", [[6, 12, 24], [0.5, 1.5]])
