@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
@@ -12,7 +13,7 @@ from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachabl
 from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.directory import DirectoryBackend, DirectoryRun, DirectoryStore
-from uq_tracking.tracking.health import Health
+from uq_tracking.tracking.health import Health, is_sick
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
 from uq_tracking.tracking.run_writer import RunWriter, Safety
@@ -143,3 +144,9 @@ def test_figures_are_drawn_while_scores_are_written(tmp_path, monkeypatch):
     )
     uq.log([1.0, 2.0, 3.0], [1.1, 2.2, 2.7], [0.1, 0.2, 0.3], run=f"dir:{tmp_path}", deadline=60)
     assert waited[0]
+
+
+def test_a_value_that_a_client_cannot_send_is_no_outage():
+    assert not is_sick(ValueError("out of range"))
+    assert is_sick(json.JSONDecodeError("no JSON", "<html>", 0))
+    assert is_sick(ConnectionResetError())
