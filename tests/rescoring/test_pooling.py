@@ -122,6 +122,12 @@ def test_predictions_count_once(dir_place):
         assert uq.pool(dir_place.uri).counts["n"] == 600
 
 
+def test_pools_that_share_a_run_are_told():
+    one, two, three = (uq.evaluate(predictions(seed=seed)) for seed in range(3))
+    with pytest.warns(TrackingWarning, match="pools that share runs, whose samples count twice"):
+        uq.pool([uq.pool([one, two]), uq.pool([two, three])])
+
+
 def test_methods_and_splits_are_pooled_with_a_warning(dir_place):
     dir_place.log(predictions(seed=0), method="a", split="test")
     dir_place.log(predictions(seed=1), method="b", split="test")

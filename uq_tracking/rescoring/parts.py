@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError
@@ -86,7 +87,7 @@ def _whole(report: Report, run: LoggedRun | None = None) -> Part:
 
 
 def distinct(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
-    """The parts whose predictions are in no other, and why the others are left out."""
+    """The parts whose predictions are in no other, and which are left out or count twice."""
     last = {_predictions(part): part for part in parts}
     left_out = [
         f"{part} holds the same predictions as {_other(kept)}, which counts"
@@ -99,6 +100,11 @@ def distinct(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
         f"{part} is a pool of runs that are pooled here, and is left out; exclude it with where="
         for part in last.values()
         if part.inner & digests
+    ]
+    left_out += [
+        f"{one} and {other} are pools that share runs, whose samples count twice; pool the runs themselves"
+        for one, other in combinations(kept_parts, 2)
+        if one.inner & other.inner
     ]
     return kept_parts, left_out
 
