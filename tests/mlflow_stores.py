@@ -19,7 +19,7 @@ def mlflow_imported():
     """MLflow's own imports warn of what its dependencies deprecate."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
+        import mlflow.store.tracking.sqlalchemy_store  # noqa: F401  (here, where its warnings are caught)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.metrics.registry import select
 
-from . import curves, datasets  # noqa: F401
+from . import curves, datasets  # noqa: F401  (they enter what they compute into LITERAL)
 from .literal import LITERAL, LITERAL_CURVES, UndefinedScoreError
 from .test_known_figures import CLOSED_FORMS, PRINTED, homoscedastic_ause_mae
 

@@ -30,7 +30,7 @@ STEP = 64
 """Rows between two stored prefix sums; those in between are summed on demand."""
 
 FEW = 1 << 14
-"""Up to this many rows, every prefix sum is stored."""
+"""Up to this many rows, payloads and all their prefix sums are stored."""
 
 FEW_RANKS = 8
 """For more ranks than this, the absolute values of few rows are sorted: two runs, one falling, one rising."""
