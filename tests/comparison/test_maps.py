@@ -6,10 +6,12 @@ import io
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking.comparison.result import Comparison
 from uq_tracking.errors import SettingsError
 from uq_tracking.figures import compared_maps
 
@@ -56,9 +58,42 @@ def test_errors_of_all_methods_share_one_scale(store):
         )
         errors.append(np.abs(data.mean - data.target))
         assert_allclose(panel.mean_error, errors[-1].mean(), rtol=1e-12)
-    assert_allclose(case.error_limits, (0, np.percentile(errors, 99)), rtol=1e-12)
+    limits = case.scales["error"].low, case.scales["error"].high
+    assert_allclose(limits, (0, np.percentile(errors, 99)), rtol=1e-12)
     for panel, error in zip(case.panels, errors, strict=True):
-        assert panel.error == compared_maps.map_png(error, case.error_limits, "error")
+        assert panel.error == compared_maps.map_png(error, limits, "error")
+
+
+def test_segmentations_show_classes_errors_and_entropies(store):
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random((400, 24)) < 0.1, 255, rng.integers(0, 3, (400, 24)))
+    names = ["road", "sky", "tree"]
+    given = {}
+    for method, sharpness in (("sharp", 20.0), ("vague", 1.0)):
+        given[method] = rng.dirichlet(np.full(3, 1 / sharpness), labels.shape)
+        options = {"ignore_label": 255, "class_names": names, "method": method, **QUICK}
+        uq.log_classification(labels, given[method], run=f"dir:{store.path}", **options)
+    found = uq.compare(f"dir:{store.path}", maps=[0])
+    (case,) = found.maps
+    middle = np.s_[1::2]  # of blocks of two rows and two columns
+    assert case.shape == (200, 12)
+    colors = {name: to_rgb(color) for name, color in case.classes}
+    assert list(colors) == [*names, "no label"]
+    wanted = [colors[names[k]] if k < 3 else colors["no label"] for k in labels[middle, middle].ravel()]
+    assert_allclose(pixels(case.target)[..., :3].reshape(-1, 3), wanted, atol=1e-6)
+    known = labels != 255
+    for panel in case.panels:
+        p = given[panel.method]
+        chosen = p.argmax(axis=-1)
+        shown = [colors[names[k]] for k in chosen[middle, middle].ravel()]
+        assert_allclose(pixels(panel.prediction)[..., :3].reshape(-1, 3), shown, atol=1e-6)
+        assert_allclose(panel.mean_error, np.mean((chosen != labels)[known]), rtol=1e-12)
+        entropy = -np.sum(p * np.log(np.maximum(p, 1e-300)), axis=-1)[known]
+        assert_allclose(panel.mean_uncertainty, entropy.mean(), rtol=1e-6)
+    assert Comparison.from_json(found.to_json()).maps == found.maps
+    page = found.to_html()
+    assert all(f"<span>{name}</span>" in page for name in colors)
+    assert f".x{case.classes[0][1][1:]} {{ background: {case.classes[0][1]}; }}" in page
 
 
 def test_the_scale_makes_the_std_cover_the_errors(store):

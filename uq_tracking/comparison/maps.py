@@ -12,15 +12,23 @@ import numpy.typing as npt
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs import Predictions
-from uq_tracking.inputs.base import case_place
-from uq_tracking.tasks import REGRESSION
+from uq_tracking.inputs.base import PredictionsBase, case_place
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION
 from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.typed import record
 
 FloatArray = npt.NDArray[np.float64]
 
 AUTO_CASES = 2
+
+
+@dataclass(frozen=True)
+class ColorScale:
+    """The values of the first and the last color, and evenly spaced colors from one to the other, as ``#rrggbb``."""
+
+    low: float
+    high: float
+    colors: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -32,11 +40,13 @@ class MapPanel:
     method, label : str
         Method and label of the run that made the predictions.
     prediction, error, uncertainty : bytes
-        Predicted mean, absolute error, and standard deviation times ``scale``.
-    scale : float
-        MeRCI's lambda of the run: rescaled by it, the standard deviation covers alpha of the errors.
+        Predicted mean, absolute error, and standard deviation times ``scale``; of classes, the predicted class, where
+        it is wrong, and the entropy.
+    scale : float or None
+        MeRCI's lambda of the run: rescaled by it, the standard deviation covers alpha of the errors; None of classes.
     mean_error, mean_uncertainty : float
-        Means over the case, in the target's unit.
+        Means over the case's pixels with a target, in the target's unit; of classes, the share of wrong pixels, and
+        nats.
     """
 
     method: str
@@ -44,7 +54,7 @@ class MapPanel:
     prediction: bytes
     error: bytes
     uncertainty: bytes
-    scale: float
+    scale: float | None
     mean_error: float
     mean_uncertainty: float
 
@@ -53,34 +63,46 @@ class MapPanel:
 class MapCase:
     """One case: the target, and every method's panel.
 
-    Errors and rescaled uncertainties of all methods share the color scale ``error_limits``; target and predictions
-    share ``value_limits``.
+    Attributes
+    ----------
+    name : str
+    shape : (int, int)
+        Height and width of the pictures.
+    target : bytes
+    panels : tuple of MapPanel
+    scales : dict of ColorScale
+        Common to all methods: ``value`` of target and predictions, and ``error`` of errors and rescaled standard
+        deviations; of classes, ``error`` and ``entropy``.
+    classes : tuple of (str, str)
+        Names and colors of the classes in target and predictions, in order; empty if values are predicted.
     """
 
     name: str
     shape: tuple[int, int]
     target: bytes
     panels: tuple[MapPanel, ...]
-    value_limits: tuple[float, float]
-    error_limits: tuple[float, float]
-    value_colors: tuple[str, ...]
-    error_colors: tuple[str, ...]
+    scales: Mapping[str, ColorScale]
+    classes: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; pictures as base64."""
         panels = [{k: _plain(value) for k, value in vars(panel).items()} for panel in self.panels]
-        return {**{k: _plain(value) for k, value in vars(self).items()}, "panels": panels}
+        scales = {name: vars(scale) for name, scale in self.scales.items()}
+        return {**{k: _plain(value) for k, value in vars(self).items()}, "panels": panels, "scales": scales}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> MapCase:
         """Inverse of ``to_dict``."""
-        ranges = {name: tuple(values[name]) for name in _TUPLES}
-        target = base64.b64decode(values["target"])
-        panels = tuple(_panel_from_dict(panel) for panel in values["panels"])
-        return record(cls, {"name": values["name"], "target": target, "panels": panels, **ranges})
+        made = {
+            "shape": tuple(values["shape"]),
+            "target": base64.b64decode(values["target"]),
+            "panels": tuple(_panel_from_dict(panel) for panel in values["panels"]),
+            "scales": {name: _scale_from_dict(scale) for name, scale in values["scales"].items()},
+            "classes": tuple((str(name), str(color)) for name, color in values["classes"]),
+        }
+        return record(cls, {"name": values["name"], **made})
 
 
-_TUPLES = ("shape", "value_limits", "error_limits", "value_colors", "error_colors")
 _PICTURES = ("prediction", "error", "uncertainty")
 
 
@@ -89,21 +111,25 @@ def _panel_from_dict(values: Mapping[str, Any]) -> MapPanel:
     return record(MapPanel, {**values, **pictures})
 
 
+def _scale_from_dict(values: Mapping[str, Any]) -> ColorScale:
+    return record(ColorScale, {**values, "colors": tuple(map(str, values["colors"]))})
+
+
 @dataclass(frozen=True)
 class _Seen:
     """A case of one run, reduced to the size of a picture."""
 
     run: ScoredRun
     name: str
-    target: FloatArray
-    mean: FloatArray
+    target: npt.NDArray[Any]
+    prediction: npt.NDArray[Any]
     error: FloatArray
     uncertainty: FloatArray
-    scale: float
     mean_error: float
     mean_uncertainty: float
-    rounding: float
-    """Relative rounding error of the target's dtype."""
+    scale: float | None = None
+    rounding: float = 0.0
+    """Relative rounding error of the target's dtype; 0 for classes."""
 
 
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
@@ -137,14 +163,14 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
     return drawn, list(dict.fromkeys(problems)) if drawn else []
 
 
-def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, Predictions] | None:
+def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:
     """The first run of a method whose predictions can be read."""
     reason = "it stored no predictions"
     for run in runs:
         if run.logged is None:
             continue
         try:
-            return run, run.logged.predictions()
+            return run, run.logged.predictions(run.report.task)
         except FileNotFoundError:
             continue
         except Exception as error:  # a damaged file or a failing tracker costs the maps, not the comparison
@@ -153,40 +179,60 @@ def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[Scored
     return None
 
 
-def _cases(run: ScoredRun, predictions: Predictions, maps: Maps) -> Iterator[_Seen]:
+def _cases(run: ScoredRun, predictions: PredictionsBase, maps: Maps) -> Iterator[_Seen]:
     chosen = choose_cases(predictions.shape, maps)
     if maps == "auto":
         chosen = chosen[:AUTO_CASES]
-    shape, scale = predictions.shape, REGRESSION.map_options(run.report)["scale"]
+    see = _see_classes if predictions.task == CLASSIFICATION.name else _see_values
     for number in chosen:
-        place = case_place(number, shape)
-        yield _reduced(run, str(number), predictions.case(place).arrays, scale)
+        yield see(run, str(number), predictions.case(case_place(number, predictions.shape)).arrays)
 
 
-def _reduced(run: ScoredRun, name: str, case: Mapping[str, Any], scale: float) -> _Seen:
+def _see_values(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
     from uq_tracking.figures.compared_maps import reduced
 
+    scale = REGRESSION.map_options(run.report)["scale"]
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(case["mean"].astype(np.float64) - case["target"])
         uncertainty = scale * case["std"].astype(np.float64)
-    known = np.isfinite(error)
     return _Seen(
         run,
         name,
         target=reduced(case["target"]),
-        mean=reduced(case["mean"]),
+        prediction=reduced(case["mean"]),
         error=reduced(error),
         uncertainty=reduced(uncertainty),
+        **_means(error, uncertainty),
         scale=scale,
-        mean_error=float(error[known].mean()) if known.any() else 0.0,
-        mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
         rounding=float(np.finfo(case["target"].dtype).eps),
     )
 
 
-def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
-    from uq_tracking.figures import compared_maps
+def _see_classes(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
+    from uq_tracking.figures.class_maps import entropy_of
+    from uq_tracking.figures.compared_maps import reduced, reduced_classes
 
+    labels, predicted, entropy = case["labels"], case["probs"].argmax(axis=-1), entropy_of(case["probs"])
+    wrong = np.where(labels >= 0, labels != predicted, np.nan)
+    return _Seen(
+        run,
+        name,
+        target=reduced_classes(labels),
+        prediction=reduced_classes(predicted),
+        error=reduced(wrong),
+        uncertainty=reduced(entropy),
+        **_means(wrong, entropy),
+    )
+
+
+def _means(error: FloatArray, uncertainty: FloatArray) -> dict[str, float]:
+    """Means over the pixels with a target; 0 if there are none."""
+    known = np.isfinite(error)
+    values = {"mean_error": error, "mean_uncertainty": uncertainty}
+    return {name: float(array[known].mean()) if known.any() else 0.0 for name, array in values.items()}
+
+
+def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
@@ -194,19 +240,36 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
         for item in items
         if item not in same
     ]
-    values = compared_maps.value_limits(first.target)
-    errors = compared_maps.error_limits(item.error for item in same)
+    scales = _scales(same)
     height, width = first.target.shape
     return MapCase(
         name=name,
         shape=(height, width),
-        target=compared_maps.map_png(first.target, values, "value"),
-        panels=tuple(_panel(item, values, errors) for item in same),
-        value_limits=values,
-        error_limits=errors,
-        value_colors=tuple(compared_maps.color_stops("value")),
-        error_colors=tuple(compared_maps.color_stops("error")),
+        target=_picture(first.target, "value", scales),
+        panels=tuple(_panel(item, scales) for item in same),
+        scales=scales,
+        classes=_classes(same),
     )
+
+
+def _scales(items: Sequence[_Seen]) -> dict[str, ColorScale]:
+    from uq_tracking.figures.compared_maps import color_stops, error_limits, value_limits
+
+    if items[0].scale is None:
+        limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in items)}
+    else:
+        limits = {"value": value_limits(items[0].target), "error": error_limits(item.error for item in items)}
+    return {kind: ColorScale(*ends, tuple(color_stops(kind))) for kind, ends in limits.items()}
+
+
+def _classes(items: Sequence[_Seen]) -> tuple[tuple[str, str], ...]:
+    """The legend of the classes; empty for values."""
+    from uq_tracking.figures.compared_maps import class_legend
+
+    if items[0].scale is not None:
+        return ()
+    names = CLASSIFICATION.map_options(items[0].run.report)["class_names"]
+    return tuple(class_legend([items[0].target, *(item.prediction for item in items)], names))
 
 
 def _is_same_target(one: _Seen, other: _Seen) -> bool:
@@ -219,18 +282,25 @@ def _is_same_target(one: _Seen, other: _Seen) -> bool:
     return np.allclose(one.target, other.target, rtol=0, atol=slack, equal_nan=True)
 
 
-def _panel(item: _Seen, values: tuple[float, float], errors: tuple[float, float]) -> MapPanel:
-    from uq_tracking.figures.compared_maps import map_png
-
+def _panel(item: _Seen, scales: Mapping[str, ColorScale]) -> MapPanel:
     return MapPanel(
         method=item.run.method,
         label=item.run.label,
-        prediction=map_png(item.mean, values, "value"),
-        error=map_png(item.error, errors, "error"),
-        uncertainty=map_png(item.uncertainty, errors, "error"),
+        prediction=_picture(item.prediction, "value", scales),
+        error=_picture(item.error, "error", scales),
+        uncertainty=_picture(item.uncertainty, "entropy" if "entropy" in scales else "error", scales),
         scale=item.scale,
         mean_error=item.mean_error,
         mean_uncertainty=item.mean_uncertainty,
+    )
+
+
+def _picture(values: npt.NDArray[Any], kind: str, scales: Mapping[str, ColorScale]) -> bytes:
+    """A map on its color scale; without one, of classes."""
+    from uq_tracking.figures.compared_maps import class_png, map_png
+
+    return (
+        map_png(values, (scales[kind].low, scales[kind].high), kind) if kind in scales else class_png(values)
     )
 
 

@@ -55,13 +55,15 @@ SIDES = {
 }
 WIDEST = 4.0
 """Factor on the std at which a verdict's bar is full."""
+KINDS = ("value", "error", "entropy")
+"""What the colors of maps stand for."""
 DIGITS = 5
 """Significant digits of a curve's points: more than a screen can show."""
 
 
 def comparison_page(comparison: Comparison) -> str:
     """The whole page. The browser may run only this script and style, show embedded pictures, and load nothing."""
-    style = _resource("page.css") + _bars(comparison)
+    style = _resource("page.css") + _map_colors(comparison)
     script = _resource("page.js")
     lines = [line for overlay in comparison.curves.values() for line in overlay.lines]
     return (
@@ -125,6 +127,7 @@ def _environment() -> Environment:
         "better": better_text,
         "classes": _classes,
         "column_arrow": _column_arrow,
+        "color_class": _color_class,
         "details": _details,
         "in_order": _in_order,
         "run_facts": _run_facts,
@@ -147,17 +150,23 @@ def _digest(content: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 
-def _bars(comparison: Comparison) -> str:
-    """The color bars of the maps, as a style sheet: the policy forbids style attributes."""
+def _map_colors(comparison: Comparison) -> str:
+    """The colors of the maps, as a style sheet: the policy forbids style attributes."""
     if not comparison.maps:
         return ""
-    case = comparison.maps[0]
-    colors = {"value": case.value_colors, "error": case.error_colors}
-    rules = (
-        f".bar.{kind} {{ background: linear-gradient(to right, {', '.join(map(_color, stops))}); }}"
-        for kind, stops in colors.items()
-    )
+    scales = comparison.maps[0].scales
+    stops = {kind: ", ".join(map(_color, scales[kind].colors)) for kind in KINDS if kind in scales}
+    rules = [
+        f".bar.{kind} {{ background: linear-gradient(to right, {found}); }}" for kind, found in stops.items()
+    ]
+    named = sorted({_color(color) for case in comparison.maps for _, color in case.classes})
+    rules += [f".class.{_color_class(color)} {{ background: {color}; }}" for color in named]
     return "\n" + "\n".join(rules) + "\n"
+
+
+def _color_class(color: str) -> str:
+    """The name of a color in the style sheet."""
+    return f"x{_color(color)[1:]}"
 
 
 def _color(value: str) -> str:

@@ -94,7 +94,7 @@ def class_map(
     panels += _panels(truth, predicted, entropy_of(p), p.shape[-1])
     layout = layout_for(truth.shape[0] / truth.shape[1], len(panels), with_image=image is not None)
     figure = _draw(panels, layout, origin)
-    _legend(figure, layout, _shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
+    _legend(figure, layout, shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
     title_over(figure, title)
     return plain_texts(figure)
 
@@ -161,9 +161,10 @@ def _highest(values: Masked) -> float:
     return float(np.percentile(seen, 99) or seen.max() or 1.0)
 
 
-def _shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
+def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
     """Classes that occur, largest first."""
-    count = sum(np.bincount(m[m >= 0].ravel(), minlength=int(max(x.max() for x in maps)) + 1) for m in maps)
+    highest = max(int(m.max()) for m in maps)
+    count = sum(np.bincount(m[m >= 0].ravel(), minlength=highest + 1) for m in maps)
     return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
 
 

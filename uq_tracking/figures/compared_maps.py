@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib import colormaps
-from matplotlib.colors import Colormap, Normalize, to_hex
+from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.image import imsave
 
+from uq_tracking.figures.class_maps import class_colors, shown_classes
 from uq_tracking.figures.style import NO_DATA
+from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 LONGEST = 320
-"""Maximum pixels of the longer side; larger maps are reduced to this by block means."""
-COLORS = {"value": "viridis", "error": "magma"}
-"""Color maps of values in the target's unit and of errors, as in single maps."""
+"""Maximum pixels of the longer side; larger maps are reduced to this by block means, classes by subsampling."""
+COLORS = {"value": "viridis", "error": "magma", "entropy": "magma"}
+"""Color maps of values in the target's unit, of errors and of entropies, as in single maps."""
 
 
 def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
@@ -32,7 +35,7 @@ def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
         Non-finite values are left out of the means.
     """
     height, width = values.shape
-    block = max(1, math.ceil(max(height, width) / LONGEST))
+    block = _block(values.shape)
     if block == 1:
         return np.where(np.isfinite(values), values, np.nan).astype(np.float64)
     rows, columns = np.arange(0, height, block), np.arange(0, width, block)
@@ -44,8 +47,20 @@ def reduced(values: npt.NDArray[np.floating]) -> FloatArray:
         return np.asarray(np.where(count > 0, total / count, np.nan))
 
 
+def reduced_classes(classes: IntArray) -> IntArray:
+    """One class per square block of those of ``reduced``: that of the pixel in its middle."""
+    block = _block(classes.shape)
+    middle = [np.minimum(np.arange(0, size, block) + block // 2, size - 1) for size in classes.shape]
+    return np.asarray(classes[np.ix_(*middle)])
+
+
+def _block(shape: tuple[int, ...]) -> int:
+    """Side of the square blocks of which each becomes a pixel."""
+    return max(1, math.ceil(max(shape) / LONGEST))
+
+
 def error_limits(errors: Iterable[FloatArray]) -> tuple[float, float]:
-    """Common color limits of absolute errors: from 0 to the 99th percentile of all of them together."""
+    """Common color limits of errors or entropies: from 0 to the 99th percentile of all of them together."""
     seen = np.concatenate([error[np.isfinite(error)] for error in errors])
     high = float(np.percentile(seen, 99)) if len(seen) else 0.0
     return 0.0, high or (float(seen.max()) if len(seen) and seen.max() > 0 else 1.0)
@@ -67,14 +82,32 @@ def map_png(values: FloatArray, limits: tuple[float, float], colors: str) -> byt
         NaN is drawn grey.
     limits : (float, float)
         Values of the first and the last color.
-    colors : {"value", "error"}
+    colors : {"value", "error", "entropy"}
         Which color map.
     """
     cells = Normalize(*limits, clip=True)(np.ma.masked_invalid(values))
+    return _png(_colormap(colors)(cells, bytes=True))
+
+
+def class_png(classes: IntArray) -> bytes:
+    """Draw a map of classes as ``map_png`` draws one of values; negative classes are grey."""
+    table = np.vstack([class_colors(max(int(classes.max()), 0) + 1), to_rgb(NO_DATA)])
+    return _png(np.rint(255 * table[np.where(classes < 0, -1, classes)]).astype(np.uint8))
+
+
+def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
     buffer = io.BytesIO()
     nameless: Any = {"Software": None}  # omits the name of the software; its type does not allow None
-    imsave(buffer, _colormap(colors)(cells, bytes=True), format="png", metadata=nameless)
+    imsave(buffer, pixels, format="png", metadata=nameless)
     return buffer.getvalue()
+
+
+def class_legend(maps: Sequence[IntArray], names: Sequence[str] | None) -> list[tuple[str, str]]:
+    """Name and color of every class in these maps, in order, and of pixels without a class."""
+    shown = sorted(shown_classes(*maps))
+    colors = class_colors(max(shown, default=0) + 1)
+    named = [(one_line(names[k]) if names else f"class {k}", to_hex(colors[k])) for k in shown]
+    return named + [("no label", NO_DATA.lower())] * any(bool((each < 0).any()) for each in maps)
 
 
 def color_stops(colors: str, count: int = 9) -> list[str]:
