@@ -96,6 +96,25 @@ def test_segmentations_show_classes_errors_and_entropies(store):
     assert f".x{case.classes[0][1][1:]} {{ background: {case.classes[0][1]}; }}" in page
 
 
+def test_drawn_cases_are_shown_without_stored_predictions(store):
+    rng = np.random.default_rng(0)
+    truth, mean, std = spatial(rng, shape=(5, 20, 24))
+    names = {"first": "auto", "second": [0, 1, 3, 4]}
+    for method, maps in names.items():
+        options = {"maps": maps, "predictions": False, "figures": False, "method": method}
+        uq.log(truth, mean, std, run=f"dir:{store.path}", **options)
+    found = uq.compare(f"dir:{store.path}")
+    assert [case.name for case in found.maps] == ["0", "1"]  # auto drew 0, 1, 3, 4
+    assert [[panel.method for panel in case.panels] for case in found.maps] == [list(names)] * 2
+    uq.log(truth, mean, std, run=f"dir:{store.path}", method="third", **QUICK)
+    found = uq.compare(f"dir:{store.path}", maps=[1, 2])
+    assert [[panel.method for panel in case.panels] for case in found.maps] == [[*names, "third"], ["third"]]
+    assert found.warnings == tuple(
+        f"No map of {name}, case 2: it stored neither this case nor predictions." for name in names
+    )
+    assert_allclose(found.maps[0].panels[2].mean_error, np.abs(truth - mean)[1].mean(), rtol=1e-12)
+
+
 def test_the_scale_makes_the_std_cover_the_errors(store):
     rng = np.random.default_rng(0)
     report = uq.log(*spatial(rng), run=f"dir:{store.path}", method="m", **QUICK)
@@ -121,7 +140,7 @@ def test_damaged_predictions_cost_the_maps_only(store):
     found = uq.compare(f"dir:{store.path}")
     assert set(found.methods) == {"fine", "broken"}
     assert [panel.method for panel in found.maps[0].panels] == ["fine"]
-    assert "No maps of broken: FileFormatError" in found.warnings[0]
+    assert "Maps of broken: FileFormatError" in found.warnings[0]
 
 
 def test_another_target_or_shape_is_left_out(store):

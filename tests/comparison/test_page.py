@@ -14,6 +14,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.comparison.conftest import samples
+from uq_tracking.errors import FileFormatError
 from uq_tracking.formatting import COLORS
 
 NASTY = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' &amp;"
@@ -145,10 +146,15 @@ def test_methods_have_the_colors_of_the_figures(page):
 
 def test_a_color_from_a_file_cannot_leave_the_style(folder):
     values = json.loads(uq.compare(f"dir:{folder}").to_json())
-    values["maps"][0]["error_colors"] = ["red;} body {display: none", "#00000g", "#123456"]
+    escape = "red;} body {display: none"
+    values["maps"][0]["scales"]["error"]["colors"] = [escape, "#00000g", "#123456"]
+    values["maps"][0]["classes"] = [[escape, escape]]
     text = uq.Comparison.from_json(json.dumps(values)).to_html()
     assert "display: none}" not in text
     assert "linear-gradient(to right, #808080, #808080, #123456)" in text
+    values["maps"][0]["scales"][escape] = values["maps"][0]["scales"]["value"]
+    with pytest.raises(FileFormatError, match="color scales"):
+        uq.Comparison.from_json(json.dumps(values))
 
 
 def test_one_method_alone_makes_a_page(reports):

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.comparison.cases import same_cases
 from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.errors import SettingsError
-from uq_tracking.inputs.base import PredictionsBase, case_place
+from uq_tracking.inputs.base import Case
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION
-from uq_tracking.tracking.cases import Maps, choose_cases
+from uq_tracking.tracking.cases import Maps
 from uq_tracking.typed import record
 
 FloatArray = npt.NDArray[np.float64]
-
-AUTO_CASES = 2
 
 
 @dataclass(frozen=True)
@@ -93,6 +91,8 @@ class MapCase:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> MapCase:
         """Inverse of ``to_dict``."""
+        if set(values["scales"]) not in _SCALES:
+            raise ValueError("unknown color scales")
         made = {
             "shape": tuple(values["shape"]),
             "target": base64.b64decode(values["target"]),
@@ -103,6 +103,7 @@ class MapCase:
         return record(cls, {"name": values["name"], **made})
 
 
+_SCALES = ({"value", "error"}, {"error", "entropy"})
 _PICTURES = ("prediction", "error", "uncertainty")
 
 
@@ -120,7 +121,6 @@ class _Seen:
     """A case of one run, reduced to the size of a picture."""
 
     run: ScoredRun
-    name: str
     target: npt.NDArray[Any]
     prediction: npt.NDArray[Any]
     error: FloatArray
@@ -135,60 +135,22 @@ class _Seen:
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
     """Draw the chosen cases of one run per method; also return which methods lack them and why.
 
-    Raises
-    ------
-    SettingsError
-        Maps are requested by number or index, but the predictions are not spatial or have no such case.
+    Raises SettingsError as `same_cases` does.
     """
-    problems: list[str] = []
-    seen: dict[str, list[_Seen]] = {}
-    shape: tuple[int, ...] | None = None
-    for method, runs in groups.items():
-        found = _predictions(runs, problems)
-        if found is None:
-            continue
-        run, predictions = found
-        if shape is None:
-            shape = predictions.shape
-        if predictions.shape != shape:
-            problems.append(
-                f"No maps of {method}: its predictions have shape {predictions.shape}, not {shape}."
-            )
-            continue
-        for case in _cases(run, predictions, maps):
-            seen.setdefault(case.name, []).append(case)
-    if maps != "auto" and not seen:
-        raise SettingsError(f"maps={maps!r}, but no run stored drawable predictions")
-    drawn = tuple(_drawn(name, items, problems) for name, items in seen.items())
+    cases, problems = same_cases(groups, maps)
+    drawn = tuple(
+        _drawn(str(number), [_seen(run, case) for run, case in items], problems)
+        for number, items in cases.items()
+    )
     return drawn, list(dict.fromkeys(problems)) if drawn else []
 
 
-def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:
-    """The first run of a method whose predictions can be read."""
-    reason = "it stored no predictions"
-    for run in runs:
-        if run.logged is None:
-            continue
-        try:
-            return run, run.logged.predictions(run.report.task)
-        except FileNotFoundError:
-            continue
-        except Exception as error:  # a damaged file or a failing tracker costs the maps, not the comparison
-            reason = f"{type(error).__name__}: {error}"
-    problems.append(f"No maps of {runs[0].method}: {reason}.")
-    return None
+def _seen(run: ScoredRun, case: Case) -> _Seen:
+    see = _see_classes if run.report.task == CLASSIFICATION.name else _see_values
+    return see(run, case.arrays)
 
 
-def _cases(run: ScoredRun, predictions: PredictionsBase, maps: Maps) -> Iterator[_Seen]:
-    chosen = choose_cases(predictions.shape, maps)
-    if maps == "auto":
-        chosen = chosen[:AUTO_CASES]
-    see = _see_classes if predictions.task == CLASSIFICATION.name else _see_values
-    for number in chosen:
-        yield see(run, str(number), predictions.case(case_place(number, predictions.shape)).arrays)
-
-
-def _see_values(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
+def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
     from uq_tracking.figures.compared_maps import reduced
 
     scale = REGRESSION.map_options(run.report)["scale"]
@@ -197,7 +159,6 @@ def _see_values(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
         uncertainty = scale * case["std"].astype(np.float64)
     return _Seen(
         run,
-        name,
         target=reduced(case["target"]),
         prediction=reduced(case["mean"]),
         error=reduced(error),
@@ -208,7 +169,7 @@ def _see_values(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
     )
 
 
-def _see_classes(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
+def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
     from uq_tracking.figures.class_maps import entropy_of
     from uq_tracking.figures.compared_maps import reduced, reduced_classes
 
@@ -216,7 +177,6 @@ def _see_classes(run: ScoredRun, name: str, case: Mapping[str, Any]) -> _Seen:
     wrong = np.where(labels >= 0, labels != predicted, np.nan)
     return _Seen(
         run,
-        name,
         target=reduced_classes(labels),
         prediction=reduced_classes(predicted),
         error=reduced(wrong),

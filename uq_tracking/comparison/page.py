@@ -55,8 +55,6 @@ SIDES = {
 }
 WIDEST = 4.0
 """Factor on the std at which a verdict's bar is full."""
-KINDS = ("value", "error", "entropy")
-"""What the colors of maps stand for."""
 DIGITS = 5
 """Significant digits of a curve's points: more than a screen can show."""
 
@@ -155,7 +153,7 @@ def _map_colors(comparison: Comparison) -> str:
     if not comparison.maps:
         return ""
     scales = comparison.maps[0].scales
-    stops = {kind: ", ".join(map(_color, scales[kind].colors)) for kind in KINDS if kind in scales}
+    stops = {kind: ", ".join(map(_color, scale.colors)) for kind, scale in scales.items()}
     rules = [
         f".bar.{kind} {{ background: linear-gradient(to right, {found}); }}" for kind, found in stops.items()
     ]
