@@ -99,13 +99,17 @@ def test_segmentations_show_classes_errors_and_entropies(store):
 def test_drawn_cases_are_shown_without_stored_predictions(store):
     rng = np.random.default_rng(0)
     truth, mean, std = spatial(rng, shape=(5, 20, 24))
+    images = rng.random((5, 20, 24, 3))
     names = {"first": "auto", "second": [0, 1, 3, 4]}
     for method, maps in names.items():
-        options = {"maps": maps, "predictions": False, "figures": False, "method": method}
+        options = {"maps": maps, "predictions": False, "figures": False, "method": method, "images": images}
         uq.log(truth, mean, std, run=f"dir:{store.path}", **options)
     found = uq.compare(f"dir:{store.path}")
     assert [case.name for case in found.maps] == ["0", "1"]  # auto drew 0, 1, 3, 4
     assert [[panel.method for panel in case.panels] for case in found.maps] == [list(names)] * 2
+    assert_allclose(pixels(found.maps[1].image)[..., :3], images[1], atol=0.5 / 255 + 1e-6)
+    assert Comparison.from_json(found.to_json()).maps == found.maps
+    assert 'alt="input of case 1"' in found.to_html()
     uq.log(truth, mean, std, run=f"dir:{store.path}", method="third", **QUICK)
     found = uq.compare(f"dir:{store.path}", maps=[1, 2])
     assert [[panel.method for panel in case.panels] for case in found.maps] == [[*names, "third"], ["third"]]

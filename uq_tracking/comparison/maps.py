@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from uq_tracking.comparison.cases import same_cases
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.errors import ShapeError
 from uq_tracking.inputs.base import Case
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION
 from uq_tracking.tracking.cases import Maps
@@ -66,6 +67,8 @@ class MapCase:
     name : str
     shape : (int, int)
         Height and width of the pictures.
+    image : bytes or None
+        The model's input, of any shape, if a run stored it.
     target : bytes
     panels : tuple of MapPanel
     scales : dict of ColorScale
@@ -77,6 +80,7 @@ class MapCase:
 
     name: str
     shape: tuple[int, int]
+    image: bytes | None
     target: bytes
     panels: tuple[MapPanel, ...]
     scales: Mapping[str, ColorScale]
@@ -95,6 +99,7 @@ class MapCase:
             raise ValueError("unknown color scales")
         made = {
             "shape": tuple(values["shape"]),
+            "image": None if values["image"] is None else base64.b64decode(values["image"]),
             "target": base64.b64decode(values["target"]),
             "panels": tuple(_panel_from_dict(panel) for panel in values["panels"]),
             "scales": {name: _scale_from_dict(scale) for name, scale in values["scales"].items()},
@@ -139,10 +144,23 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
     """
     cases, problems = same_cases(groups, maps)
     drawn = tuple(
-        _drawn(str(number), [_seen(run, case) for run, case in items], problems)
+        _drawn(str(number), _image(items, problems), [_seen(run, case) for run, case in items], problems)
         for number, items in cases.items()
     )
     return drawn, list(dict.fromkeys(problems)) if drawn else []
+
+
+def _image(items: Sequence[tuple[ScoredRun, Case]], problems: list[str]) -> bytes | None:
+    """The input of a case, from the first run that stored it."""
+    from uq_tracking.figures.compared_maps import image_png
+
+    for run, case in items:
+        if case.image is not None:
+            try:
+                return image_png(case.image)
+            except ShapeError as error:
+                problems.append(f"Maps of {run.method}: {error}.")
+    return None
 
 
 def _seen(run: ScoredRun, case: Case) -> _Seen:
@@ -192,7 +210,7 @@ def _means(error: FloatArray, uncertainty: FloatArray) -> dict[str, float]:
     return {name: float(array[known].mean()) if known.any() else 0.0 for name, array in values.items()}
 
 
-def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
+def _drawn(name: str, image: bytes | None, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
@@ -205,6 +223,7 @@ def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     return MapCase(
         name=name,
         shape=(height, width),
+        image=image,
         target=_picture(first.target, "value", scales),
         panels=tuple(_panel(item, scales) for item in same),
         scales=scales,

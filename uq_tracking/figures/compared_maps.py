@@ -14,7 +14,8 @@ from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.image import imsave
 
 from uq_tracking.figures.class_maps import class_colors, shown_classes
-from uq_tracking.figures.style import NO_DATA
+from uq_tracking.figures.panels import picture, plain
+from uq_tracking.figures.style import NO_DATA, NO_INPUT
 from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
@@ -93,6 +94,14 @@ def class_png(classes: IntArray) -> bytes:
     """Draw a map of classes as ``map_png`` draws one of values; negative classes are grey."""
     table = np.vstack([class_colors(max(int(classes.max()), 0) + 1), to_rgb(NO_DATA)])
     return _png(np.rint(255 * table[np.where(classes < 0, -1, classes)]).astype(np.uint8))
+
+
+def image_png(image: npt.ArrayLike) -> bytes:
+    """Draw a model's input, channels last, as single maps do; ShapeError for anything but a picture."""
+    values = picture(plain(image)).values
+    colors = values if values.ndim == 3 else np.ma.stack([values] * 3, axis=-1)
+    known = ~np.ma.getmaskarray(colors)
+    return _png(np.rint(255 * np.where(known, colors.data, to_rgb(NO_INPUT))).astype(np.uint8))
 
 
 def _png(pixels: npt.NDArray[np.uint8]) -> bytes:
