@@ -111,11 +111,11 @@ def test_drawn_cases_are_shown_without_stored_predictions(store):
     assert Comparison.from_json(found.to_json()).maps == found.maps
     assert 'alt="input of case 1"' in found.to_html()
     uq.log(truth, mean, std, run=f"dir:{store.path}", method="third", **QUICK)
+    found = uq.compare(f"dir:{store.path}")
+    assert [(case.name, len(case.panels)) for case in found.maps] == [("0", 3), ("1", 3)]
     found = uq.compare(f"dir:{store.path}", maps=[1, 2])
     assert [[panel.method for panel in case.panels] for case in found.maps] == [[*names, "third"], ["third"]]
-    assert found.warnings == tuple(
-        f"No map of {name}, case 2: it stored neither this case nor predictions." for name in names
-    )
+    assert found.warnings == tuple(f"No maps of {name} for 2: it stored only other cases." for name in names)
     assert_allclose(found.maps[0].panels[2].mean_error, np.abs(truth - mean)[1].mean(), rtol=1e-12)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
-from uq_tracking.inputs.base import Case, PredictionsBase, case_place
+from uq_tracking.inputs.base import Case, PredictionsBase, case_count, case_place
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import Maps, choose_cases
 from uq_tracking.tracking.map_file import DrawnCases
@@ -18,45 +16,18 @@ from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
 AUTO_CASES = 2
 
+S = TypeVar("S")
 T = TypeVar("T")
-CasesOfRuns = dict[int, list[tuple[ScoredRun, Case]]]
-"""By the number of a case, the runs that predict it, one per method."""
+See = Callable[[ScoredRun, Case], S]
+"""What is kept of a case; the case itself may be much larger."""
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """What a run stored of its cases."""
+def same_cases(
+    groups: Mapping[str, Sequence[ScoredRun]], maps: Maps, see: See[S]
+) -> tuple[dict[int, list[S]], list[str]]:
+    """The chosen cases, by number, of one run per method; also which methods lack them and why.
 
-    run: ScoredRun
-    drawn: Mapping[int, Case]
-    problems: list[str]
-    """What it lacks, and what of it cannot be read."""
-
-    @cached_property
-    def predictions(self) -> PredictionsBase | None:
-        """All predictions: much larger than the drawn cases, so read only if they are needed."""
-        return _read(self.run, PREDICTIONS_FILE, task_of(self.run.report).predictions.load, self.problems)
-
-    def case(self, number: int, shape: tuple[int, ...] | None) -> Case | None:
-        """A case by its number, of predictions that must have this shape."""
-        if number in self.drawn:
-            return self.drawn[number]
-        method, found = self.run.method, self.predictions
-        if found is None:
-            self.problems.append(
-                f"No map of {method}, case {number}: it stored neither this case nor predictions."
-            )
-        elif found.shape != shape:
-            self.problems.append(
-                f"No maps of {method}: its predictions have shape {found.shape}, not {shape}."
-            )
-        else:
-            return found.case(case_place(number, shape))
-        return None
-
-
-def same_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[CasesOfRuns, list[str]]:
-    """The chosen cases of one run per method; also which methods lack them and why.
+    Predictions are read only if the cases that the runs drew do not suffice, and held one method at a time.
 
     Raises
     ------
@@ -65,47 +36,88 @@ def same_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[C
         case.
     """
     problems: list[str] = []
-    stored = [one for runs in groups.values() if (one := _stored(runs, problems)) is not None]
-    if not stored:
-        if maps == "auto":
-            return {}, problems
+    seen = {method: _drawn(runs, see, problems) for method, runs in groups.items()}
+    common = _common(seen)[:AUTO_CASES] if maps == "auto" else []
+    numbers = _from_predictions(groups, maps, see, seen, common or None, problems)
+    for method, cases in seen.items():
+        lacking = [str(number) for number in numbers if number not in cases]
+        if cases and lacking:
+            problems.append(f"No maps of {method} for {', '.join(lacking)}: it stored only other cases.")
+    found = {number: [cases[number] for cases in seen.values() if number in cases] for number in numbers}
+    found = {number: cases for number, cases in found.items() if cases}
+    if maps != "auto" and not found:
         raise SettingsError(f"maps={maps!r}, but no run stored drawable predictions")
-    numbers, shape = _numbers(stored, maps)
-    found = {
-        number: [(one.run, case) for one in stored if (case := one.case(number, shape)) is not None]
-        for number in numbers
-    }
-    return {number: cases for number, cases in found.items() if cases}, problems
+    return found, problems
 
 
-def _stored(runs: Sequence[ScoredRun], problems: list[str]) -> _Stored | None:
-    """The first run of a method that stored anything readable."""
-    known = len(problems)
+def _drawn(runs: Sequence[ScoredRun], see: See[S], problems: list[str]) -> dict[int, S]:
+    """The cases that the first run of a method drew that drew any."""
     for run in runs:
         drawn = _read(run, MAPS_FILE, DrawnCases.load, problems)
-        made = _Stored(run, {} if drawn is None else drawn.cases, problems)
-        if made.drawn or made.predictions is not None:
-            return made
-    if len(problems) == known:
-        problems.append(f"No maps of {runs[0].method}: it stored no predictions.")
-    return None
+        if drawn is not None and drawn.cases:
+            return {number: see(run, case) for number, case in drawn.cases.items()}
+    return {}
 
 
-def _numbers(stored: Sequence[_Stored], maps: Maps) -> tuple[list[int], tuple[int, ...] | None]:
-    """The numbers of the cases to show, and the shape of the predictions if they were needed to choose them."""
-    common = sorted(set.intersection(*(set(one.drawn) for one in stored)))
-    if maps == "auto" and common:
-        return common[:AUTO_CASES], None
-    shape = next((one.predictions.shape for one in stored if one.predictions is not None), None)
-    if shape is not None:
-        chosen = choose_cases(shape, maps)
-        return (chosen[:AUTO_CASES] if maps == "auto" else chosen), shape
-    drawn = common or sorted(stored[0].drawn)
-    if maps is True:
-        return drawn, None
+def _common(seen: Mapping[str, Mapping[int, S]]) -> list[int]:
+    """Numbers of the cases that all methods drew that drew any."""
+    drawn = [set(cases) for cases in seen.values() if cases]
+    return sorted(set.intersection(*drawn)) if drawn else []
+
+
+def _from_predictions(
+    groups: Mapping[str, Sequence[ScoredRun]],
+    maps: Maps,
+    see: See[S],
+    seen: dict[str, dict[int, S]],
+    numbers: list[int] | None,
+    problems: list[str],
+) -> list[int]:
+    """Add to ``seen`` the cases that were not drawn; return the numbers of the cases, chosen here if they are None."""
+    shape: tuple[int, ...] | None = None
+    for method, runs in groups.items():
+        if numbers is not None and set(numbers) <= seen[method].keys():
+            continue
+        known = len(problems)
+        stored = _predictions(runs, problems)
+        if stored is None:
+            if not seen[method] and len(problems) == known:
+                problems.append(f"No maps of {method}: it stored no predictions.")
+            continue
+        run, data = stored
+        if numbers is None:
+            shape = data.shape
+            numbers = choose_cases(shape, maps)[: AUTO_CASES if maps == "auto" else None]
+        if data.shape != (shape or data.shape) or not _has(data.shape, numbers):
+            other = f", not {shape}" if shape else ""
+            problems.append(f"No maps of {method}: its predictions have shape {data.shape}{other}.")
+            continue
+        for number in numbers:
+            if number not in seen[method]:
+                seen[method][number] = see(run, data.case(case_place(number, data.shape)))
+    return _among_drawn(seen, maps) if numbers is None else numbers
+
+
+def _has(shape: tuple[int, ...], numbers: Sequence[int]) -> bool:
+    """Whether predictions of this shape hold these cases."""
+    return not numbers or (len(shape) > 1 and max(numbers) < case_count(shape))
+
+
+def _among_drawn(seen: Mapping[str, Mapping[int, S]], maps: Maps) -> list[int]:
+    """The cases that were asked for, where no predictions tell how many there are."""
     if isinstance(maps, Sequence) and not isinstance(maps, str):
-        return [int(number) for number in maps], None
-    return drawn[: maps if isinstance(maps, int) else AUTO_CASES], None
+        return [int(number) for number in maps]
+    drawn = _common(seen)
+    return drawn if maps is True or isinstance(maps, str) else drawn[: int(maps)]
+
+
+def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:
+    """The first run of a method whose predictions can be read."""
+    for run in runs:
+        data = _read(run, PREDICTIONS_FILE, task_of(run.report).predictions.load, problems)
+        if data is not None:
+            return run, data
+    return None
 
 
 def _read(run: ScoredRun, file: str, load: Callable[[Path], T], problems: list[str]) -> T | None:

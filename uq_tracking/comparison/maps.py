@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,7 @@ class _Seen:
     scale: float | None = None
     rounding: float = 0.0
     """Relative rounding error of the target's dtype; 0 for classes."""
+    image: bytes | None = None
 
 
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
@@ -142,30 +144,20 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
 
     Raises SettingsError as `same_cases` does.
     """
-    cases, problems = same_cases(groups, maps)
-    drawn = tuple(
-        _drawn(str(number), _image(items, problems), [_seen(run, case) for run, case in items], problems)
-        for number, items in cases.items()
-    )
+    cases, problems = same_cases(groups, maps, _seen)
+    drawn = tuple(_drawn(str(number), items, problems) for number, items in cases.items())
     return drawn, list(dict.fromkeys(problems)) if drawn else []
 
 
-def _image(items: Sequence[tuple[ScoredRun, Case]], problems: list[str]) -> bytes | None:
-    """The input of a case, from the first run that stored it."""
+def _seen(run: ScoredRun, case: Case) -> _Seen:
     from uq_tracking.figures.compared_maps import image_png
 
-    for run, case in items:
-        if case.image is not None:
-            try:
-                return image_png(case.image)
-            except ShapeError as error:
-                problems.append(f"Maps of {run.method}: {error}.")
-    return None
-
-
-def _seen(run: ScoredRun, case: Case) -> _Seen:
     see = _see_classes if run.report.task == CLASSIFICATION.name else _see_values
-    return see(run, case.arrays)
+    image = None
+    if case.image is not None:
+        with suppress(ShapeError):  # a file may hold anything; single maps show why
+            image = image_png(case.image)
+    return replace(see(run, case.arrays), image=image)
 
 
 def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
@@ -177,11 +169,11 @@ def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
         uncertainty = scale * case["std"].astype(np.float64)
     return _Seen(
         run,
-        target=reduced(case["target"]),
-        prediction=reduced(case["mean"]),
-        error=reduced(error),
-        uncertainty=reduced(uncertainty),
-        **_means(error, uncertainty),
+        reduced(case["target"]),
+        reduced(case["mean"]),
+        reduced(error),
+        reduced(uncertainty),
+        *_means(error, uncertainty),
         scale=scale,
         rounding=float(np.finfo(case["target"].dtype).eps),
     )
@@ -195,22 +187,21 @@ def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
     wrong = np.where(labels >= 0, labels != predicted, np.nan)
     return _Seen(
         run,
-        target=reduced_classes(labels),
-        prediction=reduced_classes(predicted),
-        error=reduced(wrong),
-        uncertainty=reduced(entropy),
-        **_means(wrong, entropy),
+        reduced_classes(labels),
+        reduced_classes(predicted),
+        reduced(wrong),
+        reduced(entropy),
+        *_means(wrong, entropy),
     )
 
 
-def _means(error: FloatArray, uncertainty: FloatArray) -> dict[str, float]:
+def _means(error: FloatArray, uncertainty: FloatArray) -> tuple[float, float]:
     """Means over the pixels with a target; 0 if there are none."""
     known = np.isfinite(error)
-    values = {"mean_error": error, "mean_uncertainty": uncertainty}
-    return {name: float(array[known].mean()) if known.any() else 0.0 for name, array in values.items()}
+    return (float(error[known].mean()), float(uncertainty[known].mean())) if known.any() else (0.0, 0.0)
 
 
-def _drawn(name: str, image: bytes | None, items: Sequence[_Seen], problems: list[str]) -> MapCase:
+def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
@@ -223,7 +214,7 @@ def _drawn(name: str, image: bytes | None, items: Sequence[_Seen], problems: lis
     return MapCase(
         name=name,
         shape=(height, width),
-        image=image,
+        image=next((item.image for item in items if item.image is not None), None),
         target=_picture(first.target, "value", scales),
         panels=tuple(_panel(item, scales) for item in same),
         scales=scales,
