@@ -73,7 +73,7 @@ def _from_predictions(
     numbers: list[int] | None,
     problems: list[str],
 ) -> list[int]:
-    """Add to ``seen`` the cases that were not drawn; return the numbers of the cases, chosen here if they are None."""
+    """Add the cases that were not drawn to ``seen``; return the numbers of the cases, chosen here if None."""
     shape: tuple[int, ...] | None = None
     for method, runs in groups.items():
         if numbers is not None and set(numbers) <= seen[method].keys():
