@@ -61,6 +61,17 @@ def test_a_run_without_maps_cannot_be_followed(tmp_path):
         log(tmp_path, maps=f"dir:{first}")
 
 
+def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).random((*Y.shape, 3))
+    whole = drawn(log(tmp_path, maps=[1], images=images))
+    monkeypatch.setattr("uq_tracking.tracking.pieces.LARGEST", whole.nbytes // 3)
+    found = drawn(log(tmp_path, maps=[1], images=images))
+    assert found.limits == whole.limits
+    for name, array in whole.cases[1].arrays.items():
+        assert np.array_equal(found.cases[1].arrays[name], array[::2, ::2])
+    assert np.array_equal(found.cases[1].image, whole.cases[1].image[::2, ::2])
+
+
 def test_channels_of_images_come_first_or_last(tmp_path):
     images = np.random.default_rng(1).uniform(size=(5, 18, 20, 3))
     runs = (log(tmp_path, maps=[0], images=each) for each in (images, np.moveaxis(images, -1, 1)))

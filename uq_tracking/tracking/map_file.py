@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from uq_tracking.tracking.resolve import open_store
 
 ABOUT = "about.json"
 LARGEST = 64 * 2**20
-"""Cases larger than this, in bytes, are not stored."""
+"""Most bytes of a file of cases, before compression; larger cases are thinned out."""
 
 Limits = Mapping[str, tuple[float, float]]
 
@@ -37,6 +39,21 @@ class DrawnCases:
     def nbytes(self) -> int:
         """Size of all arrays in bytes."""
         return sum(int(np.asarray(array).nbytes) for array in case_arrays(self.cases).values())
+
+    def within(self, nbytes: int) -> DrawnCases:
+        """The same cases, of which only every k-th row and column is left if they are larger than this."""
+        step = math.ceil(math.sqrt(self.nbytes / nbytes))
+        if step <= 1:
+            return self
+
+        def thinned(arrays: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: np.asarray(array)[::step, ::step] for name, array in arrays.items()}
+
+        cases = {}
+        for number, case in self.cases.items():
+            image = None if case.image is None else np.asarray(case.image)[::step, ::step]
+            cases[number] = Case(thinned(case.arrays), image, thinned(case.parts))
+        return replace(self, cases=cases)
 
     def save(self, path: Path) -> None:
         """Write the file."""

@@ -251,11 +251,14 @@ def _panels(content: Content, drawn: DrawnCases, folder: Path) -> tuple[list[Pie
             title = _map_title(content, number)
             panels.append((name, partial(_map, name, spec, case, {**options, "title": title}, limited)))
     usual = next((spec for spec in specs if spec.name == "uncertainty"), None)
-    if usual is None or content.files is not None or drawn.nbytes > LARGEST:
+    if usual is None or content.files is not None:
         return panels, []
     path = folder / MAPS_FILE
     return panels, [
-        (MAPS_FILE, lambda: _file(content, path, lambda path: limited(usual).save(path))[1]()),
+        (
+            MAPS_FILE,
+            lambda: _file(content, path, lambda path: limited(usual).within(LARGEST).save(path))[1](),
+        ),
     ]
 
 
