@@ -92,6 +92,26 @@ def test_bins_of_few_samples_have_room_for_chance():
     assert np.mean(inside_thin) > 0.9
 
 
+@pytest.mark.parametrize("rounding", [0.0, 1.2e-16])
+def test_confidences_on_edges_of_bins_have_the_same_band_from_a_stream(rounding):
+    rng, shares = np.random.default_rng(5), []
+    for _ in range(20):
+        label, confidence = np.arange(3000) % 30, rng.choice([0.6, 0.7, 0.8, 0.9], 3000)
+        labels = (rng.random(3000) > confidence).astype(int)
+        confidence *= 1 + rounding * rng.choice([-1, 0, 1], 3000)
+        probs = np.stack([confidence, 1 - confidence], axis=1)
+        stream = uq.ClassificationAccumulator(metrics=["ece"])
+        for part in np.split(np.arange(3000), 3):
+            stream.update(labels[part], probs[part], groups=label[part])
+        whole = uq.evaluate_classification(labels, probs, groups=label, metrics=["ece"]).curves["reliability"]
+        curve = stream.compute().curves["reliability"]
+        for name, column in whole.columns.items():
+            np.testing.assert_allclose(curve.columns[name], column, rtol=1e-9, err_msg=name)
+        shares.append(inside(curve))
+        assert np.ptp(band(curve), axis=0).max() < 0.1
+    assert np.mean(shares) == pytest.approx(0.95, abs=0.05)
+
+
 def test_dependent_samples_widen_it_and_few_groups_have_none():
     truth, mean, std, label = forecasts(np.random.default_rng(4), 1200, groups=30)
     alone, grouped = (uq.evaluate(truth, mean, std, groups=g).curves["calibration"] for g in (None, label))

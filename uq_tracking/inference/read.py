@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ class OfGroups:
     """Groups alone, in the form in which these functions read statistics."""
 
     groups: GroupTables
+
+    @cached_property
+    def orders(self) -> dict[str, Grouped]:
+        """The values of all groups together, in coarse buckets."""
+        return {name: whole(table, name, self.groups.bits) for name, table in self.groups.orders.items()}
 
 
 def of_groups(tables: GroupTables) -> OfGroups:
@@ -200,9 +206,8 @@ def confidence_sums(
     if equal:
         edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
     else:
-        together = whole(table, "one_minus_confidence", groups.bits)
-        inner = together.position(1 - np.arange(1, n_bins) / n_bins, "right")
-        edges = np.concatenate([[together.total], inner, [0.0]])[::-1]
+        ends = np.cumsum(confidence_bins(statistics, n_bins, equal=False).count[::-1])
+        edges = np.concatenate([[0.0], ends * (group_total(statistics) / ends[-1])])
     by_doubt = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
     count, doubt, correct = (part[:, ::-1] for part in by_doubt)
     return count, count - doubt, correct

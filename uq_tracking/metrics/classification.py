@@ -104,12 +104,16 @@ class ConfidenceBins:
     confidence: FloatArray
 
 
+ON_EDGE = 1e-10
+"""Doubts within this relative distance of a bin's edge lie on it: the rest is rounding of the probabilities."""
+
+
 def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
     edges = np.arange(n_bins + 1) / n_bins
     # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
     by_doubt = statistics.orders["one_minus_confidence"]
-    positions = by_doubt.position(1 - edges[1:-1], side="right")
+    positions = by_doubt.position((1 - edges[1:-1]) * (1 + ON_EDGE), side="right")
     ends = np.concatenate([[by_doubt.total], positions, [0.0]])
     return _bins(by_doubt, ends, edges[:-1], edges[1:])
 

@@ -41,6 +41,10 @@ SQUARE_OF = {
 }
 """The payload that holds the square of the value by which groups are sorted."""
 
+TIED = 1e-5
+"""A bucket's values count as equal if their relative spread is below this: sums of 10^5 equal values show 4e-6."""
+SAME = 1e-10
+"""A tied bucket's mean is known to this relative precision: that of 10^5 equal values is off by up to 2e-12."""
 SHORT = 1 - 1e-12
 """Cumulative weights within this fraction of a rank reach it: the rest is rounding."""
 
@@ -173,7 +177,7 @@ class Grouped(Groups):
         with np.errstate(invalid="ignore", over="ignore"):
             mean = self.sums[self.by] / self.count
             spread = np.sqrt(3 * np.maximum(self.sums[square] / self.count - mean**2, 0))
-        spread = np.where(spread <= 1e-6 * np.abs(mean), 0.0, spread)  # below the resolution of the sums
+        spread = np.where(spread <= TIED * np.abs(mean), 0.0, spread)
         mean, spread = np.where(np.isfinite(mean), mean, self.key), np.where(np.isfinite(spread), spread, 0.0)
         return np.clip(mean - spread, self.key, top), np.clip(mean + spread, self.key, top)
 
@@ -181,8 +185,7 @@ class Grouped(Groups):
     def position(self, values: npt.ArrayLike, side: Side = "right") -> FloatArray:
         wanted: FloatArray = np.atleast_1d(np.asarray(values, dtype=float))
         low, high = self._range
-        # A tied bucket's mean carries the rounding of its sums, so values this close are taken as equal.
-        wanted = wanted * (1 + np.sign(wanted) * (1e-14 if side == "right" else -1e-14))
+        wanted = wanted * (1 + np.sign(wanted) * (SAME if side == "right" else -SAME))
         whole = np.searchsorted(high, wanted, side=side)
         inside = np.minimum(whole, len(high) - 1)
         with np.errstate(divide="ignore", invalid="ignore"):  # an infinite z has no width
