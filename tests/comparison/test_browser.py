@@ -275,17 +275,27 @@ class TestRecalibrated:
     def test_scores_after_recalibration_stand_below_their_method(self, opened):
         rows = opened.locator("#scores-table tbody:last-child tr")
         assert (
-            rows.evaluate_all("(rows) => rows.map((row) => row.className)") == ["method", "recalibrated"] * 2
+            rows.evaluate_all("(rows) => rows.map((row) => row.className)")
+            == ["method", "recalibrated", "recalibrated"] * 2
         )
         opened.locator("th.name .sort").first.click()
         parents = rows.evaluate_all("(rows) => rows.map((row) => row.dataset.method ?? row.dataset.parent)")
-        assert parents[0] == parents[1] != parents[2] == parents[3]
+        assert parents[0] == parents[1] == parents[2] != parents[3] == parents[4] == parents[5]
+
+    def test_of_a_cross_fit_both_sides_are_of_the_same_half(self, opened):
+        names = opened.locator("tr.recalibrated th").all_inner_texts()
+        assert [name.split() for name in names[:2]] == [["before", "half"], ["std_scaling", "half"]]
+        scores = opened.locator("tr.recalibrated td[data-key=rmse] .value").all_inner_texts()
+        assert (
+            scores[0] == scores[1] != opened.locator("tr.method td[data-key=rmse] .value").first.inner_text()
+        )
+        assert "Half: of the half of the samples" in opened.locator("#scores .legend").inner_text()
 
     def test_they_can_be_hidden_and_go_with_their_method(self, opened):
         shown = opened.locator("tr.recalibrated:visible")
-        assert shown.count() == 2
+        assert shown.count() == 4
         opened.locator(".chip").first.click()
-        assert shown.count() == 1
+        assert shown.count() == 2
         opened.locator("#recalibrated").uncheck()
         assert shown.count() == 0
 

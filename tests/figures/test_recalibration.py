@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+import uq_tracking as uq
+from tests.inference.made import classes
 from uq_tracking import figures
 
 from . import made, seen
@@ -28,6 +30,23 @@ def test_scores_stand_before_and_after(pair):
     text = seen.texts(figures.before_after(*pair))
     assert "ENCE" in text
     assert text.count("→") == 2
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_after_a_cross_fit_the_half_is_named(task):
+    rng = np.random.default_rng(0)
+    if task == "regression":
+        std = rng.uniform(1, 2, 600)
+        report = uq.evaluate(rng.normal(0, 2 * std), np.zeros(600), std, calibration=True)
+        text = seen.texts(figures.before_after(report))
+        before = report.recalibration["methods"]["std_scaling"]["before"]
+        assert f"ENCE {before['ence']:.3f} →" in text
+        assert "after, and the scores: the 300 that nothing was fitted to" in text
+    else:
+        labels, probs = classes(rng, 600)
+        report = uq.evaluate_classification(labels, probs, calibration=True)
+        text = seen.texts(figures.class_before_after(report))
+        assert "600 samples; after: the 300 that nothing was fitted to" in text
 
 
 def test_missing_curve_gives_the_reason(pair):

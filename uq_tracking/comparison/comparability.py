@@ -114,11 +114,11 @@ def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
 
 def _halves(runs: Sequence[ScoredRun]) -> Iterator[str]:
     """Scores after a recalibration that cover one half of the samples."""
-    half = [run for run in runs if any("split" in each for each in run.report.scored_methods().values())]
+    half = [run for run in runs if run.of_half]
     if half:
         yield (
-            "Scores after recalibration are of the half of the samples to which nothing was fitted: they "
-            f"compare with each other, not with scores of all samples. {_named(half)}."
+            "Scores after recalibration are of the half of the samples to which nothing was fitted: compare them "
+            f"with those of the same half before, not with scores of all samples. {_named(half)}."
         )
 
 

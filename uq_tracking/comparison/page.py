@@ -92,6 +92,7 @@ def comparison_page(comparison: Comparison) -> str:
             banded=any(line.low is not None for line in lines),
             by_chance=any(line.chance is not None for line in lines),
             settings=SETTINGS,
+            half=any(run.of_half for run in comparison.runs),
         )
     )
 

@@ -44,6 +44,11 @@ class ScoredRun:
     split: str | None = None
     logged: LoggedRun | None = field(default=None, repr=False)
 
+    @property
+    def of_half(self) -> bool:
+        """Whether scores after recalibration are of the half of the samples to which nothing was fitted."""
+        return any("split" in entry for entry in self.report.scored_methods().values())
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}

@@ -11,6 +11,7 @@ from uq_tracking.comparison.metrics import ACCURACY, family
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.inference.ends import below_oracle
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.tables.before_after import BEFORE
 from uq_tracking.tables.model import Cell, Mark, Row, Table, metric_column
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ TIE = 1e-9
 """Numbers within this relative difference share a rank: summing in another order can change them this much."""
 DISAGREES = 0.5
 """A tau below this is worth a line: more than a quarter of the pairs of methods swap places."""
+
+HALF = "half"
+"""Note on scores of the half of the samples to which a recalibration was not fitted."""
 
 
 def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
@@ -120,9 +124,10 @@ def _method_rows(comparison: Comparison, metrics: Sequence[Metric]) -> Iterator[
     for name, runs in comparison.groups.items():
         notes = [f"{len(runs)} runs"] * (len(runs) > 1) + ["baseline"] * (name == comparison.baseline)
         yield Row(name, {key: cells[name] for key, cells in columns.items()}, notes=tuple(notes))
+        of = (HALF,) if any(run.of_half for run in runs) else ()
         for method, scores in _recalibrated(runs).items():
             cells = {m.key: _mean([found[m.key] for found in scores if m.key in found]) for m in metrics}
-            yield Row(f"{name}, {method}", cells, "recalibrated")
+            yield Row(f"{name}, {method}", cells, "recalibrated", of)
         for run in runs if len(runs) > 1 else ():
             yield Row(run.label, {m.key: _run_cell(run, m.key) for m in metrics}, "run")
 
@@ -173,12 +178,14 @@ def _run_cell(run: ScoredRun, key: str) -> Cell:
 
 
 def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, float]]]:
-    """Scores after each recalibration stored in a method's runs."""
-    found: dict[str, list[Mapping[str, float]]] = {}
+    """Scores after each recalibration stored in a method's runs; of one half, first those of this half before."""
+    found: dict[str, list[Mapping[str, float]]] = {BEFORE: []}
     for run in runs:
-        for method, entry in run.report.scored_methods().items():
+        entries = run.report.scored_methods()
+        found[BEFORE] += [entry["before"] for entry in entries.values() if "before" in entry][:1]
+        for method, entry in entries.items():
             found.setdefault(method, []).append(entry["scores"])
-    return found
+    return {name: scores for name, scores in found.items() if scores}
 
 
 def _mean(values: Sequence[float]) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.patches import Patch
 from uq_tracking.figures import style
 from uq_tracking.figures.header import report_header
 from uq_tracking.figures.ranking import sparsified
-from uq_tracking.figures.recalibration import STYLES, WIDE, panel_title
+from uq_tracking.figures.recalibration import STYLES, WIDE, of_half, panel_title
 from uq_tracking.figures.source import (
     Columns,
     NothingToDrawError,
@@ -264,7 +265,9 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    after = before.after() if after is None else after
+    entry: Mapping[str, Any] = {}
+    if after is None:
+        after, entry = before.after(), next(iter(before.scored_methods().values()))
     name = "Before and after temperature scaling"
     try:
         tables = [columns(report, "reliability", NAMES, score="ece") for report in (before, after)]
@@ -278,5 +281,5 @@ def class_before_after(before: Report, after: Report | None = None) -> Figure:
         panel_title(
             ax, str(look["label"]), [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]
         )
-    report_header(figure, before, name, judged="calibration", when="Before: ")
+    report_header(figure, before, name, judged="calibration", when="Before: ", samples=of_half(entry))
     return plain_texts(figure)

@@ -62,10 +62,12 @@ def report_header(
     judged: Judged | None = None,
     *,
     when: str = "",
+    samples: str = "",
 ) -> None:
     """Name the figure and the method, and state the verdict, the scores, the split and the number of samples.
 
-    ``when`` precedes the verdict if it concerns only one of several things in the figure.
+    ``when`` precedes the verdict if it concerns only one of several things in the figure; ``samples`` follows the
+    number of samples if it does.
     """
     room = 72 * figure.get_figwidth() - 2 * MARGIN
     verdict = [] if judged is None else _verdict(report, judged, room, when)
@@ -75,7 +77,7 @@ def report_header(
             *title_lines(heading(report, name), room),
             *verdict,
             *(Line(text) for text in _packed(scores, room)),
-            *_scored(report),
+            *_scored(report, samples),
         ],
     )
 
@@ -99,12 +101,12 @@ def heading(report: Report, name: str) -> str:
     return f"{name}: {one_line(method)}" if method else name
 
 
-def _scored(report: Report) -> list[Line]:
+def _scored(report: Report, rest: str) -> list[Line]:
     """The split, the number of samples, and the distribution unless it is the Gaussian."""
     split, n = report.provenance.get("split"), report.counts.get("n")
     samples = "" if n is None else f"{counted(n)} sample{'' if n == 1 else 's'}"
     parts = [one_line(split) if split else "", samples, family_text(report)]
-    text = ", ".join(part for part in parts if part)
+    text = "; ".join(part for part in (", ".join(part for part in parts if part), rest) if part)
     return [Line(text, style.SMALL, style.QUIET)] if text else []
 
 

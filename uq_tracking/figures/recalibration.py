@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +20,7 @@ from uq_tracking.figures.regression import (
 from uq_tracking.figures.sides import name_sides
 from uq_tracking.figures.source import NothingToDrawError, undefined_figure
 from uq_tracking.figures.style import legend_below, line, new_figure, plain_texts
-from uq_tracking.figures.text import readable, text_width
+from uq_tracking.figures.text import counted, readable, text_width
 from uq_tracking.formatting import one_line
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def before_after(before: Report, after: Report | None = None, method: str | None
     ----------
     before, after : Report
         Both with the curves ``reliability`` and ``calibration``. By default ``after`` is what ``before`` holds after
-        its first recalibration.
+        its first recalibration; if that is of one half of the samples, the scores are of this half on both sides.
     method : str, optional
         Name of the recalibration, for the title.
 
@@ -50,18 +50,27 @@ def before_after(before: Report, after: Report | None = None, method: str | None
     -------
     matplotlib.figure.Figure
     """
+    entry: Mapping[str, Any] = {}
     if after is None:
-        after, method = before.after(), next(iter(before.scored_methods()))
+        after, (method, entry) = before.after(), next(iter(before.scored_methods().items()))
     name = f"Before and after {one_line(method) if method else 'recalibration'}"
     try:
-        figure = _before_after(before, after)
+        figure = _before_after(before, after, entry)
     except NothingToDrawError as nothing:
         return undefined_figure(before, name, str(nothing), WIDE)
-    report_header(figure, before, name, judged="calibration", when="Before: ")
+    of = of_half(entry, "after, and the scores" if "before" in entry else "after")
+    report_header(figure, before, name, judged="calibration", when="Before: ", samples=of)
     return plain_texts(figure)
 
 
-def _before_after(before: Report, after: Report) -> Figure:
+def of_half(entry: Mapping[str, Any], what: str = "after") -> str:
+    """Say which samples this is of, if not of all."""
+    if "split" not in entry:
+        return ""
+    return f"{what}: the {counted(entry['split']['scored'])} that nothing was fitted to"
+
+
+def _before_after(before: Report, after: Report, entry: Mapping[str, Any]) -> Figure:
     bins = [reliability_columns(report) for report in (before, after)]
     shares = [calibration_columns(report) for report in (before, after)]
     figure = new_figure(WIDE)
@@ -75,16 +84,16 @@ def _before_after(before: Report, after: Report) -> Figure:
         line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
     for table, look in zip(shares, STYLES, strict=True):
         line(right, table["expected"], table["observed"], **{**look, "marker": ""})
-    _scores(left, "ENCE", "ence", before, after)
-    _scores(right, "miscalibration area", "miscalibration_area", before, after)
+    scores = entry.get("before", before.scores), after.scores
+    _scores(left, "ENCE", "ence", scores)
+    _scores(right, "miscalibration area", "miscalibration_area", scores)
     legend_below(figure, left)
     return figure
 
 
-def _scores(ax: Axes, label: str, key: str, before: Report, after: Report) -> None:
+def _scores(ax: Axes, label: str, key: str, scores: Sequence[Mapping[str, float]]) -> None:
     """Title a panel with its score before and after; there is no room for intervals."""
-    found = [report.scores.get(key) for report in (before, after)]
-    values = ["undefined" if score is None else readable(score, padded=True) for score in found]
+    values = [readable(found[key], padded=True) if key in found else "undefined" for found in scores]
     panel_title(ax, "", [f"{label} {values[0]} → {values[1]}"])
 
 
