@@ -149,7 +149,7 @@ def typographic(number: str) -> str:
     >>> typographic("-1.5e-7")
     '−1.5e−7'
     """
-    return number.replace("-", MINUS)
+    return number.replace("-", MINUS).replace("inf", "\N{INFINITY}")
 
 
 def one_line(text: object) -> str:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
+from uq_tracking.comparison import Comparison
 from uq_tracking.comparison.table import ranks
 from uq_tracking.errors import UnknownMetricError
+from uq_tracking.metrics.registry import is_infinite
 
 MERCI_TABLE_2 = {  # quadratic, logarithmic and spherical score (higher is better), CRPS and MeRCI (lower)
     "Multi Inits": (-3.4, -1.9, 0.87, 0.12, 0.40),
@@ -120,6 +125,51 @@ def test_an_undefined_metric_keeps_its_reason(reports):
     assert cell.value is None
     assert cell.rank is None
     assert "standard deviations are equal" in cell.reason
+
+
+@pytest.fixture(scope="module")
+def impossible():
+    """A finite score, an infinite one in one of three runs, and one that has no value."""
+    bad = replace(report_of({"crps": 2.0}), undefined={"nll": "infinite: some targets have density 0"})
+    lost = replace(report_of({"crps": 3.0}), undefined={"nll": "the value is NaN"})
+    good = [report_of({"nll": value, "crps": 1.0}) for value in (1.0, 2.0, 3.0)]
+    return uq.compare({"bad": [bad, *good[:2]], "lost": lost, "good": good}, baseline="good")
+
+
+def test_an_infinite_score_ranks_last_and_nothing_breaks(impossible):
+    assert impossible.methods == ("good", "bad", "lost")
+    cells = {name: impossible.table[name]["nll"] for name in impossible.methods}
+    assert {name: cell.rank for name, cell in cells.items()} == {"good": 1, "bad": 2, "lost": None}
+    assert (cells["bad"].value, cells["bad"].mark, cells["bad"].spread) == (math.inf, "worst", None)
+    assert impossible.difference("bad", "nll") is None
+    text = " ".join(str(impossible).split())
+    assert "inf (2)!" in text
+    assert "+inf ?" in text
+    assert "inf: infinite, so it ranks last" in text
+    assert "-: no value, so no rank" in text
+    assert r"\infty" in impossible.to_latex(["nll"])
+    assert Comparison.from_json(impossible.to_json()) == impossible
+
+
+def test_the_page_says_why_a_score_is_infinite_or_lacks(impossible):
+    page = impossible.to_html()
+    assert "∞: infinite, so it ranks last; point at it" in page
+    assert ": no value, so no rank; point at it" in page
+    assert 'title="infinite: some targets have density 0' in page
+    assert 'title="no value: the value is NaN"' in page
+
+
+def test_methods_that_are_all_infinite_share_the_rank():
+    assert ranks({"a": math.inf, "b": 1.0, "c": math.inf}) == {"b": 1, "a": 2, "c": 2}
+
+
+@pytest.mark.parametrize("family", ["gaussian", "uniform"])
+def test_a_score_is_infinite_only_where_it_is_worse_than_any_other(family):
+    report = uq.evaluate(
+        [0.0, 9.0], [0.0, 0.0], [1.0, 1e-200 if family == "gaussian" else 1.0], family=family
+    )
+    assert report.undefined["nll"].startswith("infinite: ")
+    assert not any(map(is_infinite, uq.evaluate([0.0, 0.0], [0.0, 0.0], [0.0, 0.0]).undefined.values()))
 
 
 def test_rows_are_sorted_by_the_first_metric_that_judges(reports):

@@ -255,7 +255,7 @@ def test_crossed_quantiles_are_counted():
 def test_a_truth_of_density_zero_makes_the_log_score_undefined():
     y = np.asarray([-1.0, 1.0, 2.0, 3.0])
     report = uq.evaluate(uq.Predictions.from_distribution(y, stats.expon(scale=np.ones(4))))
-    assert report.undefined["nll"].startswith("0.25 of the targets have density 0")
+    assert report.undefined["nll"].startswith("infinite: 0.25 of the targets have density 0")
     assert "crps" in report.scores
 
 

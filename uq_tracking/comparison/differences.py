@@ -82,7 +82,7 @@ def difference(
     level: float,
     paired: tuple[Range, float | None] | None = None,
 ) -> Difference | None:
-    """The difference of two methods in one metric; None if either has no value.
+    """The difference of two methods in one metric; None if either has no value, or an infinite one.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def difference(
         From the difference of losses over groups.
     """
     mine, theirs = _losses(one, metric), _losses(other, metric)
-    if not mine or not theirs:
+    if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))):
         return None
     means = [math.fsum(losses) / len(losses) for losses in (mine, theirs)]
     value = means[0] - means[1]
@@ -114,7 +114,7 @@ def difference(
 
 
 def _losses(runs: Sequence[ScoredRun], metric: Metric) -> list[float]:
-    return [metric.loss(run.report.scores[metric.key]) for run in runs if metric.key in run.report.scores]
+    return [metric.loss(value) for run in runs if (value := run.score(metric)) is not None]
 
 
 def _verdict(interval: Range | None) -> Verdict:

@@ -71,7 +71,8 @@ def _derived(comparison: Comparison) -> dict[str, Any]:
 
 def _cell_dict(cell: Cell) -> dict[str, Any]:
     names = ("value", "spread", "runs", "of", "interval", "rank", "worst_rank", "mark", "reason")
-    return {name: getattr(cell, name) for name in names}
+    found = {name: getattr(cell, name) for name in names} | {"infinite": cell.infinite}
+    return found | {"value": None} if cell.infinite else found
 
 
 def comparison_fields(source: str | Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from uq_tracking._version import __version__
 from uq_tracking.comparison.metrics import by_family, family
 from uq_tracking.comparison.overlays import FloatArray, Overlay
 from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.comparison.table import disagreement, intervals_used
+from uq_tracking.comparison.table import disagreement, intervals_used, without_value
 from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict, unjudged
 from uq_tracking.errors import BackendError
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
@@ -84,6 +84,7 @@ def comparison_page(comparison: Comparison) -> str:
             unjudged=unjudged(comparison.groups),
             glossary=by_family(comparison.metrics),
             intervals_used=intervals_used(comparison),
+            without=without_value(comparison.table),
             disagreement=disagreement(comparison, comparison.shown()),
             columns={column.key: column for column in comparison.table.columns},
             index={name: k for k, name in enumerate(comparison.methods)},
@@ -245,7 +246,7 @@ def _in_order(panels: Sequence[MapPanel], index: Mapping[str, int]) -> list[MapP
 
 def _sort_key(cell: Cell) -> str | None:
     """The rank where the metric judges, else the value; None sorts last."""
-    if cell.value is None:
+    if cell.value is None or (cell.rank is None and cell.infinite):
         return None
     return repr(cell.value if cell.rank is None else cell.rank)
 
@@ -254,7 +255,7 @@ def _details(cell: Cell) -> str:
     """All digits, and everything else known about a cell."""
     if cell.value is None:
         return f"no value: {cell.reason}" if cell.reason else "no value"
-    parts = [repr(cell.value)]
+    parts = [(cell.reason or "infinite") if cell.infinite else repr(cell.value)]
     if cell.spread is not None:
         parts.append(f"mean of {cell.runs} runs, standard deviation {cell.spread!r}")
     elif cell.runs < cell.of:
@@ -316,7 +317,7 @@ def _scatter(comparison: Comparison) -> dict[str, Any] | None:
     points = [
         {"method": k, "x": x.value, "y": y.value, "xInterval": x.interval, "yInterval": y.interval}
         for k, (x, y) in enumerate(cells.values())
-        if x.value is not None and y.value is not None
+        if x.value is not None and y.value is not None and not (x.infinite or y.infinite)
     ]
     bounds = {name: found.get(pair[1]) for name, found in comparison.bounds.items()}
     levels = [{"name": name, "value": bound.high} for name, bound in bounds.items() if bound is not None]

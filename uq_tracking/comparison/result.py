@@ -15,7 +15,7 @@ from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.metrics import sorted_by
 from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
-from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table
+from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table, without_value
 from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.formatting import shorten
@@ -97,8 +97,7 @@ class Comparison:
         if first is None:
             return groups
         losses = {name: mean_loss(runs, first) for name, runs in groups.items()}
-        last = float("inf")
-        order = sorted(groups, key=lambda name: last if (loss := losses[name]) is None else loss)
+        order = sorted(groups, key=lambda name: (losses[name] is None, losses[name] or 0.0))
         return {name: groups[name] for name in order}
 
     @property
@@ -267,7 +266,10 @@ class Comparison:
     def _chosen(self, metrics: MetricKeys) -> Table:
         """Bounds and methods, for the metrics to show."""
         keys = [metric.key for metric in self.shown(metrics)]
-        return self.table.of_kinds("bound", "method").select(keys)
+        found = self.table.of_kinds("bound", "method").select(keys)
+        missing = without_value(found).items()
+        signs = (f"{sign}: {meaning}; to_csv() and the page say why" for sign, meaning in missing)
+        return replace(found, notes=(*found.notes, *signs))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return strict JSON that ``from_json`` reads back; also write it to ``path`` if given."""

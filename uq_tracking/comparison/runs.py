@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
 from uq_tracking.logged_run import LoggedRun, logged_runs
+from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report
 from uq_tracking.tracking.names import REPORT_FILE, file_name
 
@@ -43,6 +45,12 @@ class ScoredRun:
     report: Report
     split: str | None = None
     logged: LoggedRun | None = field(default=None, repr=False)
+
+    def score(self, metric: Metric) -> float | None:
+        """The value of a score, infinite if it is infinitely bad; None without one."""
+        if is_infinite(self.report.undefined.get(metric.key, "")):
+            return -math.inf if metric.direction == "higher" else math.inf
+        return self.report.scores.get(metric.key)
 
     @property
     def of_half(self) -> bool:

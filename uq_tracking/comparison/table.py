@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.inference.ends import below_oracle
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.before_after import BEFORE
-from uq_tracking.tables.model import Cell, Mark, Row, Table, metric_column
+from uq_tracking.tables.model import NO_VALUE, Cell, Mark, Row, Table, metric_column
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.result import Comparison
@@ -29,12 +30,12 @@ HALF = "half"
 def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
     """Mean over the runs of the value, transformed so that lower is better; with a target, of the distances to it.
 
-    Two runs that miss a target on either side are not as good as two that meet it. A score better than its oracle's
-    is no merit and does not rank (`inference.ends`).
+    Infinite if it is so for one of the runs. Two runs that miss a target on either side are not as good as two that
+    meet it. A score better than its oracle's is no merit and does not rank (`inference.ends`).
     """
     if any(below_oracle(run.report.scores, metric.key) for run in runs):
         return None
-    losses = [metric.loss(value) for value in _values(runs, metric.key)]
+    losses = [metric.loss(value) for value in _values(runs, metric)]
     return statistics.fmean(losses) if losses else None
 
 
@@ -44,7 +45,8 @@ def ranks(losses: Mapping[str, float]) -> dict[str, int]:
     first, rank = 0.0, 0
     for place, name in enumerate(sorted(losses, key=losses.__getitem__), start=1):
         loss = losses[name]
-        if rank == 0 or loss - first > TIE * max(abs(loss), abs(first)):
+        least = TIE * abs(first) if math.isinf(loss) else TIE * max(abs(loss), abs(first))
+        if rank == 0 or loss - first > least:
             first, rank = loss, place
         found[name] = rank
     return found
@@ -73,7 +75,7 @@ def difference_table(comparison: Comparison) -> Table:
     metrics = [metric for metric in comparison.ordered_metrics if metric.direction is not None]
     others = [name for name in comparison.methods if name != comparison.baseline]
     rows = tuple(
-        Row(name, {metric.key: _difference(comparison, name, metric.key) for metric in metrics})
+        Row(name, {metric.key: _difference(comparison, name, metric) for metric in metrics})
         for name in others
     )
     return Table(
@@ -94,10 +96,10 @@ def _difference_legend(comparison: Comparison) -> Iterator[str]:
         yield "d: the difference over the standard deviation of differences of groups, or of runs"
 
 
-def _difference(comparison: Comparison, method: str, key: str) -> Cell:
-    found = comparison.difference(method, key)
+def _difference(comparison: Comparison, method: str, metric: Metric) -> Cell:
+    found = comparison.difference(method, metric.key)
     if found is None:
-        return Cell()
+        return _infinite_difference(comparison, method, metric)
     return Cell(
         found.value,
         words=found.how,
@@ -106,6 +108,16 @@ def _difference(comparison: Comparison, method: str, key: str) -> Cell:
         relative=found.relative,
         effect=found.effect,
     )
+
+
+def _infinite_difference(comparison: Comparison, method: str, metric: Metric) -> Cell:
+    """Of a method or baseline with an infinite loss, but not of both; else nothing."""
+    names = (method, comparison.baseline)
+    mine, theirs = (None if name is None else mean_loss(comparison.groups[name], metric) for name in names)
+    if mine is None or theirs is None or math.isinf(mine) == math.isinf(theirs):
+        return Cell()
+    gap = theirs - mine if metric.direction == "higher" else mine - theirs
+    return Cell(gap, words="none", mark="unknown")
 
 
 def _bound_rows(comparison: Comparison) -> Iterator[Row]:
@@ -129,7 +141,7 @@ def _method_rows(comparison: Comparison, metrics: Sequence[Metric]) -> Iterator[
             cells = {m.key: _mean([found[m.key] for found in scores if m.key in found]) for m in metrics}
             yield Row(f"{name}, {method}", cells, "recalibrated", of)
         for run in runs if len(runs) > 1 else ():
-            yield Row(run.label, {m.key: _run_cell(run, m.key) for m in metrics}, "run")
+            yield Row(run.label, {m.key: _run_cell(run, m) for m in metrics}, "run")
 
 
 def _column(comparison: Comparison, metric: Metric) -> dict[str, Cell]:
@@ -140,25 +152,29 @@ def _column(comparison: Comparison, metric: Metric) -> dict[str, Cell]:
     last = max(places.values(), default=None)
     tied = comparison.tied_with_best.get(metric.key, frozenset())
     return {
-        name: _method_cell(runs, metric.key, places.get(name), last, name in tied)
+        name: _method_cell(runs, metric, places.get(name), last, name in tied)
         for name, runs in groups.items()
     }
 
 
-def _method_cell(runs: Sequence[ScoredRun], key: str, rank: int | None, last: int | None, tied: bool) -> Cell:
-    values = _values(runs, key)
+def _method_cell(
+    runs: Sequence[ScoredRun], metric: Metric, rank: int | None, last: int | None, tied: bool
+) -> Cell:
+    values = _values(runs, metric)
     if not values:
-        return Cell(of=len(runs), reason=_reason(runs, key))
-    single = runs[0].report.intervals.get(key) if len(runs) == 1 else None
+        return Cell(of=len(runs), reason=_reason(runs, metric.key))
+    single = runs[0].report.intervals.get(metric.key) if len(runs) == 1 else None
+    mean = statistics.fmean(values)
     return Cell(
-        value=statistics.fmean(values),
-        spread=statistics.stdev(values) if len(values) > 1 else None,
+        value=mean,
+        spread=statistics.stdev(values) if len(values) > 1 and math.isfinite(mean) else None,
         runs=len(values),
         of=len(runs),
         interval=None if single is None else (single[0], single[1]),
         rank=rank,
         worst_rank=None if rank is None else last,
         mark=_mark(rank, last, tied),
+        reason=None if math.isfinite(mean) else _reason(runs, metric.key),
     )
 
 
@@ -172,9 +188,9 @@ def _mark(rank: int | None, last: int | None, tied: bool) -> Mark | None:
     return "worst" if rank == last else None
 
 
-def _run_cell(run: ScoredRun, key: str) -> Cell:
-    value = run.report.scores.get(key)
-    return Cell(value, runs=1, interval=run.report.intervals.get(key), reason=run.report.undefined.get(key))
+def _run_cell(run: ScoredRun, metric: Metric) -> Cell:
+    interval, reason = run.report.intervals.get(metric.key), run.report.undefined.get(metric.key)
+    return Cell(run.score(metric), runs=1, interval=interval, reason=reason)
 
 
 def _recalibrated(runs: Sequence[ScoredRun]) -> dict[str, list[Mapping[str, float]]]:
@@ -195,8 +211,8 @@ def _mean(values: Sequence[float]) -> Cell:
     return Cell(statistics.fmean(values), spread=spread, runs=len(values))
 
 
-def _values(runs: Iterable[ScoredRun], key: str) -> list[float]:
-    return [run.report.scores[key] for run in runs if key in run.report.scores]
+def _values(runs: Iterable[ScoredRun], metric: Metric) -> list[float]:
+    return [value for run in runs if (value := run.score(metric)) is not None]
 
 
 def _reason(runs: Sequence[ScoredRun], key: str) -> str:
@@ -231,6 +247,18 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         )
     if any(len(runs) > 1 for runs in comparison.groups.values()):
         yield "mean ± standard deviation over the runs of a method"
+
+
+def without_value(table: Table) -> dict[str, str]:
+    """What a score without a finite value is shown as, and what this means, where another method has one."""
+    rows = [row for row in table.rows if row.kind == "method"]
+    cells = [[row[column.key] for row in rows] for column in table.columns if column.better]
+    found = {}
+    if any(cell.infinite for column in cells for cell in column):
+        found["inf"] = "infinite, so it ranks last"
+    if any(0 < sum(cell.value is None for cell in column) < len(column) for column in cells):
+        found[NO_VALUE] = "no value, so no rank"
+    return found
 
 
 def intervals_used(comparison: Comparison) -> list[str]:

@@ -173,7 +173,7 @@ class Pairs:
         level divided by their number (Bonferroni).
         """
         losses = {name: mean_loss(runs, metric) for name, runs in groups.items()}
-        known = {name: loss for name, loss in losses.items() if loss is not None}
+        known = {name: loss for name, loss in losses.items() if loss is not None and math.isfinite(loss)}
         if len(known) < 2:
             return []
         best = min(known, key=known.__getitem__)

@@ -10,7 +10,7 @@ import numpy as np
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
-from uq_tracking.metrics.registry import Undefined, metric
+from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.grouped import Groups
@@ -64,9 +64,7 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     """
     if statistics.sums["impossible"]:
         share = statistics.sums["impossible"] / statistics.n
-        raise Undefined(
-            f"{share:.3g} of the true classes have probability 0, where the log score is infinite"
-        )
+        raise Infinite(f"{share:.3g} of the true classes have probability 0")
     return statistics.sums["log_loss"] / statistics.n
 
 

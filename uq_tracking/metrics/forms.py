@@ -11,7 +11,7 @@ from scipy import special
 from uq_tracking.families import FloatArray, Standard
 from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
-from uq_tracking.metrics.registry import Undefined, metric
+from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
@@ -42,10 +42,7 @@ def form_score(statistics: Statistics, key: str) -> float:
     """Mean of a score over the samples of a distribution; Undefined, with the reason, if it has none."""
     impossible = statistics.sums["impossible"]
     if key == "nll" and impossible > 0:
-        raise Undefined(
-            f"{impossible / statistics.n:.3g} of the targets have density 0 in their distribution, where the log "
-            "score is infinite"
-        )
+        raise Infinite(f"{impossible / statistics.n:.3g} of the targets have density 0 in their distribution")
     total = statistics.sums[key]
     if math.isnan(total):
         raise Undefined(reason(statistics, key))

@@ -14,7 +14,7 @@ from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
-from uq_tracking.metrics.registry import MetricInputs, Undefined, metric
+from uq_tracking.metrics.registry import Infinite, MetricInputs, Undefined, metric
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.grouped import FloatArray, IntArray
@@ -83,7 +83,7 @@ def kl_to_reference(given: MetricInputs, settings: Settings) -> float:
     if bad:
         raise Undefined(f"the reference is invalid at {bad} samples (non-finite, or a std not above 0)")
     if np.any(std == 0):
-        raise Undefined("a standard deviation of 0 is infinitely far from any reference; set std_floor")
+        raise Infinite("a standard deviation of 0 is infinitely far from any reference; set std_floor")
     total = 0.0
     for start in range(0, len(std), BLOCK):
         part = slice(start, start + BLOCK)
@@ -124,7 +124,7 @@ def class_kl_to_reference(given: MetricInputs, settings: Settings) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(probs > 0, probs * np.log(probs / reference), 0.0)
         if np.isinf(terms).any():
-            raise Undefined(
+            raise Infinite(
                 "the reference gives probability 0 to a class that the predictions consider possible"
             )
         if weights is not None:

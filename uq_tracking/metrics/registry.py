@@ -33,6 +33,21 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
     """Raised by a metric without a value for this input; its text is the reason, in one sentence."""
 
 
+INFINITE = "infinite: "
+
+
+class Infinite(Undefined):
+    """Raised by a metric that is infinitely bad for this input, so that it ranks last; its text says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(INFINITE + why)
+
+
+def is_infinite(reason: str) -> bool:
+    """Whether a score has no finite value because it is infinitely bad."""
+    return reason.startswith(INFINITE)
+
+
 NEEDS = {
     "predictions": "the predictions themselves, not only their statistics",
     "reference": "a distribution to compare with (reference=)",
@@ -276,7 +291,8 @@ def compute(
                 "the value is NaN: terms overflow, or the function lacks a raise of Undefined"
             )
         else:
-            undefined[each.key] = "the value overflows the range of 64-bit numbers"
+            bad = each.direction is not None and each.loss(value) > 0
+            undefined[each.key] = INFINITE * bad + "the value overflows the range of 64-bit numbers"
     return scores, undefined
 
 

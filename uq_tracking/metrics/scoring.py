@@ -11,7 +11,7 @@ import numpy as np
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.forms import form_score
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Direction, Undefined, Unit, metric
+from uq_tracking.metrics.registry import Direction, Infinite, Undefined, Unit, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
@@ -156,10 +156,7 @@ def _nll_uniform(statistics: Statistics) -> float:
     )
     outside = 1 - inside / statistics.n
     if inside < statistics.n * SHORT:
-        raise Undefined(
-            f"{outside:.3g} of the targets lie outside the uniform distribution's support, where the log score "
-            "is infinite"
-        )
+        raise Infinite(f"{outside:.3g} of the targets lie outside the uniform distribution's support")
     return math.log(2 * SQRT3)
 
 
@@ -267,7 +264,7 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
         return form_score(statistics, "crps")
     family = family_behind(statistics, settings, suffix)
     if not family.has_crps:
-        raise Undefined(f"the CRPS of a Student t with dof={settings.dof:g} is infinite")
+        raise Infinite(f"a Student t with dof={settings.dof:g} has no finite mean distance")
     return family_sums(statistics, family).crps / statistics.n
 
 

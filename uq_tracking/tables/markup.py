@@ -135,7 +135,7 @@ def _latex_cell(cell: Cell) -> str:
 def _math(text: str) -> str:
     """Numbers with proper minus and plus-minus signs, powers of ten and thousands separators."""
     text = re.sub(r"(\d)e(-?\d+)", r"\1\\cdot10^{\2}", text)
-    text = text.replace(",", "{,}").replace("±", r"\pm").replace(" .. ", "$--$")
+    text = text.replace("inf", r"\infty").replace(",", "{,}").replace("±", r"\pm").replace(" .. ", "$--$")
     return "--" if text == NO_VALUE else f"${text}$"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -52,7 +53,7 @@ class Cell:
     mark : str or None
         What stands out: ``best``, ``worst``, ``tied`` (with the best), or the verdict of a difference.
     reason : str or None
-        Why there is no value.
+        Why there is no value, or why it is infinite.
     relative, effect : float or None
         For a difference: its size relative to the baseline, and Cohen's d.
     """
@@ -70,6 +71,11 @@ class Cell:
     reason: str | None = None
     relative: float | None = None
     effect: float | None = None
+
+    @property
+    def infinite(self) -> bool:
+        """Whether the value is infinite."""
+        return self.value is not None and math.isinf(self.value)
 
     @property
     def ranked(self) -> bool:
