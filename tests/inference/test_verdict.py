@@ -9,12 +9,14 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
+from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference import words
 from uq_tracking.inference.limits import Influence
 from uq_tracking.inference.scale import mean_square_scores
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
+from uq_tracking.statistics.store import read_statistics, write_statistics
 
 FEW = ["rmse"]
 
@@ -480,3 +482,30 @@ def test_the_mean_square_of_scores_over_an_interval():
         np.mean(stats.norm.ppf(0.1 * (np.arange(100000) + 0.5) / 100000) ** 2),
     ]
     assert_allclose(mean_square_scores(low, high), expected, rtol=1e-4)
+
+
+MISSING = "12 % of the true values are exactly {}: if that stands for missing values, mask them"
+
+
+@pytest.mark.parametrize("value", [0, -1, -9999])
+@pytest.mark.parametrize("n", [1000, 60_000])
+def test_values_that_may_stand_for_missing_ones_are_told(value, n, tmp_path):
+    rng = np.random.default_rng(0)
+    truth, std = rng.uniform(1, 10, n), rng.uniform(0.2, 1, n)
+    mean, hole = truth + std * rng.normal(size=n), np.arange(n) % 25 < 3
+    filled = np.where(hole, value, truth)
+    for weights in (None, np.ones(n) + hole):
+        found = uq.evaluate(filled, mean, std, weights=weights)
+        write_statistics(tmp_path / "statistics.npz", found.statistics)
+        for each in (found, score(read_statistics(tmp_path / "statistics.npz"))):
+            assert any(MISSING.format(f"{value:,}") in caveat for caveat in each.verdict.caveats)
+        masked = uq.evaluate(filled, mean, std, weights=weights, mask=hole)
+        assert not any("exactly" in caveat for caveat in masked.verdict.caveats)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25])
+def test_counts_and_rounded_values_are_not_taken_for_missing_ones(step):
+    rng = np.random.default_rng(1)
+    for truth in (step * rng.poisson(2, 2000), np.round(rng.uniform(1, 10, 2000) / step) * step):
+        found = uq.evaluate(truth, np.full(2000, truth.mean()), np.full(2000, truth.std()))
+        assert not any("exactly" in caveat for caveat in found.verdict.caveats)

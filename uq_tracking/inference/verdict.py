@@ -243,8 +243,18 @@ class _Tests:
         return None
 
     def caveats(self) -> list[str]:
-        """Caveats that follow from the number of units and the form of the forecasts alone."""
-        return [*self._of_units(), *self._of_form()]
+        """Caveats that follow from the number of units, the form of the forecasts and the targets alone."""
+        return [*self._of_units(), *self._of_form(), *self._of_targets()]
+
+    def _of_targets(self) -> list[str]:
+        found = read.repeated_target(self.statistics)
+        if found is None:
+            return []
+        value, share = found
+        return [
+            f"{format_number(100 * share, 2)} % of the true values are exactly {format_number(value)}: if that "
+            "stands for missing values, mask them (mask=)."
+        ]
 
     def _of_form(self) -> list[str]:
         size = self.statistics.moments.get("size")

@@ -86,6 +86,8 @@ class Layout(ABC):
     """Columns that exact statistics hold for every sample."""
     forgotten: ClassVar[tuple[str, ...]] = ()
     """Sums and moments that cannot be computed from these columns."""
+    noted: ClassVar[tuple[str, ...]] = ()
+    """What is derived from columns that exact statistics do not hold, so that it is stored with them."""
     alike: ClassVar[Mapping[str, str]]
     """Facts that must agree for statistics to be merged, and what error messages call them."""
 
@@ -121,6 +123,11 @@ class Layout(ABC):
     ) -> dict[str, float | None]:
         """By-products of sorting samples with weights."""
         return {}
+
+    def noted_in(self, parts: Parts | None) -> dict[str, float]:
+        """What was noted about samples."""
+        derived = {} if parts is None else parts.derived
+        return {name: value for name in self.noted if (value := derived.get(name)) is not None}
 
     @abstractmethod
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:

@@ -30,6 +30,15 @@ SAFE = 1e30
 """Factor by which float32 errors may be above or below the stds so that z stays within the range of float32."""
 
 
+REPEATED, REPEATED_SHARE = "repeated_target", "repeated_share"
+OFTEN = 0.01
+"""A target counts as repeated if at least this share of the targets is equal to it ..."""
+OFTENER = 10
+"""... and it is more than this many times as frequent as the next higher one: counts and rounded targets are not."""
+LOOKED_AT = 10_000
+"""How many targets, drawn at random, are looked at to find a repeated one."""
+
+
 class RegressionLayout(Layout):
     """Orders by std, absolute error and z.
 
@@ -51,6 +60,7 @@ class RegressionLayout(Layout):
     counted: ClassVar[tuple[str, ...]] = ("n_zero_std",)
     kept: ClassVar[tuple[str, ...]] = ("std", "error")
     forgotten: ClassVar[tuple[str, ...]] = ("target",)
+    noted: ClassVar[tuple[str, ...]] = (REPEATED, REPEATED_SHARE)
     alike: ClassVar[Mapping[str, str]] = {"std_floor": "std_floor"}
 
     def columns(self, rows: Rows) -> dict[str, npt.NDArray[Any]]:
@@ -94,6 +104,7 @@ class RegressionLayout(Layout):
         keep_memory(32 * len(rows["std"]))
         error = _errors(rows) if "target" in rows else rows["error"]
         target = Moments.of(rows["target"]) if known is None else known.moments["target"]
+        noted = repeated_target(rows["target"], target.low) if known is None else self.noted_in(known)
         by_std = sort_by_std(rows["std"], error)
         del error  # it is sorted now; the unsorted copy only takes up memory
         std = by_std.values
@@ -112,13 +123,17 @@ class RegressionLayout(Layout):
             {"std": by_std, "abs_error": by_abs_error, "z": by_z},
             {"log_std": log_std},
             {"target": target, **moments},
-            derived={"rank_correlation": correlation},
+            derived={"rank_correlation": correlation, **noted},
             counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
         )
 
     @override
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
-        return {"rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts)}
+        target = columns.get("target")
+        return {
+            "rank_correlation": weighted_correlation(columns["std"], columns["abs_error"], counts),
+            **({} if target is None else repeated_target(target, float(target.min()))),
+        }
 
     @override
     def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
@@ -129,6 +144,28 @@ class RegressionLayout(Layout):
 
 
 REGRESSION = RegressionLayout()
+
+
+def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
+    """The target that may stand for a missing one, 0 or the lowest, and the share of the targets equal to it.
+
+    >>> repeated_target(np.asarray([0.0] * 12 + [1.5, 2.5, 2.25, 3.0]), 0.0)
+    {'repeated_target': 0.0, 'repeated_share': 0.75}
+    >>> repeated_target(np.asarray([0.0] * 12 + [1.0] * 8), 0.0)
+    {}
+    """
+    n = len(target)
+    some = target if n <= LOOKED_AT else target[np.random.default_rng(0).integers(n, size=LOOKED_AT)]
+    for value in (0.0, low) if low < 0 else (low,):
+        count = int(np.count_nonzero(some == value))
+        if count <= max(OFTENER, OFTEN / 2 * len(some)):
+            continue
+        above = some[some > value]
+        if len(above) and count > OFTENER * np.count_nonzero(above == above.min()):
+            share = np.count_nonzero(target == value) / n
+            if share >= OFTEN:
+                return {REPEATED: value, REPEATED_SHARE: share}
+    return {}
 
 
 def _errors(rows: Rows) -> npt.NDArray[Any]:

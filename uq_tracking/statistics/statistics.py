@@ -54,7 +54,8 @@ class Statistics:
         ``n``, the samples that count, and how many were left out, by reason: numbers of samples, whatever their
         weights. With weights also ``n_effective``, rounded.
     derived : dict
-        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant.
+        ``rank_correlation`` of an exact regression: Spearman's, None if std or error is constant; and the target
+        that may stand for a missing one, if there is such.
     bits : int or None
         Resolution of a sketch.
     facts : dict
@@ -173,7 +174,7 @@ class Statistics:
             kind="sketch",
             orders=made.orders,
             tables={**made.tables, **self.tables},
-            derived={},
+            derived=self.layout.noted_in(self.parts),
             bits=bits,
         )
 
@@ -199,6 +200,8 @@ class Statistics:
             "sums": np.asarray([self.sums[name] for name in self.layout.sums], dtype=np.float64),
         }
         arrays |= {f"moments/{name}": m.to_array() for name, m in self.moments.items()}
+        noted = self.layout.noted_in(self.parts)
+        arrays |= {f"noted/{name}": np.asarray(value) for name, value in noted.items()}
         for name, table in self.tables.items():
             arrays |= {f"table/{name}/key": table.key, f"table/{name}/count": table.count}
             arrays[f"table/{name}/size"] = np.asarray(table.size)
@@ -313,6 +316,7 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
             for name, kind in layout.tables.items()
             if f"table/{name}/key" in arrays
         },
+        {name: float(arrays[f"noted/{name}"]) for name in layout.noted if f"noted/{name}" in arrays},
     )
     for name, table in known.tables.items():
         layout.tables[name].check_keys(table.key, table.size)

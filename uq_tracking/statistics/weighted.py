@@ -51,7 +51,7 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
         for name, payloads in layout.orders.items()
     }
     counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
-    derived = layout.derived(columns, counts)
+    derived = {**layout.noted_in(known), **layout.derived(columns, counts)}
     return Parts(orders, sums, moments, tables, derived, {"n": len(weight), **counted})
 
 
