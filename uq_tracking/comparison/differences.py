@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from statistics import variance
 from typing import Any, Literal
 
+from uq_tracking.comparison.over_runs import Range, welch
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.inference.paired import relative_change
 from uq_tracking.metrics.registry import Metric
@@ -28,7 +29,6 @@ from uq_tracking.typed import record
 
 How = Literal["paired groups", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ def difference(
     metric: Metric,
     level: float,
     paired: tuple[Range, float | None] | None = None,
+    methods: int = 2,
 ) -> Difference | None:
     """The difference of two methods in one metric; None if either has no value, or an infinite one.
 
@@ -94,13 +95,15 @@ def difference(
         Confidence level of the interval.
     paired : tuple of interval and effect size, optional
         From the difference of losses over groups.
+    methods : int
+        With more than two, the interval is one of all pairs of these, which contain the true values jointly.
     """
     mine, theirs = _losses(one, metric), _losses(other, metric)
     if not mine or not theirs or not all(map(math.isfinite, (*mine, *theirs))):
         return None
     means = [math.fsum(losses) / len(losses) for losses in (mine, theirs)]
     value = means[0] - means[1]
-    interval, how = _interval(one, other, metric, level, None if paired is None else paired[0])
+    interval, how = _interval(one, other, metric, level, None if paired is None else paired[0], methods)
     verdict = _verdict(interval)
     effect = cohens_d(mine, theirs) if how == "over runs" else None
     if how == "paired groups" and paired is not None:
@@ -128,12 +131,17 @@ def _verdict(interval: Range | None) -> Verdict:
 
 
 def _interval(
-    one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float, paired: Range | None
+    one: Sequence[ScoredRun],
+    other: Sequence[ScoredRun],
+    metric: Metric,
+    level: float,
+    paired: Range | None,
+    methods: int,
 ) -> tuple[Range | None, How]:
     mine, theirs = _losses(one, metric), _losses(other, metric)
     runs = min(len(mine), len(theirs))
     if runs > 2 or (runs == 2 and paired is None):
-        return welch(mine, theirs, level), "over runs"
+        return welch(mine, theirs, level, methods), "over runs"
     if paired is not None:
         return paired, "paired groups"
     if len(mine) == len(theirs) == 1:
@@ -141,24 +149,6 @@ def _interval(
         if ranges[0] is not None and ranges[1] is not None:
             return mover(mine[0], ranges[0], theirs[0], ranges[1]), "from the intervals"
     return None, "none"
-
-
-def welch(one: Sequence[float], other: Sequence[float], level: float) -> Range:
-    """Welch's interval of a difference of means; the difference itself if neither varies.
-
-    >>> low, high = welch([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], 0.95)
-    >>> round(low, 3), round(high, 3)
-    (-3.267, 1.267)
-    """
-    from scipy.stats import t
-
-    gap = math.fsum(one) / len(one) - math.fsum(other) / len(other)
-    a, b = (_squared_error_of_mean(values) for values in (one, other))
-    if a + b == 0:
-        return gap, gap
-    freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(other) - 1))
-    half = float(t.ppf((1 + level) / 2, freedom)) * math.sqrt(a + b)
-    return gap - half, gap + half
 
 
 def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
@@ -169,10 +159,6 @@ def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
     """
     spread = math.sqrt((variance(one) + variance(other)) / 2)
     return (math.fsum(one) / len(one) - math.fsum(other) / len(other)) / spread if spread > 0 else None
-
-
-def _squared_error_of_mean(values: Sequence[float]) -> float:
-    return variance(values) / len(values)
 
 
 def mover(one: float, of_one: Range, other: float, of_other: Range) -> Range:

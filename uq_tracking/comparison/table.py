@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from uq_tracking.comparison.bounds import Bound
 from uq_tracking.comparison.metrics import ACCURACY, family
+from uq_tracking.comparison.over_runs import MOSTLY, found_mostly
 from uq_tracking.comparison.runs import ScoredRun
+from uq_tracking.formatting import format_number
 from uq_tracking.inference.ends import below_oracle
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.before_after import BEFORE
@@ -237,6 +239,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     yield "* best, ! worst" + (
         f", = not distinguishable from the best at {comparison.level:.0%}" if tied else ""
     )
+    yield from _seen_by_runs(comparison)
     used = intervals_used(comparison)
     if used:
         yield f"intervals of differences: {', '.join(used)}"
@@ -249,12 +252,29 @@ def _legend(comparison: Comparison) -> Iterator[str]:
         yield "mean ± standard deviation over the runs of a method"
 
 
+def _seen_by_runs(comparison: Comparison) -> Iterator[str]:
+    """How large a difference to the best must be to be seen, where it is judged by the spread over runs."""
+    by_key: dict[str, set[str]] = {}
+    for tie in comparison.ties:
+        if tie.how == "over runs":
+            by_key.setdefault(tie.metric, set()).update((tie.method, tie.reference))
+    if not by_key:
+        return
+    names = max(by_key.values(), key=len)
+    runs = min(len(comparison.groups[name]) for name in names)
+    least = found_mostly(runs, comparison.level, len(names))
+    yield (
+        f"with {runs} runs of each of {len(names)} methods, a difference to the best is found in {MOSTLY:.0%} of "
+        f"cases if it is {format_number(least, 2)} standard deviations of the runs, smaller ones less often"
+    )
+
+
 def without_value(table: Table) -> dict[str, str]:
     """What a score without a finite value is shown as, and what this means, where another method has one."""
     rows = [row for row in table.rows if row.kind == "method"]
     cells = [[row[column.key] for row in rows] for column in table.columns if column.better]
     found = {}
-    if any(cell.infinite for column in cells for cell in column):
+    if any(0 < sum(cell.infinite for cell in column) < len(column) for column in cells):
         found["inf"] = "infinite, so it ranks last"
     if any(0 < sum(cell.value is None for cell in column) < len(column) for column in cells):
         found[NO_VALUE] = "no value, so no rank"

@@ -161,27 +161,27 @@ class Pairs:
     level: float
 
     def difference(
-        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric
+        self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, methods: int = 2
     ) -> Difference | None:
-        """The difference in one metric, with the best interval that the runs allow."""
-        return difference(one, other, metric, self.level, self.paired.limits(one, other, metric, self.level))
+        """The difference in one metric, with the best interval that the runs allow, jointly for so many methods."""
+        level = 1 - (1 - self.level) / math.comb(methods, 2)
+        paired = self.paired.limits(one, other, metric, level)
+        return difference(one, other, metric, self.level, paired, methods)
 
     def ties(self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric) -> list[Difference]:
         """Differences of all methods to the best one, with verdicts that hold for all pairs jointly.
 
-        If the groups of all runs are known, by the largest studentised difference; else each pair is tested at the
-        level divided by their number (Bonferroni).
+        By the largest studentised difference, over groups if those of all runs are known, else over runs. If only
+        some methods have several runs, what is paired over groups is tested at the level divided by the number of
+        pairs (Bonferroni).
         """
         losses = {name: mean_loss(runs, metric) for name, runs in groups.items()}
         known = {name: loss for name, loss in losses.items() if loss is not None and math.isfinite(loss)}
         if len(known) < 2:
             return []
         best = min(known, key=known.__getitem__)
-        level = 1 - (1 - self.level) / math.comb(len(known), 2)
         found = [
-            replace(self, level=level).difference(groups[name], groups[best], metric)
-            for name in known
-            if name != best
+            self.difference(groups[name], groups[best], metric, len(known)) for name in known if name != best
         ]
         differences = [item for item in found if item is not None]
         if any(item.how not in ("paired groups", "none") for item in differences):
