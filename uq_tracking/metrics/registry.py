@@ -34,6 +34,7 @@ class Undefined(Exception):  # noqa: N818  (a result, not a mistake of the calle
 
 
 INFINITE = "infinite: "
+"""How the reason of a score begins that is infinitely bad."""
 
 
 class Infinite(Undefined):

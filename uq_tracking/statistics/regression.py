@@ -31,6 +31,7 @@ SAFE = 1e30
 
 
 REPEATED, REPEATED_SHARE = "repeated_target", "repeated_share"
+"""Names of a target that may stand for a missing one, and of the share of the targets equal to it."""
 OFTEN = 0.01
 """A target counts as repeated if at least this share of the targets is equal to it ..."""
 OFTENER = 10
