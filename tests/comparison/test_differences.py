@@ -111,6 +111,16 @@ class TestFromIntervals:
         assert found.how == "from the intervals"
         assert found.interval[0] <= found.value <= found.interval[1]
 
+    @pytest.mark.parametrize(("methods", "tied"), [(2, False), (7, True)])
+    def test_a_tie_is_judged_for_all_pairs_jointly(self, methods, tied):
+        """A gap of 1.6 lies outside of one pair's interval of 1.41, but inside of seven methods' of 2.13."""
+        values = [1.0, *[2.6] * (methods - 1)]
+        made = {
+            f"m{k}": report_of({"nll": value}, intervals={"nll": (value - 1, value + 1)})
+            for k, value in enumerate(values)
+        }
+        assert ("m1" in uq.compare(made).tied_with_best["nll"]) == tied
+
     def test_values_keep_their_sign_when_higher_is_better(self):
         made = {"a": report_of({"r2": 0.9}), "b": report_of({"r2": 0.7})}
         found = uq.compare(made, baseline="b").difference("a", "r2")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from statistics import variance
 from typing import Any, Literal
 
-from uq_tracking.comparison.over_runs import Range, welch
+from uq_tracking.comparison.over_runs import Range, joint_factor, welch
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.inference.paired import relative_change
 from uq_tracking.metrics.registry import Metric
@@ -147,7 +147,8 @@ def _interval(
     if len(mine) == len(theirs) == 1:
         ranges = [_loss_range(runs, metric) for runs in (one, other)]
         if ranges[0] is not None and ranges[1] is not None:
-            return mover(mine[0], ranges[0], theirs[0], ranges[1]), "from the intervals"
+            wider = joint_factor(methods, level)
+            return mover(mine[0], ranges[0], theirs[0], ranges[1], wider), "from the intervals"
     return None, "none"
 
 
@@ -161,12 +162,12 @@ def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
     return (math.fsum(one) / len(one) - math.fsum(other) / len(other)) / spread if spread > 0 else None
 
 
-def mover(one: float, of_one: Range, other: float, of_other: Range) -> Range:
-    """Interval of a difference from the intervals of its parts, assumed independent."""
+def mover(one: float, of_one: Range, other: float, of_other: Range, wider: float = 1.0) -> Range:
+    """Interval of a difference from the intervals of its parts, assumed independent, that much wider."""
     gap = one - other
     below = math.hypot(one - of_one[0], of_other[1] - other)
     above = math.hypot(of_one[1] - one, other - of_other[0])
-    return gap - below, gap + above
+    return gap - wider * below, gap + wider * above
 
 
 def _loss_range(runs: Sequence[ScoredRun], metric: Metric) -> Range | None:

@@ -50,6 +50,16 @@ def largest_by_chance(methods: int, freedom: FloatArray, level: float) -> FloatA
     return np.asarray(np.exp(logs))
 
 
+def joint_factor(methods: int, level: float) -> float:
+    """How many times wider intervals of all pairs of methods jointly are than that of one, with many groups.
+
+    >>> [round(joint_factor(methods, 0.95), 2) for methods in (2, 7)]
+    [1.0, 1.51]
+    """
+    many = np.asarray(FREEDOMS[-1])
+    return float(largest_by_chance(methods, many, level) / largest_by_chance(2, many, level))
+
+
 @lru_cache(maxsize=32)
 def _largest_ranges(methods: int, level: float) -> FloatArray:
     """Logarithm of the same for some degrees of freedom, by simulation, as the integral takes seconds."""
