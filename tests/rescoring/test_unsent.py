@@ -87,9 +87,20 @@ def test_a_run_that_is_gone_gets_one_substitute_that_names_it(job, tmp_path):
     assert {step for step, _ in stores["sick"].series(substitute)} == {2, 3, 4, None}
 
 
-def test_a_damaged_entry_is_named_and_stops_no_other(job):
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_an_entry_that_cannot_be_sent_is_named_and_stops_no_other(is_damaged, job, monkeypatch):
     first, *_ = entries()
-    first.write_bytes(b"PK")
+    write = DirectoryRun.log_scalars
+
+    def fails(run, scalars, *, step=None):
+        if step == 2:
+            raise RuntimeError("500: internal error")
+        write(run, scalars, step=step)
+
+    if is_damaged:
+        first.write_bytes(b"PK")
+    else:
+        monkeypatch.setattr(DirectoryRun, "log_scalars", fails)
     summary = uq.sync()
     assert [outcome.status for outcome in summary.outcomes] == ["failed"] + ["done"] * 3
     assert first.name in str(summary)

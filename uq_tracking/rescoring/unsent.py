@@ -11,17 +11,19 @@ from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachabl
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.deadline import PATIENCE
-from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
+from uq_tracking.tracking.waiting import is_sick
 
 ORIGIN_TAG = "uq.origin"
 """Names the run that a substitute stands for, or the call for which a run was created."""
 SENT = "sent"
 """Folder in which sent entries are kept."""
+MOST_FAILURES = 2
+"""After how many entries in a row a tracker that fails on them is not asked again."""
 
 
 def send_entries(
@@ -134,19 +136,20 @@ def _sent(own: Sequence[Entry], destination: str | None) -> tuple[str, dict[Path
 
 
 def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
-    """Write the entries in order; return those not taken, with the reason. Stop once the tracker is sick."""
+    """Write the entries in order; return those not taken, with the reason. Stop when the tracker seems down."""
     failed: dict[Path, Exception] = {}
-    sick: Exception | None = None
+    sick: list[Exception] = []
     try:
         for entry in own:
+            if len(sick) == MOST_FAILURES:
+                failed[entry.path] = sick[-1]
+                continue
             try:
-                if sick is None:
-                    replay(entry, opened.run)
-                else:
-                    failed[entry.path] = sick
+                replay(entry, opened.run)
+                sick = []
             except Exception as error:  # trackers raise whatever their libraries raise
                 failed[entry.path] = error
-                sick = error if is_sick(error) else None
+                sick = [*sick, error] if is_sick(error) else []
     finally:
         opened.release()
     return failed

@@ -268,7 +268,8 @@ def _read_head(folder: Path) -> dict[str, Any]:
 def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
     journal = Journal(folder / LOG_FILE)
     scalars = journal.scalars()
-    last = {name: value for (step, name), value in scalars.items() if step is not None}
+    steps = sorted((step, name) for step, name in scalars if step is not None)  # an early one may come late
+    last = {name: scalars[step, name] for step, name in steps}
     final = {name: value for (step, name), value in scalars.items() if step is None}
     return StoredRun(
         uri=f"dir:{folder}",

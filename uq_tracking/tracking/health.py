@@ -3,6 +3,10 @@
 A tracker that fails is marked sick. Calls for it go straight to the spool, and a thread of its own retries after
 pauses that grow from one second to a minute. Once it answers, the spooled calls are sent in order, into the same
 runs; until that is done, new calls queue behind them.
+
+A call may fail for ever at a tracker that takes others. So when a spooled call fails, another is tried; a call that
+fails both before and after the tracker has taken another is stepped over. It is tried a few times more, then left to
+`sync`, and while it is in the spool, new calls go there too: the next one like it must not make the job wait.
 """
 
 from __future__ import annotations
@@ -17,38 +21,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackerUnreachableError
-from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
-from uq_tracking.tracking.locks import spool_lock
+from uq_tracking.tracking.deadline import THREADS, LeftBehind
 from uq_tracking.tracking.redaction import redact
-from uq_tracking.tracking.replay import replay
-from uq_tracking.tracking.resolve import Opened
-from uq_tracking.tracking.spool import read_entry
+from uq_tracking.tracking.waiting import Outcome, Waiting
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 MOST_TRIES = 5
-"""How many times to send an entry that the tracker answers but rejects."""
+"""How many times to send an entry that the tracker rejects, or fails on while it takes others."""
 DRAINERS = 3
 """Maximum number of threads waiting for one tracker."""
-LOCK_SECONDS = 5.0
-"""Seconds to wait for a `sync` that is sending the same entries."""
 
-Outcome = Literal["sent", "refused", "again"]
 _log = logging.getLogger("uq_tracking")
-
-
-@dataclass
-class Waiting:
-    """A spool entry that this process will send, and the run it goes into."""
-
-    path: Path
-    open: Callable[[], Opened]
-    run: str
-    key: str
-    tries: int = 0
 
 
 @dataclass
@@ -65,8 +50,11 @@ class Health:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _queue: list[Waiting] = field(default_factory=list)
     _refused: list[Waiting] = field(default_factory=list)
+    _left: list[Waiting] = field(default_factory=list)
+    """Entries left to `sync`."""
     _unconfirmed: dict[Path, threading.Thread] = field(default_factory=dict)
     _sick_since: float | None = None
+    _answers: int = 0
     _pause: float = 0.0
     _ask_at: float = 0.0
     _drainers: list[threading.Thread] = field(default_factory=list)
@@ -83,7 +71,9 @@ class Health:
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
             if any(waiting.run == run for waiting in self._queue):
                 return "earlier calls are still being sent"
-            return None
+            unsent = (waiting.path for waiting in (*self._refused, *self._left) if waiting.is_stuck)
+            stuck = next((path for path in unsent if path.exists()), None)
+            return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
     def failed(self) -> None:
         """Note that the tracker is sick."""
@@ -99,6 +89,7 @@ class Health:
                 seconds = time.monotonic() - self._sick_since
                 _log.info("%s (%s) answers again after %.0f s", self.name, self.place, seconds)
             self._sick_since, self._pause = None, 0.0
+            self._answers += 1
 
     def wait_with(self, waiting: Waiting, *, refused: bool = False) -> None:
         """Queue an entry until the tracker takes it: in order, or, if it was refused, alongside the others."""
@@ -114,11 +105,16 @@ class Health:
 
     def superseded(self, run: str, key: str) -> None:
         """Forget refused entries of the same run, step and splits: a later call was logged in full."""
+        self._forget(lambda waiting: (waiting.run, waiting.key) == (run, key))
+
+    def _forget(self, is_old: Callable[[Waiting], bool]) -> None:
         with self._changed:
-            old = [waiting for waiting in self._refused if (waiting.run, waiting.key) == (run, key)]
+            old = [waiting for waiting in (*self._refused, *self._left) if is_old(waiting)]
             self._refused = [waiting for waiting in self._refused if waiting not in old]
+            self._left = [waiting for waiting in self._left if waiting not in old]
         for waiting in old:
-            waiting.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                waiting.path.unlink(missing_ok=True)
 
     def confirm(self, path: Path, arrival: Callable[[], None]) -> None:
         """Remove an entry once a tracker that uploads in the background has its content; otherwise it stays."""
@@ -171,7 +167,7 @@ class Health:
     def forget(self) -> None:
         """Stop sending: what is queued is left to `sync`, and threads end when their call returns."""
         with self._changed:
-            for waiting in (self._queue, self._refused, self._unconfirmed):
+            for waiting in (self._queue, self._refused, self._left, self._unconfirmed):
                 waiting.clear()
             self._changed.notify_all()
 
@@ -187,17 +183,45 @@ class Health:
 
     def _drain(self) -> None:
         while (waiting := self._next()) is not None:
-            outcome = self._send(waiting)
-            with self._changed:
-                self._asking_since = None
-                self._asked += 1
-                is_wanted = waiting in [*self._queue, *self._refused]
-                if outcome != "again":
-                    self._queue = [item for item in self._queue if item is not waiting]
-                    self._refused = [item for item in self._refused if item is not waiting]
-                if outcome == "refused" and is_wanted:
-                    self._refuse(waiting)
-                self._changed.notify_all()
+            outcome = waiting.send(self.name, self.place)
+            self._settle(waiting, self._judged(waiting) if outcome == "failed" else outcome)
+
+    def _settle(self, waiting: Waiting, outcome: Outcome) -> None:
+        """Put an entry where it belongs after an attempt to send it."""
+        with self._changed:
+            self._asking_since = None
+            self._asked += 1
+            is_wanted = waiting in [*self._queue, *self._refused]
+            if outcome in ("sent", "refused"):
+                self.answered()
+            if outcome == "gone":
+                self.gone.add(waiting.run)
+            if outcome not in ("failed", "again"):
+                self._queue = [item for item in self._queue if item is not waiting]
+                self._refused = [item for item in self._refused if item is not waiting]
+            if outcome in ("refused", "stuck") and is_wanted:
+                waiting.tries += 1
+                self._refuse(waiting)
+            self._changed.notify_all()
+        if outcome == "sent":
+            self._forget(waiting.supersedes)
+
+    def _judged(self, waiting: Waiting) -> Outcome:
+        """Whether the tracker fails, or only this entry, because others have been taken since it last failed."""
+        with self._changed:
+            before, waiting.answers = waiting.answers, self._answers
+            waiting.is_stuck = waiting.is_stuck or (before is not None and before < self._answers)
+            if waiting.is_stuck:
+                return "stuck"
+            self.failed()
+            others = [item for item in self._queue if item is not waiting]
+            if not others:
+                return "again"
+            other = min(others, key=lambda item: (item.probes, item.run == waiting.run))
+            other.probes += 1
+            self._asking_since = time.monotonic()
+        self._settle(other, other.send(self.name, self.place))
+        return "again"
 
     def _next(self) -> Waiting | None:
         """Wait until something is due; None when nothing is left."""
@@ -214,55 +238,17 @@ class Health:
     def _refuse(self, waiting: Waiting) -> None:
         """Try an entry again later, a few times; then it is left to `sync`."""
         if waiting.tries >= MOST_TRIES:
+            self._left.append(waiting)
+            _log.warning(
+                "%s (%s) answers, but does not take the call in %s; `uq-tracking sync` tries again and says why",
+                self.name,
+                self.place,
+                waiting.path,
+            )
             return
         self._refused.append(waiting)
         if self._sick_since is None:
             self._ask_at = time.monotonic() + min(FIRST_PAUSE * 4.0**waiting.tries, LONGEST_PAUSE)
-
-    def _send(self, waiting: Waiting) -> Outcome:
-        """Send one entry: "sent", "refused" while the tracker answers, or "again" when it does not."""
-        taken = 0
-
-        def took() -> None:
-            nonlocal taken
-            taken += 1
-
-        try:
-            check_listens(self.place)
-            with spool_lock(waiting.path.parent, LOCK_SECONDS):
-                entry = read_entry(waiting.path)
-                opened = waiting.open()
-                try:
-                    replay(entry, opened.run, took)
-                finally:
-                    opened.release()
-        except (FileNotFoundError, FileFormatError):  # already sent by someone else, or it needs a person
-            return "sent"
-        except RunNotFoundError:
-            self.gone.add(waiting.run)
-            return "sent"  # `sync` makes a new run that names it
-        except Exception as error:  # trackers raise whatever their libraries raise
-            _log.debug("%s did not take %s: %s", self.name, waiting.path, redact(str(error)))
-            if not taken and is_sick(error):
-                self.failed()
-                return "again"
-            waiting.tries += 1
-            self.answered()
-            return "refused"
-        self.answered()
-        with suppress(OSError):
-            waiting.path.unlink(missing_ok=True)
-        return "sent"
-
-
-def is_sick(error: BaseException) -> bool:
-    """Whether an error means that the tracker is down, rather than that it rejects what it was given.
-
-    A plain ValueError is the client's own, of a value that it cannot send; what else a client raises may be anything.
-    """
-    if type(error) in (ValueError, OverflowError):
-        return False
-    return isinstance(error, TrackerUnreachableError) or not isinstance(error, BackendError)
 
 
 class _Process:

@@ -16,6 +16,10 @@ LOCKS = 256
 """Files that the locks of runs share; two runs with the same file take turns."""
 
 
+class LockedError(BackendError):
+    """Another process, or another thread, is at the same work."""
+
+
 def spool_lock(folder: Path, seconds: float) -> AbstractContextManager[None]:
     """Let one process at a time send the entries of a folder."""
     return _locked(folder / ".lock", seconds, f"sending the entries of {folder}")
@@ -36,14 +40,14 @@ def _locked(path: Path, seconds: float, work: str) -> Iterator[None]:
 
     Raises
     ------
-    BackendError
+    LockedError
         Another process has held it for longer than ``seconds``.
     """
     lock = FileLock(path)
     try:
         lock.acquire(timeout=seconds)
     except Timeout:
-        raise BackendError(f"another process is {work}; try again when it has finished") from None
+        raise LockedError(f"another process is {work}; try again when it has finished") from None
     except (OSError, NotImplementedError):  # a read-only folder, for example
         yield
         return

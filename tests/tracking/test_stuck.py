@@ -1,0 +1,67 @@
+"""A call on which a tracker fails for ever holds back no other; in an outage, all wait in order."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import pytest
+
+import uq_tracking as uq
+from uq_tracking.errors import TrackingWarning
+from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.spool import entries
+
+TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
+STEPS = range(4)
+
+
+def wait_until(holds):
+    end = time.monotonic() + 20
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert holds()
+
+
+@pytest.mark.parametrize("is_outage", [False, True])
+def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("uq_tracking.tracking.health.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.002)
+    store = DirectoryStore(tmp_path / "runs")
+    runs = {name: store.create(name) for name in "ab"}
+    toxic, taken, write = {("a", 1)}, [], DirectoryRun.log_scalars
+    if is_outage:
+        toxic |= {(name, step) for name in runs for step in STEPS if step > 0}
+
+    def fails(run, scalars, *, step=None):
+        call = (next(name for name, each in runs.items() if each.path == run.path), step)
+        if call in toxic:
+            raise RuntimeError("500: internal error")
+        taken.append(call)
+        write(run, scalars, step=step)
+
+    monkeypatch.setattr(DirectoryRun, "log_scalars", fails)
+    calls = [(name, step) for step in STEPS for name in runs]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", TrackingWarning)
+        for name, step in calls:
+            uq.log(TRUTH, MEAN, [std + step for std in STD], run=runs[name], step=step)
+    assert len(told) == 1, [str(each.message) for each in told]
+    if is_outage:
+        time.sleep(0.05)  # many tries
+        assert len(list(entries())) == 6
+        assert not caplog.messages
+        toxic.clear()
+        wait_until(lambda: not list(entries()))
+        assert sorted(taken) == sorted(calls)
+        return
+    wait_until(lambda: "does not take the call in" in caplog.text)
+    (kept,) = entries()
+    assert set(taken) == set(calls) - toxic
+    assert [message for message in caplog.messages if str(kept) in message] == caplog.messages[-1:]
+    toxic.clear()
+    assert not uq.sync().failed
+    assert sorted(taken) == sorted(calls)
+    last, undisturbed = store.runs()
+    assert last.scalars == undisturbed.scalars
