@@ -102,8 +102,11 @@ def test_a_plugin_that_raises_is_skipped_by_name(register):
         raise RuntimeError("no such file")
 
     register("broken", uq_metrics=hookimpl(broken))
-    with pytest.warns(TrackingWarning, match="plugin 'broken' was skipped: RuntimeError: no such file"):
+    with pytest.warns(
+        TrackingWarning, match="plugin 'broken' was skipped: RuntimeError: no such file"
+    ) as told:
         assert "rmse" in plugins.metrics()
+    assert told[0].filename == __file__
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

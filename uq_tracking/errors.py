@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import FrameType
+
+CALLERS = frozenset(
+    ("joblib", "lightning", "lightning_fabric", "mlflow", "pluggy", "pytorch_lightning", "sklearn", "torch")
+)
+"""Packages that call this one on behalf of a user's line."""
 
 
 class UQTrackingError(Exception):
@@ -98,6 +106,24 @@ class PluginError(UQTrackingError):
 
 class TrackingWarning(UserWarning):
     """Something could not be logged; training continues."""
+
+
+def warn(message: str) -> None:
+    """Issue a `TrackingWarning` at the user's line, the first outside this package, its plugins and their callers."""
+    here = found = sys._getframe(1)
+    while _is_passed(found) and found.f_back is not None:
+        found = found.f_back
+    if _is_passed(found):  # a thread of ours
+        found = here
+    about = found.f_globals
+    registry = about.setdefault("__warningregistry__", {})
+    where = (found.f_code.co_filename, found.f_lineno, about.get("__name__"), registry)
+    warnings.warn_explicit(message, TrackingWarning, *where)
+
+
+def _is_passed(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return package.startswith("uq_tracking") or package in CALLERS or package in sys.stdlib_module_names
 
 
 def closest(name: object, known: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ plugins too, registered by dotted name: nothing here imports what it looks up.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module, metadata
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from uq_tracking import hookspecs
-from uq_tracking.errors import PluginError, TrackingWarning
+from uq_tracking.errors import PluginError, warn
 from uq_tracking.hookspecs import GROUP
 
 if TYPE_CHECKING:
@@ -66,11 +65,9 @@ def manager() -> pluggy.PluginManager:
             _warn_skipped(point.name, error)
             continue
         if not any(_declared(module, hook) or hasattr(module, hook) for hook in HOOKS):
-            warnings.warn(
+            warn(
                 f"plugin {point.name!r} offers nothing: {point.value} holds no function under @metric or @curve "
-                f"and no hook; import them there, or name the module that has them as the entry point",
-                TrackingWarning,
-                stacklevel=2,
+                f"and no hook; import them there, or name the module that has them as the entry point"
             )
     return found
 
@@ -91,9 +88,7 @@ def _entry_points() -> Iterable[metadata.EntryPoint]:
 
 
 def _warn_skipped(name: str, error: Exception) -> None:
-    warnings.warn(
-        f"plugin {name!r} was skipped: {type(error).__name__}: {error}", TrackingWarning, stacklevel=3
-    )
+    warn(f"plugin {name!r} was skipped: {type(error).__name__}: {error}")
 
 
 def declare(hook: str, item: Any, function: F) -> F:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackingWarning
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking.tracking.directory import DirectoryStore, slug
 from uq_tracking.tracking.redaction import printable
@@ -123,7 +122,7 @@ class TensorBoardStore(RunStore):
 
 
 def _leave_out(error: FileFormatError) -> None:
-    warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=4)
+    warn(f"run skipped: {printable(str(error))}")
 
 
 def _kept(folder: Path) -> StoredRun | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import glob
 import shutil
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, TrackingWarning
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.redaction import printable
 from uq_tracking_wandb.address import OFFLINE, run_folder
@@ -49,7 +48,7 @@ class OfflineStore(RunStore):
             try:
                 yield self._stored(run_id, _read(paths))
             except FileFormatError as error:  # one damaged run does not hide the others
-                warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=2)
+                warn(f"run skipped: {printable(str(error))}")
 
     def files(self, run_id: str) -> list[str]:
         """Names of the files of the run's artifact, its images and the tables of its curves."""

@@ -30,7 +30,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import uq_tracking as uq
-from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError
+from uq_tracking.errors import InvalidValueError, SettingsError, ShapeError, TrackingWarning
 from uq_tracking.frameworks.sklearn import evaluate_estimator, log_estimator, predict
 from uq_tracking.tracking.resolve import open_store
 
@@ -289,3 +289,11 @@ def test_logging_names_the_method_after_the_estimator(tmp_path, given, expected)
     assert stored.tags["uq.method"] == expected
     assert stored.scalars["uq/test/nll"] == report.scores["nll"]
     assert json.loads((tmp_path / "run/uq/test/report.json").read_text())["counts"]["n"] == 50
+
+
+def test_what_is_not_taken_is_told_at_the_users_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = BayesianRidge().fit(X, Y)
+    with pytest.warns(TrackingWarning, match="did not take the scores and") as told:
+        log_estimator(model, NEW, TRUTH, run="dir:/dev/null/runs", figures=False)
+    assert told[0].filename == __file__

@@ -30,13 +30,14 @@ VAL = loader(40, seed=1)
 
 @contextmanager
 def tracking_warning(match):
-    """Like ``pytest.warns``, which would make errors of what Lightning and torch warn of."""
+    """Like ``pytest.warns``, which would make errors of what Lightning and torch warn of; the line is a test's."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    found = [str(item.message) for item in caught if item.category is TrackingWarning]
-    assert len(found) == 1, found
-    assert re.search(match, found[0]), found
+    found = [item for item in caught if item.category is TrackingWarning]
+    assert len(found) == 1, [str(item.message) for item in found]
+    assert re.search(match, str(found[0].message)), found[0].message
+    assert Path(found[0].filename).name.startswith("test_")
 
 
 def trainer(*callbacks, package=lightning.pytorch, **options):

@@ -90,6 +90,14 @@ def test_plugins_do_not_import_each_other():
         assert not {other for other in plugins if other != name and other in text}, name
 
 
+def test_one_function_issues_warnings():
+    paths = [*MODULES.values(), *(ROOT.parent / "plugins").rglob("*.py")]
+    found = [
+        path for path in paths if re.search(r"warnings\.warn|stacklevel", path.read_text(encoding="utf-8"))
+    ]
+    assert [path.name for path in found] == ["errors.py"]
+
+
 HEAVY = ["matplotlib", "mlflow", "wandb", "torch", "dask", "pandas", "scipy", "sklearn", "rich", "typer"]
 
 

@@ -130,8 +130,11 @@ def test_a_file_names_the_column_of_groups(tmp_path):
     table = "\n".join(["std,scene", *(f"{s!r},{label}" for s, label in zip(std.tolist(), by, strict=True))])
     (tmp_path / "new.csv").write_text(table + "\n")
     command = ["recalibrate", f"dir:{tmp_path / 'runs'}", "--apply", str(tmp_path / "new.csv")]
-    with pytest.warns(TrackingWarning, match="conformal_by was fitted on the samples it is scored on"):
+    with pytest.warns(
+        TrackingWarning, match="conformal_by was fitted on the samples it is scored on"
+    ) as told:
         uq.log(truth, mean, std, by=by, calibration=rule, run=f"dir:{tmp_path / 'runs'}", figures=False)
+    assert told[0].filename == __file__
     done = CliRunner().invoke(app, [*command, "--columns", "by=scene"])
     assert done.exit_code == 0, done.output
     rows = (tmp_path / "new.recalibrated.csv").read_text().splitlines()

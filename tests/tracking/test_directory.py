@@ -45,8 +45,9 @@ def test_a_line_cut_by_a_killed_writer_costs_only_that_line(store):
     with (run.path / "log.jsonl").open("a") as file:
         file.write('{"time": "2026", "scalars": {"uq/b"')
     run.log_scalars({"uq/c": 3.0})
-    with pytest.warns(TrackingWarning, match="line 2 is damaged"):
+    with pytest.warns(TrackingWarning, match="line 2 is damaged") as told:
         (stored,) = store.runs()
+    assert told[0].filename == __file__
     assert stored.scalars == {"uq/a": 1.0, "uq/c": 3.0}
 
 
@@ -54,8 +55,9 @@ def test_a_damaged_run_hides_no_other(store):
     store.create("good")
     bad = store.create("bad")
     (bad.path / "run.json").write_text("{")
-    with pytest.warns(TrackingWarning, match=r"run skipped: .*run\.json does not describe a run"):
+    with pytest.warns(TrackingWarning, match=r"run skipped: .*run\.json does not describe a run") as told:
         assert [run.name for run in store.runs()] == ["good"]
+    assert told[0].filename == __file__
 
 
 def test_folders_of_others_are_not_runs(store):

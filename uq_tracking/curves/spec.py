@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, Literal, TypeVar
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray, finite
-from uq_tracking.errors import PluginError, TrackingWarning
+from uq_tracking.errors import PluginError, warn
 from uq_tracking.formatting import axis_label
 from uq_tracking.metrics.registry import (
     MetricInputs,
@@ -195,7 +194,7 @@ def build_curves(
         except Undefined:
             continue  # the score that summarizes the curve is also undefined and carries the reason
         except PluginError as fault:
-            warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
+            warn(f"{fault}; it is left out")
     return built
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import RECALIBRATED, spec_of
-from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
+from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
@@ -98,18 +97,14 @@ def add_recalibration(
             outcome = find()
         except RecalibrationError as refusal:
             entries[name] = {"how": how, "refused": str(refusal)}
-            warnings.warn(f"no scores after {name}: {refusal}", TrackingWarning, stacklevel=3)
+            warn(f"no scores after {name}: {refusal}")
             continue
         digest = outcome.fitted.fitted_on.digest
         is_seen = outcome.half is None and digest is not None and digest == report.provenance.get("digest")
         entries[name] = _entry(SEEN if is_seen else how, outcome, settings)
         if is_seen:
             cure = "pass a second set, or calibration=True to score one half after a fit to the other"
-            warnings.warn(
-                f"{name} was {SEEN}, so its scores say nothing of fresh data; {cure}",
-                TrackingWarning,
-                stacklevel=3,
-            )
+            warn(f"{name} was {SEEN}, so its scores say nothing of fresh data; {cure}")
         curves = curves or _curves_after(outcome.after)
     return replace(
         report,
@@ -129,9 +124,7 @@ def with_refusal(
     wanted = names or recalibration or task_of(report).recalibration
     methods = [item.method for item in given] or [method.name for method in _methods(report.task, wanted)]
     how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
-    warnings.warn(
-        f"{', '.join(methods)}: no scores after recalibration: {refusal}", TrackingWarning, stacklevel=3
-    )
+    warn(f"{', '.join(methods)}: no scores after recalibration: {refusal}")
     entries = {name: {"how": how, "refused": str(refusal)} for name in methods}
     return replace(report, recalibration={"schema": SCHEMA, "methods": entries})
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -19,8 +18,8 @@ from uq_tracking.errors import (
     InvalidValueError,
     MissingPackageError,
     SettingsError,
-    TrackingWarning,
     UnknownOptionError,
+    warn,
 )
 from uq_tracking.frameworks.given_runs import given_runs
 from uq_tracking.frameworks.steps import arguments, by_keys
@@ -342,7 +341,7 @@ class UncertaintyCallback:
 
     def _warn(self, trainer: Any, message: str) -> None:
         if trainer.is_global_zero:
-            warnings.warn(message, TrackingWarning, stacklevel=2)
+            warn(message)
 
 
 def _check(keys: Sequence[str], number: int, splits: Mapping[Any, str], step: str, on_invalid: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from uq_tracking import plugins
-from uq_tracking.errors import PluginError, TrackingWarning, UnknownMetricError, UQTrackingError, closest
+from uq_tracking.errors import PluginError, UnknownMetricError, UQTrackingError, closest, warn
 from uq_tracking.settings import Settings
 
 Direction = Literal["lower", "higher"]
@@ -283,7 +282,7 @@ def compute(
             continue
         except PluginError as fault:
             undefined[each.key] = str(fault)
-            warnings.warn(f"{fault}; it is left out", TrackingWarning, stacklevel=2)
+            warn(f"{fault}; it is left out")
             continue
         if math.isfinite(value):
             scores[each.key] = value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import RecalibrationError, SettingsError, TrackingWarning
+from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.families import Standard
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.cdf_isotonic import MIDDLE_KNOTS, TAIL_KNOTS, Tabulated
@@ -112,11 +111,9 @@ class Conformal(RegressionRecalibration):
         """
         radius = self.radius(level)
         if math.isinf(radius):
-            warnings.warn(
+            warn(
                 f"{self.n} residuals support intervals up to level {self.widest_level:.4g}; those at {level:g} are "
-                "infinite",
-                TrackingWarning,
-                stacklevel=2,
+                "infinite"
             )
         center, scale = np.asarray(mean, dtype=np.float64), self.floored(np.asarray(std, dtype=np.float64))
         return center - radius * scale, center + radius * scale

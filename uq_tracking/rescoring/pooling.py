@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from uq_tracking.errors import BackendError, SettingsError, TrackingWarning
+from uq_tracking.errors import BackendError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import select
@@ -88,7 +87,7 @@ def pool(
     groups, reasons = groups_of(parts)
     statistics = replace(_merged([replace(part.statistics, groups=None) for part in parts]), groups=groups)
     for doubt in (*repeats, *doubts(parts), *reasons):
-        warnings.warn(doubt, TrackingWarning, stacklevel=2)
+        warn(doubt)
     keys = (metrics,) if isinstance(metrics, str) else metrics
     pooled = _scored(statistics, settings, keys, parts[0].report, chosen_level)
     about = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]

@@ -19,14 +19,13 @@ import os
 import re
 import shutil
 import uuid
-import warnings
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking._version import __version__
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
+from uq_tracking.errors import BackendError, RunNotFoundError, warn
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
 from uq_tracking.tracking.journal import Journal, now
@@ -175,7 +174,7 @@ class DirectoryStore(RunStore):
             try:
                 heads[path.parent] = _read_head(path.parent)
             except BackendError as error:  # one damaged run does not hide the others
-                warnings.warn(f"run skipped: {printable(str(error))}", TrackingWarning, stacklevel=3)
+                warn(f"run skipped: {printable(str(error))}")
         return heads
 
 

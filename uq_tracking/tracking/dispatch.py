@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 
-from uq_tracking.errors import BackendError, TrackingWarning
+from uq_tracking.errors import BackendError, warn
 from uq_tracking.tracking.arguments import Destination
 from uq_tracking.tracking.clock import calling
 from uq_tracking.tracking.content import Content
@@ -31,8 +30,7 @@ def send(content: Content, targets: list[Target], destination: Destination) -> N
     Warns
     -----
     TrackingWarning
-        A tracker has just failed; the warning points at the user's line, three calls up. While the tracker is
-        known to be down, further calls are spooled without another warning.
+        A tracker has just failed. While it is known to be down, further calls are spooled without another warning.
 
     Raises
     ------
@@ -60,7 +58,7 @@ def send(content: Content, targets: list[Target], destination: Destination) -> N
         message = " ".join(problems)
         if destination.strict:
             raise BackendError(message) from next((item.error for item in writers if item.error), None)
-        warnings.warn(message, TrackingWarning, stacklevel=4)
+        warn(message)
 
 
 def _writers(content: Content, targets: Sequence[Target], deadline: float) -> list[RunWriter]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import warnings
 from array import array
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -17,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from uq_tracking.errors import BackendError, TrackingWarning
+from uq_tracking.errors import BackendError, warn
 
 Step = int | None
 
@@ -112,7 +111,7 @@ class Journal:
                 lines.append(line)
             elif content:
                 message = f"{self.path}, line {number} is damaged and was skipped; log that call again"
-                warnings.warn(message, TrackingWarning, stacklevel=2)
+                warn(message)
         return lines
 
     def _ends_a_line(self) -> bool:

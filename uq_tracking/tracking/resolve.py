@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -15,8 +14,8 @@ from uq_tracking.errors import (
     NoRunHereError,
     RunNotFoundError,
     SettingsError,
-    TrackingWarning,
     UnknownBackendError,
+    warn,
 )
 from uq_tracking.tracking.backend import Backend, Run, RunStore
 from uq_tracking.tracking.ranks import is_rank_zero
@@ -180,7 +179,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
             run = backend.active_run() if leads else backend.own_run()
         except Exception as error:  # a broken plugin or tracker does not stop the others
             message = f"{backend.name}: cannot determine the active run: {error}; pass it with run="
-            warnings.warn(message, TrackingWarning, stacklevel=5)
+            warn(message)
             continue
         if run is not None:
             found.append(_opened(backend.name, run))
