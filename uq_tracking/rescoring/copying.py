@@ -20,7 +20,7 @@ from uq_tracking.rescoring.verb import Progress, worked
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import REPORT_FILE, curve_name
 from uq_tracking.tracking.redaction import redact
-from uq_tracking.tracking.resolve import open_store
+from uq_tracking.tracking.resolve import find_backend, open_store
 
 SOURCE_TAG = "uq.synced"
 """Names the run that was copied; in a copy of a copy, the first one."""
@@ -69,8 +69,8 @@ def sync(
     Raises
     ------
     BackendError
-        No backend handles an address, the destination is a single run or holds the source's runs itself, or a tracker
-        is unavailable.
+        No backend handles an address, the source does not exist (RunNotFoundError), the destination is a single run
+        or holds the source's runs itself, or a tracker is unavailable.
 
     Examples
     --------
@@ -79,6 +79,8 @@ def sync(
     >>> len(uq.sync("dir:waiting", "dir:shared").done), len(uq.sync("dir:waiting", "dir:shared").skipped)
     (1, 1)
     """
+    if source is not None:
+        _check_exists(source)
     kept = list(_sent(source, destination, dry_run=dry_run, keep=keep, progress=progress))
     if destination is None or source is None:
         return Summary(kept, dry_run=dry_run)
@@ -94,6 +96,17 @@ def sync(
         )
     work = _Sync(store, held, dry_run)
     return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
+
+
+def _check_exists(source: str) -> None:
+    """Raise RunNotFoundError if the source is to be a folder on this machine, and is none."""
+    scheme, colon, address = source.partition(":")
+    folder = Path(source).expanduser().absolute()
+    place = Path(find_backend(scheme).place(address, scheme=scheme)) if colon else folder
+    if place.is_absolute() and not place.is_dir():
+        raise RunNotFoundError(
+            f"{source}: there is no folder {place}; check the address, or omit it to send every kept call"
+        )
 
 
 def _sent(
