@@ -16,8 +16,10 @@ import torch
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from uq_tracking.errors import TrackingWarning
 from uq_tracking.frameworks.given_runs import GivenRuns
 from uq_tracking.frameworks.lightning import UncertaintyCallback
+from uq_tracking.tracking.directory import DirectoryStore
 from uq_tracking.tracking.resolve import open_store
 
 from .tiny import loader, tiny_model
@@ -161,6 +163,28 @@ def test_a_call_that_a_tracker_takes_late_joins_the_run_made_meanwhile(tmp_path)
     (late,) = (runs := GivenRuns([f"dir:{tmp_path}"], "m", {})).opened_once()
     (early,) = runs.opened_once()
     assert early.open().run.uri == late.open().run.uri == runs.opened_once()[0]
+
+
+@pytest.mark.parametrize("is_up_before_the_end", [False, True])
+def test_a_tracker_that_is_down_has_one_run_per_fit_after_sync(is_up_before_the_end, tmp_path, monkeypatch):
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # only `sync` sends
+    store, runs = DirectoryStore(tmp_path / "runs"), GivenRuns([f"dir:{tmp_path / 'runs'}"], "m", {})
+    report = uq.evaluate([1.0, 2.0, 3.0], [1.1, 2.2, 2.7], [0.1, 0.2, 0.3])
+
+    def down(*_):
+        raise ConnectionError("down")
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrackingWarning)
+        patch.setattr(DirectoryStore, "create", down)
+        for _ in range(2):
+            runs.forget()
+            for step in (0, 1, None):
+                uq.log(report, run=runs.opened_once(), step=step, figures=False)
+    if is_up_before_the_end:
+        runs.opened_once()[0].open()
+    assert len(uq.sync().done) == 6
+    assert [{step for step, _ in store.series(run)} for run in store.runs()] == [{0, 1, None}] * 2
 
 
 def test_a_trial_of_one_batch_logs_nothing(tmp_path):

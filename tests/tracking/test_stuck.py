@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,10 @@ import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.spool import entries
+from uq_tracking.tracking.waiting import Waiting
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
-STEPS = range(4)
+STEPS = range(3)
 
 
 def wait_until(holds):
@@ -27,7 +29,7 @@ def wait_until(holds):
 def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uq_tracking.tracking.health.FIRST_PAUSE", 0.001)
-    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.002)
+    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.015)
     store = DirectoryStore(tmp_path / "runs")
     runs = {name: store.create(name) for name in "ab"}
     toxic, taken, write = {("a", 1)}, [], DirectoryRun.log_scalars
@@ -50,13 +52,13 @@ def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, mon
     assert len(told) == 1, [str(each.message) for each in told]
     if is_outage:
         time.sleep(0.05)  # many tries
-        assert len(list(entries())) == 6
+        assert len(list(entries())) == len(toxic)
         assert not caplog.messages
         toxic.clear()
         wait_until(lambda: not list(entries()))
         assert sorted(taken) == sorted(calls)
         return
-    wait_until(lambda: "does not take the call in" in caplog.text)
+    wait_until(lambda: "does not take the call in" in caplog.text and len(list(entries())) == 1)
     (kept,) = entries()
     assert set(taken) == set(calls) - toxic
     assert [message for message in caplog.messages if str(kept) in message] == caplog.messages[-1:]
@@ -65,3 +67,15 @@ def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, mon
     assert sorted(taken) == sorted(calls)
     last, undisturbed = store.runs()
     assert last.scalars == undisturbed.scalars
+
+
+@pytest.mark.parametrize(
+    ("number", "key", "expected"), [(2, "k", True), (1, "k", False), (2, "l", False), (2, "", False)]
+)
+def test_only_a_later_call_of_the_same_kind_and_run_replaces_one_that_was_refused(number, key, expected):
+    """Without a key, a call creates its own run."""
+    old, new = (
+        Waiting(Path(f"{count:08d}-a.uqspool.zip"), lambda: None, "dir:runs", own)
+        for count, own in ((1, key and "k"), (number, key))
+    )
+    assert new.supersedes(old) == expected

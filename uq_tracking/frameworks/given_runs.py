@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
+from uq_tracking.tracking.names import ORIGIN_TAG
 from uq_tracking.tracking.resolve import Opened, Target, reopened, targets_of
+
+
+def _new_fit() -> str:
+    return f"fit-{uuid.uuid4().hex}"
 
 
 @dataclass
@@ -19,6 +25,8 @@ class GivenRuns:
     tags: Mapping[str, str]
     made: dict[str, str] = field(default_factory=dict)
     """Addresses of the runs that were made, by the address given."""
+    fit: str = field(default_factory=_new_fit)
+    """Names the fit in its run, so that calls that a tracker takes only when the job is over find that run."""
 
     def check_kinds(self) -> None:
         """Refuse what no tracker recognizes; ids, folders and loggers need not exist yet, and are not opened.
@@ -45,6 +53,7 @@ class GivenRuns:
     def forget(self) -> None:
         """Make new runs from now on."""
         self.made.clear()
+        self.fit = _new_fit()
 
     def opened_once(self) -> list[Any]:
         """What to log to: an address that makes a run in every call makes one in the first, and the others join."""
@@ -65,7 +74,8 @@ class GivenRuns:
         return replace(target, open=open_it)
 
     def _targets_of(self, run: Any) -> list[Target]:
-        return targets_of(run, None, name=self.name, tags=self.tags, every_rank=True)
+        tags = {**self.tags, ORIGIN_TAG: self.fit}
+        return targets_of(run, None, name=self.name, tags=tags, every_rank=True)
 
 
 def given_runs(run: Any, name: str, tags: Mapping[str, str]) -> GivenRuns:

@@ -12,14 +12,13 @@ from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.locks import spool_lock
+from uq_tracking.tracking.names import ORIGIN_TAG
 from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
 from uq_tracking.tracking.waiting import is_sick
 
-ORIGIN_TAG = "uq.origin"
-"""Names the run that a substitute stands for, or the call for which a run was created."""
 SENT = "sent"
 """Folder in which sent entries are kept."""
 MOST_FAILURES = 2
@@ -95,9 +94,14 @@ def _failed(path: Path, name: str, error: Exception) -> Outcome:
 
 
 def _run_of(entry: Entry) -> tuple[str, str, str]:
-    """What distinguishes the entry's run from others; a run yet to be created is the entry's own."""
-    origin = entry.origin
-    return origin.place, origin.uri, "" if origin.is_run else entry.path.name
+    """What distinguishes the entry's run from others; a run yet to be created is the entry's own, or its fit's."""
+    return entry.origin.place, entry.origin.uri, _mark(entry)
+
+
+def _mark(entry: Entry) -> str:
+    """What a run that is created for the entry is recognized by."""
+    origin, call = entry.origin, entry.path.name.removesuffix(SUFFIX)
+    return origin.uri if origin.is_run else origin.tags.get(ORIGIN_TAG, call)
 
 
 def _send_run(
@@ -190,7 +194,7 @@ def _instead(entry: Entry, destination: str | None) -> Opened:
     """A run that names the entry's run or call; created once."""
     origin = entry.origin
     store = _store_beside(origin) if destination is None else open_store(destination)[0]
-    mark = origin.uri if origin.is_run else entry.path.name.removesuffix(SUFFIX)
+    mark = _mark(entry)
     made = _made_before(store, mark)
     name = origin.name or origin.uri.rpartition("/")[2]
     run = store.create(name, {**origin.tags, ORIGIN_TAG: mark}) if made is None else store.reopen(made)

@@ -51,6 +51,8 @@ VERDICT_TAG = "uq.verdict"
 """The verdict in a few words."""
 RESCORED_TAG = "uq.rescored"
 """Set when a rescoring is complete, to what was asked for and the digest of the scores it left."""
+ORIGIN_TAG = "uq.origin"
+"""Names the run that a substitute stands for, or the call or fit for which a run was created."""
 
 REPORT_FILE = "report.json"
 STATISTICS_FILE = "statistics.npz"

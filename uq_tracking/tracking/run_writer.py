@@ -291,7 +291,8 @@ class RunWriter:
             self.keeping_failed = error
             return
         is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
-        waiting = Waiting(self.kept, self._again, self.target.label, origin.key)
+        key = origin.key if origin.is_run else ""
+        waiting = Waiting(self.kept, self._again, self.target.label, key)
         health.wait_with(waiting, refused=is_refused)
 
     def _keep_until_arrival(self, health: Health, origin: Origin) -> None:

@@ -31,7 +31,8 @@ class Waiting:
     path: Path
     open: Callable[[], Opened]
     run: str
-    key: str
+    key: str = ""
+    """Identifies run, step and splits, if the run exists."""
     tries: int = 0
     """How many times the tracker has rejected it, or failed on it and taken others."""
     probes: int = 0
@@ -69,6 +70,8 @@ class Waiting:
                     replay(entry, opened.run, took)
                 finally:
                     opened.release()
+                with suppress(OSError):
+                    self.path.unlink(missing_ok=True)
         except FileFormatError:
             return "absent"
         except RunNotFoundError:
@@ -78,13 +81,11 @@ class Waiting:
         except Exception as error:  # trackers raise whatever their libraries raise
             _log.debug("%s did not take %s: %s", tracker, self.path, redact(str(error)))
             return "failed" if not taken and is_sick(error) else "refused"
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
         return "sent"
 
     def supersedes(self, other: Waiting) -> bool:
-        """Whether it is a later call for the same run, step and splits."""
-        is_same = (self.run, self.key) == (other.run, other.key)
+        """Whether it is a later call for the same run, step and splits; a call that creates its own run is not."""
+        is_same = self.key != "" and (self.run, self.key) == (other.run, other.key)
         return is_same and number_of(self.path) > number_of(other.path)
 
 
