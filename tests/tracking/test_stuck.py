@@ -11,6 +11,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.spool import entries
 from uq_tracking.tracking.waiting import Waiting
 
@@ -29,7 +30,8 @@ def wait_until(holds):
 def test_a_call_that_is_never_taken_holds_back_no_other(is_outage, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("uq_tracking.tracking.health.FIRST_PAUSE", 0.001)
-    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.015)
+    monkeypatch.setattr("uq_tracking.tracking.health.LONGEST_PAUSE", 0.008)
+    monkeypatch.setattr("uq_tracking.tracking.health.MOST_TRIES", 3)
     store = DirectoryStore(tmp_path / "runs")
     runs = {name: store.create(name) for name in "ab"}
     toxic, taken, write = {("a", 1)}, [], DirectoryRun.log_scalars
@@ -79,3 +81,9 @@ def test_only_a_later_call_of_the_same_kind_and_run_replaces_one_that_was_refuse
         for count, own in ((1, key and "k"), (number, key))
     )
     assert new.supersedes(old) == expected
+
+
+def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tmp_path, monkeypatch):
+    monkeypatch.setattr("uq_tracking.tracking.waiting.LOCK_SECONDS", 0.01)
+    with spool_lock(tmp_path, 1):
+        assert Waiting(tmp_path / "entry", lambda: None, "dir:runs").send("dir", "runs") == "again"

@@ -105,7 +105,7 @@ def _check_exists(source: str) -> None:
     place = Path(find_backend(scheme).place(address, scheme=scheme)) if colon else folder
     if place.is_absolute() and not place.is_dir():
         raise RunNotFoundError(
-            f"{source}: there is no folder {place}; check the address, or omit it to send every kept call"
+            f"{source}: there is no folder {place}; check the address (without one, sync sends every kept call)"
         )
 
 

@@ -71,8 +71,7 @@ class Health:
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
             if any(waiting.run == run for waiting in self._queue):
                 return "earlier calls are still being sent"
-            unsent = (waiting.path for waiting in (*self._refused, *self._left) if waiting.is_stuck)
-            stuck = next((path for path in unsent if path.exists()), None)
+            stuck = next((waiting.path for waiting in self._stuck() if waiting.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
     def failed(self) -> None:
@@ -223,14 +222,19 @@ class Health:
         self._settle(other, other.send(self.name, self.place))
         return "again"
 
+    def _stuck(self) -> list[Waiting]:
+        """Entries on which the tracker fails while it takes others."""
+        return [waiting for waiting in (*self._refused, *self._left) if waiting.is_stuck]
+
     def _next(self) -> Waiting | None:
-        """Wait until something is due; None when nothing is left."""
+        """Wait until something is due, first of runs without a stuck entry; None when nothing is left."""
         with self._changed:
             while self._queue or self._refused:
                 pause = self._ask_at - time.monotonic()
                 if pause <= 0 or (self._queue and self._sick_since is None):
                     self._asking_since = time.monotonic()
-                    return (self._queue or self._refused)[0]
+                    stuck = {waiting.run for waiting in self._stuck()}
+                    return min(self._queue or self._refused[:1], key=lambda waiting: waiting.run in stuck)
                 self._changed.wait(pause)
             self._drainers.remove(threading.current_thread())
             return None
