@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.errors import TrackingWarning
+from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.locks import spool_lock
 from uq_tracking.tracking.spool import entries
@@ -87,3 +87,22 @@ def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tm
     monkeypatch.setattr("uq_tracking.tracking.waiting.LOCK_SECONDS", 0.01)
     with spool_lock(tmp_path, 1):
         assert Waiting(tmp_path / "entry", lambda: None, "dir:runs").send("dir", "runs") == "again"
+
+
+def test_a_call_that_was_refused_is_replaced_only_by_the_same_scores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("uq_tracking.tracking.health.Health._start", lambda self: None)  # as if it were busy
+    run = DirectoryStore(tmp_path / "runs").create("a")
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryRun, "log_scalars", refuse)
+        with pytest.warns(TrackingWarning, match="Everything is kept in"):
+            uq.log(TRUTH, MEAN, STD, run=run, step=0)
+    uq.log_classification([0, 1, 1], [0.2, 0.9, 0.4], run=run, step=0)
+    uq.log(TRUTH, MEAN, STD, run=run, step=1)
+    assert len(list(entries())) == 1
+    uq.log(TRUTH, MEAN, STD, run=run, step=0)
+    assert list(entries()) == []
+
+
+def refuse(*_, **__):
+    raise BackendError("not this")

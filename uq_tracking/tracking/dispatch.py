@@ -64,9 +64,11 @@ def send(content: Content, targets: list[Target], destination: Destination) -> N
 def _writers(content: Content, targets: Sequence[Target], deadline: float) -> list[RunWriter]:
     budget = Budget(deadline, len(targets))
     splits = [each.split for each in (content, *content.also)]
+    kind = f"{content.report.task} {content.scores}"
     return [
         RunWriter(
-            target, Safety(budget, health_of(target.backend, target.place, deadline), content.step, splits)
+            target,
+            Safety(budget, health_of(target.backend, target.place, deadline), content.step, splits, kind),
         )
         for target in targets
     ]

@@ -103,7 +103,7 @@ class Health:
             self._changed.notify_all()
 
     def superseded(self, run: str, key: str) -> None:
-        """Forget refused entries of the same run, step and splits: a later call was logged in full."""
+        """Forget refused entries of the same run, step, splits and scores: a later call was logged in full."""
         self._forget(lambda waiting: (waiting.run, waiting.key) == (run, key))
 
     def _forget(self, is_old: Callable[[Waiting], bool]) -> None:

@@ -45,6 +45,8 @@ class Safety:
     health: Health
     step: int | None = None
     splits: Sequence[str | None] = (None,)
+    kind: str = ""
+    """Which scores the call logs: a later call replaces one of its own kind only."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class RunWriter:
             self._keep(self.safety)
         elif self._groups:
             origin = self._origin(self.safety)
-            self.safety.health.superseded(self.target.label, origin.key)
+            self.safety.health.superseded(self.target.label, f"{origin.key} {self.safety.kind}")
             self._keep_until_arrival(self.safety.health, origin)
 
     def interrupted(self) -> bool:
@@ -291,7 +293,7 @@ class RunWriter:
             self.keeping_failed = error
             return
         is_refused = not is_unreachable and (self.arrived > 0 or not (self.error and is_sick(self.error)))
-        key = origin.key if origin.is_run else ""
+        key = f"{origin.key} {safety.kind}" if origin.is_run else ""
         waiting = Waiting(self.kept, self._again, self.target.label, key)
         health.wait_with(waiting, refused=is_refused)
 

@@ -32,7 +32,7 @@ class Waiting:
     open: Callable[[], Opened]
     run: str
     key: str = ""
-    """Identifies run, step and splits, if the run exists."""
+    """Identifies run, step, splits and scores, if the run exists."""
     tries: int = 0
     """How many times the tracker has rejected it, or failed on it and taken others."""
     probes: int = 0
@@ -84,7 +84,7 @@ class Waiting:
         return "sent"
 
     def supersedes(self, other: Waiting) -> bool:
-        """Whether it is a later call for the same run, step and splits; a call that creates its own run is not."""
+        """Whether it is a later call of the same key, hence not one that creates its own run."""
         is_same = self.key != "" and (self.run, self.key) == (other.run, other.key)
         return is_same and number_of(self.path) > number_of(other.path)
 
