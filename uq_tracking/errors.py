@@ -132,5 +132,5 @@ def closest(name: object, known: Iterable[str]) -> str:
     >>> closest("spaerman", ["nll", "spearman"]), closest("x", ["nll", "spearman"])
     ("; did you mean 'spearman'?", '')
     """
-    found = get_close_matches(str(name), list(known), n=1)
+    found = get_close_matches(str(name), [str(one) for one in known], n=1)
     return f"; did you mean {found[0]!r}?" if found else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from uq_tracking.checks import check_text
 from uq_tracking.errors import FileFormatError, RunNotFoundError, UQTrackingError
 from uq_tracking.npz import LIMIT
 from uq_tracking.report import Report
@@ -145,6 +146,8 @@ def logged_runs(uri: str, *, where: str | None = None, split: str | None = None)
     BackendError
         No backend handles the URI, or its tracker is unavailable.
     """
+    check_text("where", where, "uq.method=bagging")
+    check_text("split", split, "'test'")
     store, run_id = open_store(uri)
     found = False
     for stored in store.runs(where):

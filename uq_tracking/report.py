@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking import plugins
+from uq_tracking.checks import check_text, path_of
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
 from uq_tracking.metrics.later import Later, LaterScores
@@ -167,6 +168,7 @@ class Report:
         RecalibrationError
             The report has no scores after it.
         """
+        check_text("method", method, "'std_scaling'")
         done = self.scored_methods()
         if not done or (method is not None and method not in done):
             raise RecalibrationError(
@@ -242,15 +244,15 @@ class Report:
         """Return the report as strict JSON; also write it to ``path`` if given."""
         text = _lines(self.to_dict())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            path_of(path).write_text(text, encoding="utf-8")
         return text
 
     @classmethod
     def from_json(cls, source: str | Path) -> Report:
         """Read what ``to_json`` returned or wrote: the text, or the path of its file."""
-        is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+        is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
         try:
-            text = Path(source).read_text(encoding="utf-8") if is_path else str(source)
+            text = path_of(source).read_text(encoding="utf-8") if is_path else str(source)
             values = json.loads(text, parse_constant=_refuse)
             _require_finite({**values, "curves": None} if isinstance(values, dict) else values)
         except (ValueError, RecursionError) as error:
@@ -260,12 +262,12 @@ class Report:
     def to_npz(self, path: str | Path) -> None:
         """Write the report and its statistics to one compressed file."""
         arrays = {} if self.statistics is None else self.statistics.to_arrays()
-        write_arrays(Path(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())}, compressed=True)
+        write_arrays(path_of(path), {**arrays, REPORT_KEY: np.asarray(self.to_json())}, compressed=True)
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Report:
         """Read what ``to_npz`` wrote; FileFormatError names a damaged or foreign file."""
-        arrays = read_arrays(Path(path))
+        arrays = read_arrays(path_of(path))
         if REPORT_KEY not in arrays:
             raise FileFormatError(f"{path} holds no report; if it holds only statistics, use read_statistics")
         text = str(arrays.pop(REPORT_KEY))
@@ -326,6 +328,7 @@ class Report:
         >>> report.plot("calibration").axes[0].get_xlabel()
         'Predicted quantile level'
         """
+        check_text("figure", figure, "'reliability'")
         known = plugins.figures(self.task)
         if figure not in known:
             raise SettingsError(

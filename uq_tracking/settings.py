@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
+from uq_tracking.checks import check_choice
 from uq_tracking.errors import SettingsError
 
 Family = Literal["gaussian", "laplace", "uniform", "logistic", "student_t"]
@@ -29,6 +30,7 @@ def check_seed(seed: object) -> None:
 
 def check_level(level: float) -> None:
     """Raise SettingsError for an invalid confidence level."""
+    require_number("level", level)
     if not 0 < level < 1:
         raise SettingsError(f"level is {level}; pass a confidence level between 0 and 1, such as 0.95")
 
@@ -74,8 +76,7 @@ class Settings:
         if not 1 <= self.n_bins <= MOST_BINS or int(self.n_bins) != self.n_bins:
             raise SettingsError(f"n_bins is {self.n_bins}; pass a whole number from 1 to {MOST_BINS:,}")
         object.__setattr__(self, "n_bins", int(self.n_bins))
-        if self.family not in get_args(Family):
-            raise SettingsError(f"family is {self.family!r}; choose one of {', '.join(get_args(Family))}")
+        check_choice("family", self.family, get_args(Family))
         if not self.dof > 0:
             raise SettingsError(f"dof is {self.dof}; pass degrees of freedom above 0")
 

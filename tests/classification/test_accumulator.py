@@ -115,9 +115,9 @@ def test_a_bad_batch_is_not_counted():
 
 
 def test_wrong_settings_and_files(tmp_path):
-    with pytest.raises(SettingsError, match="choose sketch or exact"):
+    with pytest.raises(SettingsError, match="choose 'sketch' or 'exact'"):
         uq.ClassificationAccumulator(statistics="auto")
-    with pytest.raises(SettingsError, match="pass 'raise' or 'drop'"):
+    with pytest.raises(SettingsError, match="choose 'raise' or 'drop'"):
         uq.ClassificationAccumulator(on_invalid="skip")
     with pytest.raises(IncompatibleStatisticsError, match="n_bins differs"):
         uq.ClassificationAccumulator(n_bins=5).merge(uq.ClassificationAccumulator())

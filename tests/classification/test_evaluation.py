@@ -181,7 +181,7 @@ def test_a_perfect_classifier_has_no_sparsification():
 
 def test_a_report_survives_its_files(tmp_path):
     labels, z = samples()
-    report = uq.evaluate_classification(labels, softmax(z), class_names="abcd")
+    report = uq.evaluate_classification(labels, softmax(z), class_names=list("abcd"))
     assert uq.Report.from_json(report.to_json()) == report
     report.to_npz(tmp_path / "report.npz")
     read = uq.Report.from_npz(tmp_path / "report.npz")

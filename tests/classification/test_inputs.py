@@ -194,7 +194,7 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
         ([0], [[2.0, 3.0]], {"on_invalid": "drop"}, EmptyInputError, "1 invalid; pass logits=True"),
         ([], [], {}, EmptyInputError, "nothing to score"),
         (np.zeros(0, int), np.zeros((0, 3)), {}, EmptyInputError, "nothing to score"),
-        ([0, 1], HALVES, {"on_invalid": "skip"}, SettingsError, "pass 'raise' or 'drop'"),
+        ([0, 1], HALVES, {"on_invalid": "skip"}, SettingsError, "choose 'raise' or 'drop'"),
         ([0, 1], HALVES, {"class_names": ["a"]}, SettingsError, "1 names for 2 classes"),
     ],
 )  # fmt: skip
@@ -224,7 +224,7 @@ def test_a_file_holds_everything(tmp_path):
         logits=True,
         members_axis=0,
         ignore_label=255,
-        class_names="abcd",
+        class_names=list("abcd"),
     )
     read = ClassPredictions.load(data.save(tmp_path / "p.npz"))
     for name in ("labels", "valid"):

@@ -150,7 +150,7 @@ def test_a_step_that_returns_something_else_is_noticed_before_training(change, m
 
 
 def test_a_function_that_reads_something_else_is_named():
-    with pytest.raises(InputTypeError, match="read returned int; return"):
+    with pytest.raises(InputTypeError, match="what read returned is of type int; it must be"):
         trainer(UncertaintyCallback(read=lambda *_: 3)).fit(tiny_model(lightning.pytorch), loader(), VAL)
 
 

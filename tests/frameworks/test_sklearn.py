@@ -229,6 +229,9 @@ def test_bad_pairs_are_refused():
     low, high = (QuantileRegressor(quantile=q, alpha=0).fit(X, Y) for q in (0.1, 0.9))
     with pytest.raises(SettingsError, match=r"quantiles 0.9 and 0.1; pass \(low, high\)"):
         predict((high, low), NEW)
+    for none in ((), low.__class__, 3):
+        with pytest.raises(SettingsError, match=r"pass a (fitted estimator, or a )?pair"):
+            log_estimator(none, NEW, TRUTH)
     with pytest.raises(SettingsError, match="3 estimators; pass a pair"):
         predict((low, low, high), NEW)
     with pytest.raises(SettingsError, match="Ridge does not predict a quantile"):
@@ -266,9 +269,13 @@ def test_outputs_without_uncertainty_are_refused():
         predict(MultiOutputRegressor(Ridge()).fit(X, Y2), NEW)
 
 
-def test_an_ensemble_has_to_be_fitted():
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        predict(RandomForestRegressor(), NEW)
+def test_an_ensemble_or_a_search_has_to_be_fitted():
+    search = GridSearchCV(BayesianRidge(), {"alpha_1": [1e-6, 1e-5]}, cv=2, refit=False)
+    for estimator in (RandomForestRegressor(), search):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            log_estimator(estimator, NEW, TRUTH)
+    with pytest.raises(SettingsError, match="GridSearchCV was made with refit=False"):
+        log_estimator(search.fit(X, Y), NEW, TRUTH)
 
 
 def test_evaluating_is_evaluating_what_is_predicted():

@@ -140,7 +140,7 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
 
 @pytest.mark.parametrize("logits", [float("inf"), "x", 1])
 def test_logits_that_are_neither_true_nor_false(logits):
-    with pytest.raises(SettingsError, match="logits="):
+    with pytest.raises(SettingsError, match="logits is"):
         uq.evaluate_classification([0, 1], [0.2, 0.9], logits=logits)
 
 

@@ -152,7 +152,7 @@ def test_floor_must_fit_the_dtype(floor):
 
 
 def test_unknown_policy_is_refused():
-    with pytest.raises(SettingsError, match=r"on_invalid='ignore'; pass 'raise' or 'drop'"):
+    with pytest.raises(SettingsError, match="on_invalid is 'ignore'; choose 'raise' or 'drop'"):
         Predictions([1.0], [1.0], [1.0], on_invalid="ignore")
 
 

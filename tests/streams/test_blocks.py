@@ -27,7 +27,7 @@ class TestBlocks:
         assert uq.evaluate_blocks(blocks) == uq.evaluate_blocks([uq.Predictions(y, mean, std)])
 
     def test_other_things_are_not(self):
-        with pytest.raises(InputTypeError, match="a block is a int"):
+        with pytest.raises(InputTypeError, match="a block is of type int; it must be"):
             uq.evaluate_blocks([3])
 
     def test_memory_maps_and_zarr_are_cut_along_the_first_axis(self, tmp_path):

@@ -155,7 +155,7 @@ class TestBadInput:
     def test_wrong_options_raise_before_any_work(self):
         with pytest.raises(SettingsError, match="alpha is 3"):
             uq.evaluate(*lazy(data()), alpha=3)
-        with pytest.raises(SettingsError, match="choose auto, exact or sketch"):
+        with pytest.raises(SettingsError, match="choose 'auto', 'exact' or 'sketch'"):
             uq.evaluate(*lazy(data()), statistics="fast")
 
     def test_the_std_is_needed(self):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.checks import path_of
 from uq_tracking.comparison.differences import Difference
 from uq_tracking.comparison.maps import MapCase
 from uq_tracking.comparison.metrics import metric_from_dict, metric_to_dict
@@ -77,10 +78,10 @@ def _cell_dict(cell: Cell) -> dict[str, Any]:
 
 def comparison_fields(source: str | Path) -> dict[str, Any]:
     """The arguments of the comparison in a text, or in the file at a path; FileFormatError for anything else."""
-    is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+    is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
     name = str(source) if is_path else "the text"
     try:
-        values = json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
+        values = json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{name} is not JSON ({error})") from error
     if not isinstance(values, dict) or values.get("format") != FORMAT:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from uq_tracking import plugins
+from uq_tracking.checks import as_names
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
 from uq_tracking.metrics.registry import FAMILIES, Metric
@@ -27,7 +28,7 @@ def metrics_of(runs: Iterable[ScoredRun], task: str, wanted: Iterable[str] | Non
     present = {key for run in runs for key in (*run.report.scores, *run.report.undefined)}
     keys = [key for key in known if key in present] + sorted(present - set(known))
     if wanted is not None:
-        keys = [wanted] if isinstance(wanted, str) else list(dict.fromkeys(wanted))
+        keys = list(dict.fromkeys(as_names("metrics", wanted)))
     lacking = [key for key in keys if key not in present]
     if lacking:
         raise UnknownMetricError(

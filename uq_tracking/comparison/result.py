@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from uq_tracking.checks import as_names, check_text, path_of, whole_number
 from uq_tracking.comparison.agreement import Agreement, agreement
 from uq_tracking.comparison.bounds import Bound, bounds
 from uq_tracking.comparison.differences import Difference
@@ -17,7 +18,7 @@ from uq_tracking.comparison.overlays import Overlay, overlays
 from uq_tracking.comparison.runs import ScoredRun, SkippedRun, by_method
 from uq_tracking.comparison.table import difference_table, disagreement, mean_loss, score_table, without_value
 from uq_tracking.comparison.verdicts import MethodVerdict, method_verdicts
-from uq_tracking.errors import FileFormatError, UnknownMetricError, closest
+from uq_tracking.errors import FileFormatError, SettingsError, UnknownMetricError, closest
 from uq_tracking.formatting import shorten
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Table
@@ -108,9 +109,9 @@ class Comparison:
     def shown(self, keys: MetricKeys = None) -> list[Metric]:
         """The metrics to show: the headline, those named, or ``"all"``; UnknownMetricError for others."""
         known = {metric.key: metric for metric in self.metrics}
-        if keys == "all":
+        wanted = self.headline if keys is None else as_names("metrics", keys)
+        if wanted == ("all",):
             return list(self.metrics)
-        wanted = list(self.headline if keys is None else [keys] if isinstance(keys, str) else keys)
         lacking = [key for key in wanted if key not in known]
         if lacking:
             raise UnknownMetricError(
@@ -196,6 +197,7 @@ class Comparison:
         """
         from uq_tracking.figures.compared_curves import draw
 
+        check_text("curve", curve, "'reliability'")
         return draw(self, curve, ax)
 
     @cached_property
@@ -237,6 +239,8 @@ class Comparison:
         """Aligned plain text; tables wider than ``width`` are split, and long names shortened."""
         from uq_tracking.tables.terminal import tables_text
 
+        if whole_number("width", width) < 1:
+            raise SettingsError(f"width is {width}; pass a number of characters, 1 or above")
         return tables_text(self.tables(metrics), width)
 
     def to_rich(self, metrics: MetricKeys = None) -> View:
@@ -277,7 +281,7 @@ class Comparison:
 
         text = comparison_json(self)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            path_of(path).write_text(text, encoding="utf-8")
         return text
 
     @classmethod
@@ -298,7 +302,7 @@ class Comparison:
 
         page = comparison_page(self)
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            path_of(path).write_text(page, encoding="utf-8")
         return page
 
     def log(self, run: Any = None) -> None:

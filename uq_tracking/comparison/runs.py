@@ -155,7 +155,7 @@ def _logged(source: Any, where: str | None, split: str | None) -> Iterable[Logge
 
 def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
     for method, value in reports.items():
-        for report in [value] if isinstance(value, Report) else value:
+        for report in value if isinstance(value, Iterable) else [value]:
             if not isinstance(report, Report):
                 raise InputTypeError(
                     f"{method!r} names a {type(report).__name__}; pass a Report or a list of Reports"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
+from uq_tracking.checks import check_callable, check_text
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
 from uq_tracking.comparison.methods import named, once
@@ -19,6 +20,7 @@ from uq_tracking.errors import BackendError, SettingsError, closest
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.settings import check_level, check_seed
+from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import check_split
 
@@ -88,6 +90,8 @@ def compare(
     (('informed', 'constant'), 2)
     """
     check_split(split)
+    check_text("baseline", baseline, "the name of a method")
+    check_callable("progress", progress)
     check_level(level)
     if not sources:
         raise SettingsError(
@@ -110,7 +114,7 @@ def compare(
     chosen = comparability.judged(metrics_of(runs, task, metrics), runs)
     paired, unpaired = paired_groups(runs, chosen, seed)
     pairs = Pairs(paired, level)
-    drawn, problems = _maps(groups, maps)
+    drawn, problems = _maps(groups, cast(Maps, checked_maps(maps)))
     return Comparison(
         task=task,
         runs=tuple(runs),

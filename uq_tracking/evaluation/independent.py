@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.checks import value_text, whole_number
 from uq_tracking.curves.curve import Curve
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.evaluation.repeats import Repeats
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.metrics.registry import Metric, compute, find
-from uq_tracking.settings import Settings
+from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
 
@@ -76,15 +77,23 @@ def iid_stability(
     >>> bool(spread[1] < spread[0])
     True
     """
-    if repeats < 1 or not len(sizes) or min(sizes) < 1:
-        raise SettingsError(f"sizes are {list(sizes)} and repeats {repeats}; pass whole numbers, 1 or above")
+    if not callable(draw):
+        raise SettingsError(
+            f"draw is {value_text(draw)}; pass a function draw(n, rng) that returns predictions"
+        )
+    if not isinstance(sizes, Iterable):
+        raise SettingsError(f"sizes is {value_text(sizes)}; pass a list of numbers of samples")
+    sizes, repeats = [whole_number("sizes", size) for size in sizes], whole_number("repeats", repeats)
+    if repeats < 1 or not sizes or min(sizes) < 1:
+        raise SettingsError(f"sizes are {sizes} and repeats {repeats}; pass whole numbers, 1 or above")
+    check_seed(seed)
     rng, asked = np.random.default_rng(seed), Settings(**settings)
     found: dict[float, list[Mapping[str, float]]] = {}
     chosen: list[Metric] = []
     for size in sizes:
         rows = found[float(size)] = []
         for _ in range(repeats):
-            task, data = _read(draw(int(size), rng))
+            task, data = _read(draw(size, rng))
             chosen = chosen or _metrics(metrics, task)
             with np.errstate(all="ignore"):
                 statistics = build_statistics(task.layout_of(data), data, "exact")
@@ -96,7 +105,13 @@ def iid_stability(
 def _read(drawn: Any) -> tuple[Task, Any]:
     if isinstance(drawn, ClassPredictions):
         return CLASSIFICATION, drawn
-    return REGRESSION, drawn if isinstance(drawn, Predictions) else REGRESSION.read(*drawn)
+    if isinstance(drawn, tuple | list) and len(drawn) == len(Predictions.arguments):
+        return REGRESSION, REGRESSION.read(*drawn)
+    if not isinstance(drawn, Predictions):
+        raise InputTypeError(
+            f"draw returned {value_text(drawn)}; it must return (y_true, y_pred, y_std) or predictions"
+        )
+    return REGRESSION, drawn
 
 
 def _metrics(names: str | Iterable[str] | None, task: Task) -> list[Metric]:

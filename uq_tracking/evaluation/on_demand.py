@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uq_tracking import plugins
+from uq_tracking.checks import as_names
 from uq_tracking.curves.curve import Curve, finite
 from uq_tracking.curves.scale import best_factor, scale_sweep
 from uq_tracking.curves.spec import CurveSpec
@@ -56,7 +57,7 @@ class WantedCurves:
         SettingsError
             The task has no such curve; a metric does not exist (UnknownMetricError), or needs more than statistics.
         """
-        named = (curves,) if isinstance(curves, str) else tuple(curves or ())
+        named = () if curves is None else as_names("curves", curves)
         known = [
             *task.curves,
             *(spec.name for spec in plugins.curves(task.name).values() if not spec.default),
@@ -66,7 +67,9 @@ class WantedCurves:
             raise SettingsError(
                 f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
             )
-        chosen = find(task.curve_metrics if metrics is None else metrics, task.name)
+        chosen = find(
+            task.curve_metrics if metrics is None else as_names("curve_metrics", metrics), task.name
+        )
         needing = [metric.key for metric in chosen if metric.needs]
         if needing:
             raise SettingsError(

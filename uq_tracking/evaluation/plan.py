@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from uq_tracking.checks import as_names, check_flag
 from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.on_demand import WantedCurves, extra_curves
 from uq_tracking.evaluation.outputs import Reports
@@ -58,6 +59,8 @@ class Plan:
         """Check the options; SettingsError or UnknownMetricError if one is wrong."""
         check_level(level)
         check_seed(seed)
+        if intervals is not None:
+            check_flag("intervals", intervals)
         if recalibration is not None and calibration in (None, False):
             raise SettingsError(
                 "recalibration= names methods but not what to fit them to; pass calibration= data or True"
@@ -65,11 +68,11 @@ class Plan:
         return cls(
             task,
             settings,
-            None if metrics is None else _named(metrics),
+            None if metrics is None else as_names("metrics", metrics),
             WantedCurves.of(task, curves, by_target, curve_metrics),
             statistics,
             calibration,
-            None if recalibration is None else _named(recalibration),
+            None if recalibration is None else as_names("recalibration", recalibration),
             intervals,
             level,
             seed,
@@ -163,7 +166,3 @@ def check_family(settings: Settings, facts: Mapping[str, Any]) -> None:
             f"family={settings.family!r} cannot be combined with a covariance, which is scored as that of a "
             "normal distribution; omit family"
         )
-
-
-def _named(names: str | Iterable[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import value_text
 from uq_tracking.curves.curve import Curve, FloatArray
 from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import axis_label
@@ -119,14 +120,17 @@ def target_strata(
 
 
 def _edges(width: Any, low: float, high: float) -> FloatArray:
-    if np.ndim(width) == 0:
-        if not 0 < float(width) < np.inf:
+    try:
+        edges = np.asarray(width, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"by_target is {value_text(width)}; pass a width above 0, or edges") from None
+    if edges.ndim == 0:
+        step = float(edges)
+        if not 0 < step < np.inf:
             raise SettingsError(f"by_target is {width}; pass a width above 0, or edges")
-        step = float(width)
         first, last = np.floor(low / step), np.floor(high / step) + 1
         _check_number(last - first, f"by_target={step:g} makes", "intervals")
         return np.arange(first, last + 1) * step
-    edges = np.asarray(width, dtype=float)
     if edges.ndim != 1 or len(edges) < 2 or not np.all(np.diff(edges) > 0):
         raise SettingsError("by_target edges must ascend; pass at least two, or a single width")
     _check_number(len(edges) - 1, "by_target has", "intervals")

@@ -75,7 +75,7 @@ class GivenRuns:
 
     def _targets_of(self, run: Any) -> list[Target]:
         tags = {**self.tags, ORIGIN_TAG: self.fit}
-        return targets_of(run, None, name=self.name, tags=tags, every_rank=True)
+        return targets_of([run], None, name=self.name, tags=tags, every_rank=True)
 
 
 def given_runs(run: Any, name: str, tags: Mapping[str, str]) -> GivenRuns:

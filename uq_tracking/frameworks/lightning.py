@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from uq_tracking.checks import check_callable, check_choice, check_flag, value_text
 from uq_tracking.errors import (
     EmptyInputError,
     InvalidValueError,
@@ -22,11 +23,12 @@ from uq_tracking.errors import (
     warn,
 )
 from uq_tracking.frameworks.given_runs import given_runs
-from uq_tracking.frameworks.steps import arguments, by_keys
+from uq_tracking.frameworks.steps import by_keys
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import accumulator_of
 from uq_tracking.streams.batches import BatchAccumulator
+from uq_tracking.streams.blocks import arguments_of
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.content import Scores, logged_scores
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 Stage = Literal["validate", "test"]
 OnInvalid = Literal["skip", "drop", "raise"]
+StepKind = Literal["epoch", "global_step"]
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 _STEPS = {"validate": "validation_step", "test": "test_step"}
@@ -133,7 +136,7 @@ class UncertaintyCallback:
         task: Literal["regression", "classification"] = "regression",
         splits: Mapping[Stage, str] | None = None,
         scores: Scores = "headline",
-        step: Literal["epoch", "global_step"] = "epoch",
+        step: StepKind = "epoch",
         on_invalid: OnInvalid = "skip",
         method: str | None = None,
         run: Any = None,
@@ -143,11 +146,17 @@ class UncertaintyCallback:
         statistics: Literal["sketch", "exact"] = "sketch",
         **options: Any,
     ) -> None:
-        self.splits = {"validate": "val", "test": "test"} if splits is None else dict(splits)
         self.task = task_of(task)
-        keys = KEYS[task] if keys is None else keys
-        _check(keys, len(KEYS[task]), self.splits, step, on_invalid)
-        _check_types(read, strict)
+        wanted = KEYS[self.task.name]
+        keys = wanted if keys is None else keys
+        splits = {"validate": "val", "test": "test"} if splits is None else splits
+        _check_keys(keys, len(wanted))
+        _check_splits(splits)
+        check_choice("step", step, get_args(StepKind))
+        check_choice("on_invalid", on_invalid, get_args(OnInvalid))
+        check_callable("read", read)
+        check_flag("strict", strict)
+        self.splits = dict(splits)
         about = LogOptions(
             scores=scores,
             method=method,
@@ -254,7 +263,7 @@ class UncertaintyCallback:
             return
         found = by_keys(outputs, self.keys, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
         accumulator = self._counting[dataloader]
-        accumulator.update(**arguments(found, accumulator))
+        accumulator.update(**arguments_of(found, accumulator, "what read returned"))
         self._counted = max(self._counted, dataloader)
 
     def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
@@ -344,24 +353,26 @@ class UncertaintyCallback:
             warn(message)
 
 
-def _check(keys: Sequence[str], number: int, splits: Mapping[Any, str], step: str, on_invalid: str) -> None:
-    if isinstance(keys, str) or len(keys) != number:
-        raise SettingsError(f"keys is {keys!r}; name {number} entries, truth first")
-    if set(splits) - {"validate", "test"}:
-        raise SettingsError(f"splits is {splits!r}; use the stages 'validate' and 'test' as keys")
-    for split in splits.values():
-        check_split(split)
-    if step not in ("epoch", "global_step"):
-        raise SettingsError(f"step is {step!r}; choose 'epoch' or 'global_step'")
-    if on_invalid not in ("skip", "drop", "raise"):
-        raise SettingsError(f"on_invalid is {on_invalid!r}; choose 'skip', 'drop' or 'raise'")
+def _check_keys(keys: Any, number: int) -> None:
+    several = isinstance(keys, list | tuple) and all(isinstance(key, str) for key in keys)
+    if not several or len(keys) != number:
+        raise SettingsError(f"keys is {value_text(keys)}; name {number} entries, truth first")
 
 
-def _check_types(read: Any, strict: Any) -> None:
-    if read is not None and not callable(read):
-        raise SettingsError(f"read is {read!r}; pass a function of a step's output and the batch")
-    if not isinstance(strict, bool):
-        raise SettingsError(f"strict is {strict!r}; pass True or False")
+def _check_splits(splits: Any) -> None:
+    """The name of each stage's split; two stages of one name would overwrite each other's scores."""
+    if not isinstance(splits, Mapping) or set(splits) - set(get_args(Stage)):
+        raise SettingsError(
+            f"splits is {value_text(splits)}; pass the name of each stage's split, such as "
+            "{'validate': 'val', 'test': 'test'}"
+        )
+    for stage, split in splits.items():
+        if check_split(split) is None:
+            raise SettingsError(f"splits has no name for {stage!r}; name it, or omit the stage")
+    if len(set(splits.values())) < len(splits):
+        raise SettingsError(
+            f"splits is {value_text(splits)}; name the stages differently, or one overwrites the other"
+        )
 
 
 def _check_known(options: Mapping[str, Any], kind: type[BatchAccumulator]) -> None:

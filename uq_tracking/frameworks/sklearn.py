@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.report import Report
@@ -88,6 +89,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     >>> mean.round(2)
     array([1.5])
     """
+    _require_estimator(estimator)
     if isinstance(estimator, tuple | list):
         return _of_quantiles(estimator, X)
     inner, X = _unwrapped(estimator, X)
@@ -164,6 +166,7 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     Report
         With ``outputs``, `Reports`: one per output.
     """
+    _require_estimator(estimator)
     if _classifies(estimator):
         classes: Report | Reports = evaluate_classification(*class_predictions(estimator, X, y), **options)
         return classes
@@ -203,23 +206,42 @@ def log_estimator(
     Report
         With ``outputs``, `Reports`: one per output.
     """
-    name = method or type(_final(estimator)).__name__
+    _require_estimator(estimator)
+    name = type(_final(estimator)).__name__ if method is None else method
     if _classifies(estimator):
         return log_classification(*class_predictions(estimator, X, y), method=name, **options)
     found: Report | Reports = log(y, *predict(estimator, X), method=name, **options)
     return found
 
 
+def _require_estimator(estimator: Any) -> None:
+    """Raise SettingsError for anything but an estimator or a pair of them."""
+    is_pair = isinstance(estimator, tuple | list)
+    if is_pair and len(estimator) != 2:
+        raise SettingsError(
+            f"got {len(estimator)} estimators; pass a pair (low, high) of quantile regressors"
+        )
+    for one in estimator if is_pair else [estimator]:
+        if isinstance(one, type) or not hasattr(_final(one), "predict"):
+            raise SettingsError(
+                f"estimator is {value_text(one)}; pass a fitted estimator, or a pair of quantile regressors"
+            )
+
+
 def _classifies(estimator: Any) -> bool:
     from sklearn.base import is_classifier
 
-    return not isinstance(estimator, tuple | list) and bool(is_classifier(estimator))
+    try:
+        return not isinstance(estimator, tuple | list) and bool(is_classifier(estimator))
+    except AttributeError:  # another library's estimator, without scikit-learn's tags
+        return False
 
 
 def _unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
     """The predicting estimator inside searches and pipelines, and its input."""
-    if hasattr(estimator, "best_estimator_"):
-        return _unwrapped(estimator.best_estimator_, X)
+    best = _best(estimator)
+    if best is not None:
+        return _unwrapped(best, X)
     if hasattr(estimator, "named_steps"):
         return _unwrapped(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X)
     return estimator, X
@@ -229,9 +251,24 @@ def _final(estimator: Any) -> Any:
     """The predicting estimator inside searches and pipelines; for a pair, the first."""
     if isinstance(estimator, tuple | list):
         return _final(estimator[0])
-    if hasattr(estimator, "best_estimator_"):
-        return _final(estimator.best_estimator_)
+    best = _best(estimator)
+    if best is not None:
+        return _final(best)
     return _final(estimator[-1]) if hasattr(estimator, "named_steps") else estimator
+
+
+def _best(estimator: Any) -> Any:
+    """The best estimator of a search, None for anything else; SettingsError if the search has kept none."""
+    from sklearn.utils.validation import check_is_fitted
+
+    found = getattr(estimator, "best_estimator_", None)
+    if found is None and hasattr(estimator, "refit") and hasattr(estimator, "estimator"):
+        check_is_fitted(estimator)
+        raise SettingsError(
+            f"{type(estimator).__name__} was made with refit=False, so it keeps no fitted estimator; search with "
+            "refit=True, or pass an estimator fitted with its best_params_"
+        )
+    return found
 
 
 def _returns_std(estimator: Any) -> bool:
@@ -347,8 +384,6 @@ def _inverse(estimator: Any, values: Array) -> Array:
 
 
 def _of_quantiles(pair: Any, X: Any) -> Prediction:
-    if len(pair) != 2:
-        raise SettingsError(f"got {len(pair)} estimators; pass a pair (low, high) of quantile regressors")
     quantiles = [_quantile(estimator) for estimator in pair]
     if not quantiles[0] < quantiles[1]:
         raise SettingsError(

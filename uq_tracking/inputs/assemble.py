@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from uq_tracking.checks import check_choice, value_text, whole_number
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
@@ -86,6 +87,7 @@ def members_first(source: Source, axis: int) -> Source:
     ShapeError
         There is no such axis.
     """
+    axis = whole_number("axis", axis)
     if not -source.values.ndim <= axis < source.values.ndim:
         raise ShapeError(f"{source.name} has shape {source.values.shape}, so there is no members axis {axis}")
     axes = list(source.axes)
@@ -111,12 +113,13 @@ def read_only(array: AnyArray | None) -> AnyArray | None:
 
 
 def _check_options(on_invalid: str, std_floor: float | None) -> None:
-    if on_invalid not in ("raise", "drop"):
-        raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
     if std_floor is None:
         return
-    if not (isinstance(std_floor, Real) and math.isfinite(std_floor) and std_floor > 0):
-        raise SettingsError(f"std_floor={std_floor!r}; pass a positive number in the target's unit, or None")
+    if not (isinstance(std_floor, Real) and 0 < std_floor <= sys.float_info.max):
+        raise SettingsError(
+            f"std_floor={value_text(std_floor)}; pass a positive number in the target's unit, or None"
+        )
 
 
 def _read_mask(mask: Any, truth: Source) -> Source:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from uq_tracking.checks import as_names, whole_number
 from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inputs.class_validation import TOLERANCES
 from uq_tracking.inputs.convert import AnyArray, BoolArray, Source, read
@@ -58,8 +59,8 @@ def arranged(
     extra = given.values.ndim - truth.values.ndim - (members_axis is not None)
     if extra not in (0, 1):
         raise ShapeError(_shape_message(truth, given, members_axis))
-    members = _axis(members_axis, given, "members")
-    classes = _axis(class_axis, given, "classes") if extra else None
+    members = _axis("members_axis", members_axis, given, "members")
+    classes = _axis("class_axis", class_axis, given, "classes") if extra else None
     if members is not None and members == classes:
         raise SettingsError(
             f"class_axis and members_axis are both axis {members} of probs {given.values.shape}"
@@ -84,9 +85,10 @@ def arranged(
     return scores, given._replace(left_out=left_out, axes=axes)
 
 
-def _axis(axis: int | None, given: Source, what: str) -> int | None:
+def _axis(name: str, axis: int | None, given: Source, what: str) -> int | None:
     if axis is None:
         return None
+    axis = whole_number(name, axis)
     if not -given.values.ndim <= axis < given.values.ndim:
         raise ShapeError(f"probs have shape {given.values.shape}, so there is no axis {axis} for {what}")
     return axis % given.values.ndim
@@ -152,6 +154,7 @@ def names_of(names: Sequence[str] | None, n_classes: int) -> tuple[str, ...] | N
     """Names of the classes as a tuple; SettingsError if their number is wrong."""
     if names is None:
         return None
-    if len(names) != n_classes:
-        raise SettingsError(f"class_names holds {len(names)} names for {n_classes} classes")
-    return tuple(str(name) for name in names)
+    texts = as_names("class_names", names)
+    if len(texts) != n_classes:
+        raise SettingsError(f"class_names holds {len(texts)} names for {n_classes} classes")
+    return texts

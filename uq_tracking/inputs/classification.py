@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import check_choice, check_flag, path_of
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import class_storage, storage
 from uq_tracking.inputs.alignment import check_alignment
@@ -146,12 +147,10 @@ class ClassPredictions(PredictionsBase):
         by: Any = None,
         class_names: Sequence[str] | None = None,
     ) -> None:
-        if on_invalid not in ("raise", "drop"):
-            raise SettingsError(f"on_invalid={on_invalid!r}; pass 'raise' or 'drop'")
+        check_choice("on_invalid", on_invalid, ("raise", "drop"))
         if ignore_label is not None and not isinstance(ignore_label, int | np.integer):
             raise SettingsError(f"ignore_label={ignore_label!r}; pass the label, a whole number")
-        if not isinstance(logits, bool | np.bool_):
-            raise SettingsError(f"logits={logits!r}; pass True or False")
+        check_flag("logits", logits)
         truth = read_class_labels(labels)
         given = read_floats(probs, "probs")
         scores, found = arranged(truth, given, class_axis, members_axis, bool(logits))
@@ -370,4 +369,4 @@ class ClassPredictions(PredictionsBase):
         FileFormatError
             The file is damaged, foreign or too new.
         """
-        return object.__new__(cls)._fill(**class_storage.read(Path(path)))
+        return object.__new__(cls)._fill(**class_storage.read(path_of(path)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, SettingsError, ShapeError
 from uq_tracking.inputs.alignment import check_alignment
 from uq_tracking.inputs.constructors import Options, read_equal
@@ -65,8 +66,11 @@ def split_outputs(
 
 def check_names(outputs: Sequence[str]) -> None:
     """Raise SettingsError unless these are distinct names."""
-    if isinstance(outputs, str) or not outputs or not all(isinstance(name, str) and name for name in outputs):
-        raise SettingsError(f"outputs={outputs!r}; pass a list of names, one per entry of the last axis")
+    named = isinstance(outputs, Sequence) and not isinstance(outputs, str) and len(outputs) > 0
+    if not named or not all(isinstance(name, str) and name for name in outputs):
+        raise SettingsError(
+            f"outputs={value_text(outputs)}; pass a list of names, one per entry of the last axis"
+        )
     if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
         raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from uq_tracking.checks import path_of
 from uq_tracking.inputs import storage
 from uq_tracking.inputs.assemble import assemble, read_only
 from uq_tracking.inputs.base import Case, PredictionsBase, Rows
@@ -290,7 +291,7 @@ class Predictions(Constructors, PredictionsBase):
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file, without pickles, that `load` reads back with equal values, dtypes and shapes."""
-        storage.write(Path(path), {item.name: getattr(self, item.name) for item in fields(self)})
+        storage.write(path_of(path), {item.name: getattr(self, item.name) for item in fields(self)})
         return Path(path)
 
     @classmethod
@@ -304,7 +305,7 @@ class Predictions(Constructors, PredictionsBase):
         FileFormatError
             The file is damaged, foreign or too new.
         """
-        values = storage.read(Path(path))
+        values = storage.read(path_of(path))
         arrays = (*storage.REQUIRED, *storage.OPTIONAL)
         return cls._new(
             {name: read_only(value) if name in arrays else value for name, value in values.items()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError
+from uq_tracking.errors import EmptyInputError, InputTypeError, InvalidValueError, SettingsError
 from uq_tracking.inputs.convert import AnyArray, read
 
 MOST_BLOCKS, FEWEST_BLOCKS = 20, 8
@@ -56,6 +56,8 @@ def time_blocks(order: Any, blocks: int | None = None) -> npt.NDArray[np.int64]:
 def _places(order: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Position of each sample's time, in the shape of the order, and how many samples each time has."""
     values = np.asarray(read(order, "order").values)
+    if not values.size:
+        raise EmptyInputError("order is empty; pass the time of every sample")
     if values.dtype.kind not in "iufmM":
         raise InputTypeError(f"order holds {values.dtype}; pass the time of each sample, as numbers or dates")
     if values.dtype.kind in "fmM" and not np.isfinite(values.astype(np.float64)).all():

@@ -9,6 +9,7 @@ from functools import cached_property, partial, update_wrapper
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from uq_tracking import plugins
+from uq_tracking.checks import as_names
 from uq_tracking.errors import PluginError, UnknownMetricError, UQTrackingError, closest, warn
 from uq_tracking.settings import Settings
 
@@ -237,8 +238,8 @@ def every_metric() -> tuple[Metric, ...]:
 def find(keys: Iterable[str], task: TaskName = "regression") -> list[Metric]:
     """The metrics with these keys; UnknownMetricError names those that do not exist."""
     known = plugins.metrics(task)
-    wanted = [keys] if isinstance(keys, str) else list(keys)
-    unknown = [str(key) for key in wanted if key not in known]
+    wanted = as_names("metrics", keys)
+    unknown = [key for key in wanted if key not in known]
     if unknown:
         raise UnknownMetricError(
             f"no {task} metric is called {', '.join(unknown)}{closest(unknown[0], known)}; "

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.errors import FileFormatError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.checks import path_of, value_text
+from uq_tracking.errors import FileFormatError, InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.labels import spread
@@ -91,7 +92,7 @@ class Recalibration(ABC):
         """Return strict JSON; also write it to ``path`` if given."""
         text = json.dumps(self.to_dict(), allow_nan=False, indent=1)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            path_of(path).write_text(text, encoding="utf-8")
         return text
 
     @classmethod
@@ -123,9 +124,9 @@ class Recalibration(ABC):
 
 def read_json(source: str | Path) -> Any:
     """Values from a JSON text, or from the file at a path; FileFormatError if it is not JSON."""
-    is_path = isinstance(source, Path) or not source.lstrip().startswith("{")
+    is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
     try:
-        return json.loads(Path(source).read_text(encoding="utf-8") if is_path else str(source))
+        return json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
 
@@ -213,7 +214,12 @@ class RegressionRecalibration(Recalibration):
             raise ShapeError(
                 f"mean has shape {mean_in.values.shape}, std {std_in.values.shape}; pass equal shapes"
             )
-        labels = None if by is None else np.asarray(by)
+        try:
+            labels = None if by is None else np.asarray(by)
+        except ValueError:
+            raise InputTypeError(
+                f"by is {value_text(by)}; pass the group of each sample, in the shape of std"
+            ) from None
         if labels is not None and labels.shape != std_in.values.shape:
             raise ShapeError(f"by has shape {labels.shape}, std {std_in.values.shape}; pass equal shapes")
         mean64, std64 = mean_in.values.astype(np.float64), self.floored(std_in.values.astype(np.float64))

@@ -131,7 +131,7 @@ def fit_to(
 def find_recalibrator(method: str) -> Recalibrator:
     """The method with this name; SettingsError lists those available."""
     known = plugins.recalibrators()
-    if method not in known:
+    if not isinstance(method, str) or method not in known:
         raise SettingsError(
             f"no recalibration method is called {method!r}; choose from {', '.join(known)}"
             f"{closest(method, known)}"

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from uq_tracking.checks import check_callable, check_flag, check_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError
@@ -79,6 +80,11 @@ def sync(
     >>> len(uq.sync("dir:waiting", "dir:shared").done), len(uq.sync("dir:waiting", "dir:shared").skipped)
     (1, 1)
     """
+    for name, given in {"source": source, "destination": destination}.items():
+        check_text(name, given, "an address: dir:uq_runs")
+    for name, flag in {"dry_run": dry_run, "keep": keep}.items():
+        check_flag(name, flag)
+    check_callable("progress", progress)
     if source is not None:
         _check_exists(source)
     kept = list(_sent(source, destination, dry_run=dry_run, keep=keep, progress=progress))

@@ -52,7 +52,8 @@ class Part:
 def parts_of(sources: Any, where: str | None, split: str | None) -> Iterator[Part]:
     """Every report with its statistics; a run that is named twice is read once, and a comparison's not at all."""
     seen: set[tuple[str, str | None]] = set()
-    for source in [sources] if isinstance(sources, str | Report) else sources:
+    several = isinstance(sources, Iterable) and not isinstance(sources, str)
+    for source in sources if several else [sources]:
         if isinstance(source, Report):
             yield _whole(source)
         elif isinstance(source, str):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from uq_tracking.checks import as_names
 from uq_tracking.errors import BackendError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.intervals import with_intervals
@@ -77,6 +78,7 @@ def pool(
     >>> pooled.counts["n"], pooled.scores["mae"]
     (4, 0.75)
     """
+    keys = None if metrics is None else as_names("metrics", metrics)
     every = list(parts_of(sources, where, split))
     parts, repeats = distinct(every)
     if not parts:
@@ -88,7 +90,6 @@ def pool(
     statistics = replace(_merged([replace(part.statistics, groups=None) for part in parts]), groups=groups)
     for doubt in (*repeats, *doubts(parts), *reasons):
         warn(doubt)
-    keys = (metrics,) if isinstance(metrics, str) else metrics
     pooled = _scored(statistics, settings, keys, parts[0].report, chosen_level)
     about = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]
     return replace(pooled, provenance={**pooled.provenance, "digest": _joint(parts), "pooled": about})

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
+from uq_tracking.checks import as_names
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import TaskName, find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
-from uq_tracking.settings import Settings
+from uq_tracking.settings import Settings, require_number
 from uq_tracking.tracking.arguments import check_scores
 from uq_tracking.tracking.content import Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
@@ -140,11 +141,13 @@ def make_request(
     """
     given = {name: value for name, value in (settings or {}).items() if value is not None}
     Settings.from_dict(given)
+    if std_floor is not None:
+        require_number("std_floor", std_floor)
     if std_floor is not None and not 0 <= std_floor < float("inf"):
         raise SettingsError(f"std_floor is {std_floor}; pass a standard deviation, at least 0")
     if calibration is not None and calibration_split is not None:
         raise SettingsError("calibration and calibration_split both say what to fit on; pass only one")
-    names = (recalibration,) if isinstance(recalibration, str) else tuple(recalibration or ())
+    names = () if recalibration is None else as_names("recalibration", recalibration)
     if names and calibration is None and calibration_split is None:
         raise SettingsError(
             "recalibration names methods, but not what to fit them to; pass calibration_split= or calibration=True"
@@ -168,7 +171,7 @@ def make_request(
 
 def _known(metrics: str | Iterable[str] | None) -> tuple[str, ...]:
     """The keys, each of which must be a metric of some task."""
-    keys = (metrics,) if isinstance(metrics, str) else tuple(metrics or ())
+    keys = () if metrics is None else as_names("metrics", metrics)
     strange = [key for key in keys if key not in plugins.metrics("classification")]
     find(strange)
     return keys

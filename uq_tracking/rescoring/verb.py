@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from uq_tracking.checks import check_callable, check_flag, whole_number
 from uq_tracking.errors import RunNotFoundError, SettingsError, TrackerUnreachableError
 from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.npz import LIMIT
@@ -126,7 +127,10 @@ def rescore(
     >>> len(uq.rescore("dir:rescored", alpha=0.9).skipped)
     1
     """
-    if workers < 1:
+    for name, flag in {"dry_run": dry_run, "force": force}.items():
+        check_flag(name, flag)
+    check_callable("progress", progress)
+    if whole_number("workers", workers) < 1:
         raise SettingsError(f"workers is {workers}; pass at least 1")
     if columns is not None and predictions is None:
         raise SettingsError("columns= names columns in the files given by predictions=; pass both")

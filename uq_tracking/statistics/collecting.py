@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.errors import IncompatibleStatisticsError, SettingsError
+from uq_tracking.checks import check_choice
+from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.npz import Arrays, prefixed, under
 from uq_tracking.parallel import map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
@@ -94,8 +95,7 @@ def statistics_of_rows(
 
 def wants_exact(n: int, statistics: How) -> bool:
     """Whether n samples get exact statistics; SettingsError for an unknown choice."""
-    if statistics not in get_args(How):
-        raise SettingsError(f"statistics is {statistics!r}; choose auto, exact or sketch")
+    check_choice("statistics", statistics, get_args(How))
     return statistics == "exact" or (statistics == "auto" and n <= EXACT_LIMIT)
 
 

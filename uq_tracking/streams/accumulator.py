@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
+from uq_tracking.checks import as_names
 from uq_tracking.inputs import Predictions
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.sketch import SKETCH_BITS
@@ -171,7 +172,7 @@ class ClassificationAccumulator(BatchAccumulator):
             "members_axis": members_axis,
             "ignore_label": ignore_label,
             "on_invalid": on_invalid,
-            "class_names": None if class_names is None else list(class_names),
+            "class_names": None if class_names is None else list(as_names("class_names", class_names)),
             "n_bins": Settings(n_bins=n_bins).n_bins,
             "statistics": statistics,
             "bits": bits,

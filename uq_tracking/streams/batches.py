@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from uq_tracking.checks import check_choice, path_of
 from uq_tracking.errors import (
     EmptyInputError,
     FileFormatError,
@@ -31,7 +32,7 @@ from uq_tracking.statistics.group_tally import GROUP_BITS
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.statistics import Statistics, by_label
 from uq_tracking.streams.files import from_bytes, packed, settings_of, to_bytes
-from uq_tracking.streams.map_samples import WantedMaps
+from uq_tracking.streams.map_samples import WantedMaps, checked_maps
 from uq_tracking.streams.state import State
 from uq_tracking.tasks import Task
 
@@ -56,17 +57,15 @@ class BatchAccumulator(ABC):
 
     def __init__(self, settings: Mapping[str, Any], metrics: Iterable[str] | None, maps: WantedMaps) -> None:
         statistics, bits = settings["statistics"], settings["bits"]
-        if statistics not in ("sketch", "exact"):
-            raise SettingsError(f"statistics is {statistics!r}; choose sketch or exact")
+        check_choice("statistics", statistics, ("sketch", "exact"))
         if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
             raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
-        if settings["on_invalid"] not in ("raise", "drop"):
-            raise SettingsError(f"on_invalid={settings['on_invalid']!r}; pass 'raise' or 'drop'")
+        check_choice("on_invalid", settings["on_invalid"], ("raise", "drop"))
         self._metrics = select(self.kind.name, metrics)
         self.settings: dict[str, Any] = {
             **settings,
             "metrics": None if metrics is None else [metric.key for metric in self._metrics],
-            "maps": list(maps) if isinstance(maps, list | tuple | range) else maps,
+            "maps": checked_maps(maps),
         }
         """The given options by name: plain values, ready for JSON."""
         self.reset()
@@ -205,7 +204,7 @@ class BatchAccumulator(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write everything counted so far, to continue later or elsewhere; the file appears whole or not at all."""
-        path = Path(path)
+        path = path_of(path)
         if not path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {path.parent}; create it before saving {path.name}")
         write_arrays(path, self._packed(), compressed=True)
@@ -221,7 +220,7 @@ class BatchAccumulator(ABC):
         FileFormatError
             The file is damaged, foreign, too new, or for another task.
         """
-        return cls._unpacked(read_arrays(Path(path)), str(path))
+        return cls._unpacked(read_arrays(path_of(path)), str(path))
 
     def _packed(self) -> Arrays:
         return packed(self.task, self.settings, self._state.to_arrays())
@@ -320,6 +319,8 @@ class BatchAccumulator(ABC):
         SettingsError
             An option is out of range, or intervals are requested but no batch came with ``groups``.
         """
+        if on_invalid is not None:
+            check_choice("on_invalid", on_invalid, ("raise", "drop"))
         names = {name: self.settings[name] for name in self.kind.settings}
         plan = Plan.of(
             self.kind,

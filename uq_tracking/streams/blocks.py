@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
+from uq_tracking.checks import check_callable, value_text
 from uq_tracking.errors import InputTypeError
 from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.labels import label_shape
@@ -56,24 +58,43 @@ def evaluate_blocks(
 
 def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None) -> A:
     """Count blocks, as for `evaluate_blocks`; return the accumulator."""
+    check_callable("progress", progress)
+    if not isinstance(blocks, Iterable):
+        raise InputTypeError(
+            f"blocks is {value_text(blocks)}; pass a list or a generator of (y_true, y_pred, y_std)"
+        )
     for block in blocks:
-        names = accumulator.kind.predictions.arguments
-        arguments = _arguments(block, names)
+        arguments = arguments_of(block, accumulator, "a block")
         accumulator.update(**arguments)
         if progress is not None:
-            progress(_size(arguments[names[0]]))
+            progress(_size(arguments[accumulator.kind.predictions.arguments[0]]))
     return accumulator
 
 
-def _arguments(block: Any, names: Sequence[str]) -> Mapping[str, Any]:
-    if isinstance(block, Mapping):
-        return block
-    if isinstance(block, tuple | list) and len(block) == len(names):
-        return dict(zip(names, block, strict=True))
-    if isinstance(block, PredictionsBase):
-        return {names[0]: block}
+def arguments_of(batch: Any, accumulator: BatchAccumulator, what: str) -> dict[str, Any]:
+    """Arguments of ``update``, from a tuple, predictions or a dict of them.
+
+    Raises
+    ------
+    InputTypeError
+        It is something else, or the names in the dict are not those of the arguments.
+    """
+    names = accumulator.kind.predictions.arguments
+    if isinstance(batch, PredictionsBase):
+        return {names[0]: batch}
+    if isinstance(batch, Mapping):
+        known = list(inspect.signature(accumulator.update).parameters)
+        if batch.keys() - set(known) or known[0] not in batch:
+            raise InputTypeError(
+                f"{what} is a dict of {sorted(map(str, batch))}; use the names of the arguments of "
+                f"{type(accumulator).__name__}.update: {', '.join(known)}"
+            )
+        return dict(batch)
+    if isinstance(batch, tuple | list) and len(batch) == len(names):
+        return dict(zip(names, batch, strict=True))
     raise InputTypeError(
-        f"a block is a {type(block).__name__}; pass tuples ({', '.join(names)}), dicts of these, or predictions"
+        f"{what} is of type {type(batch).__name__}; it must be ({', '.join(names)}), predictions, or a dict of the "
+        f"arguments of {type(accumulator).__name__}.update"
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import InputTypeError, SettingsError, ShapeError
 from uq_tracking.inputs.base import Case, case_count, case_place
 
@@ -26,7 +28,29 @@ CHANNELS = (1, 3, 4)
 
 def unknown_maps(wanted: object) -> str:
     """The message for a choice of maps that there is not."""
-    return f"maps is {wanted!r}; choose 'auto', True, False, a number or a list of numbers"
+    return (
+        f"maps is {value_text(wanted)}; choose 'auto', True, False, a whole number or a list of whole numbers"
+    )
+
+
+def checked_maps(wanted: Any) -> str | bool | int | list[int]:
+    """A choice of maps as plain values; SettingsError if it is neither text, bool, whole number nor a list of these.
+
+    >>> checked_maps("auto"), checked_maps(range(3))
+    ('auto', [0, 1, 2])
+    """
+    if isinstance(wanted, str):
+        return wanted
+    if isinstance(wanted, bool | np.bool_):
+        return bool(wanted)
+    try:
+        return operator.index(wanted)
+    except TypeError:
+        pass
+    try:
+        return [operator.index(number) for number in wanted]
+    except TypeError:
+        raise SettingsError(unknown_maps(wanted)) from None
 
 
 def looks_spatial(shape: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from uq_tracking.errors import SettingsError
+from uq_tracking.checks import check_choice
 from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks.classification import CLASSIFICATION
@@ -18,7 +18,6 @@ __all__ = ["CLASSIFICATION", "REGRESSION", "TASKS", "Samples", "Task", "task_of"
 
 def task_of(source: PredictionsBase | Statistics | Any) -> Task:
     """The task of predictions, statistics or a report, or the task with this name."""
-    name = source if isinstance(source, str) else source.task
-    if name not in TASKS:
-        raise SettingsError(f"no task is called {name!r}; choose from {', '.join(TASKS)}")
+    name: Any = getattr(source, "task", source)
+    check_choice("task", name, tuple(TASKS))
     return TASKS[name]

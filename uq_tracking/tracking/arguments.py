@@ -5,11 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
-from uq_tracking.errors import SettingsError, closest
+from uq_tracking.checks import check_choice, check_flag, check_text, value_text
+from uq_tracking.errors import SettingsError
+from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.content import SCORES, Scores
 from uq_tracking.tracking.names import check_split
@@ -32,8 +34,7 @@ class Destination:
 
     def __post_init__(self) -> None:
         for name in ("strict", "every_rank"):
-            if not isinstance(value := getattr(self, name), bool | np.bool_):
-                raise SettingsError(f"{name} is {value!r}; pass True or False")
+            check_flag(name, getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -62,28 +63,27 @@ class LogOptions:
         """
         method, figures, predictions, tags = self.method, self.figures, self.predictions, self.tags
         check_scores(self.scores)
-        if method is not None and not isinstance(method, str):
-            raise SettingsError(f"method is {method!r}; pass the name of the uncertainty method as text")
+        check_text("method", method, "'deep ensemble'")
         if method is not None and len(method) > LONGEST_METHOD:
             raise SettingsError(f"method has {len(method)} characters; a name has at most {LONGEST_METHOD}")
         if tags is not None and not isinstance(tags, Mapping):
             raise SettingsError(f"tags is a {type(tags).__name__}; pass a mapping of names to text")
-        if not isinstance(figures, bool | np.bool_):
-            raise SettingsError(f"figures is {figures!r}; pass True or False")
-        if not isinstance(predictions, bool | np.bool_) and predictions != "auto":
-            raise SettingsError(f"predictions is {predictions!r}; pass 'auto', True or False")
+        check_flag("figures", figures)
+        if not isinstance(predictions, bool | np.bool_) and not (
+            isinstance(predictions, str) and predictions == "auto"
+        ):
+            raise SettingsError(f"predictions is {value_text(predictions)}; pass 'auto', True or False")
+        maps = cast(Maps, checked_maps(self.maps))
         step = _checked_step(self.step)
         check_split(self.split)
         method = None if method is None else printable(method)
         tags = {printable(str(name)): printable(str(value)) for name, value in (tags or {}).items()}
-        return replace(self, step=step, method=method, tags=tags, figures=bool(figures))
+        return replace(self, step=step, method=method, tags=tags, figures=bool(figures), maps=maps)
 
 
 def check_scores(scores: Any) -> None:
     """Raise SettingsError unless ``scores`` is a valid choice."""
-    if not isinstance(scores, str) or scores not in SCORES:
-        near = closest(scores, SCORES) if isinstance(scores, str) else ""
-        raise SettingsError(f"scores is {scores!r}; choose {' or '.join(map(repr, SCORES))}{near}")
+    check_choice("scores", scores, SCORES)
 
 
 def _checked_step(step: Any) -> int | None:

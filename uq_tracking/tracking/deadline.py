@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, TrackerUnreachableError
 
 T = TypeVar("T")
@@ -45,11 +46,11 @@ def checked_deadline(given: Any = None) -> float:
     )
     try:
         seconds = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not seconds > 0:
         raise SettingsError(
-            f"{name} is {value!r}; pass how many seconds a call may wait for trackers, such as 10"
+            f"{name} is {value_text(value)}; pass how many seconds a call may wait for trackers, such as 10"
         )
     return min(seconds, LONGEST)
 

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from uq_tracking import plugins
+from uq_tracking.checks import as_names, value_text
 from uq_tracking.errors import (
     BackendError,
     NoRunHereError,
@@ -85,6 +86,10 @@ def open_store(uri: str) -> tuple[RunStore, str | None]:
         It is not a URI, no backend handles it (UnknownBackendError), its tracker is not installed or does not answer,
         or it has no such experiment or run (RunNotFoundError).
     """
+    if not isinstance(uri, str):
+        raise SettingsError(
+            f"an address of runs is text such as mlflow:EXPERIMENT or dir:PATH, not {value_text(uri)}"
+        )
     scheme, colon, address = uri.partition(":")
     if not colon:
         raise BackendError(
@@ -169,7 +174,7 @@ def targets_of(
 def _considered(to: str | Sequence[str] | None) -> list[Backend]:
     if to is None:
         return list(plugins.backends().values())
-    return [find_backend(name) for name in ([to] if isinstance(to, str) else to)]
+    return [find_backend(name) for name in as_names("to", to)]
 
 
 def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
@@ -243,6 +248,6 @@ def _addressed(uri: str, name: str, tags: Mapping[str, str] | None) -> Target:
 
 
 def _describe(run: Any) -> str:
-    if isinstance(run, str | int | float | bool):
+    if run is None or isinstance(run, str | int | float | bool):
         return repr(run)
     return f"<{type(run).__module__}.{type(run).__qualname__}>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
+from uq_tracking.checks import check_flag
 from uq_tracking.errors import EmptyInputError, SettingsError, ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.convert import FloatArray, Source, read_floats
@@ -101,7 +102,10 @@ def with_vectors(
 
 def wants_quantiles(size: int, asked: bool | None) -> bool:
     """Whether to compute the quantiles of a continuous distribution."""
-    return size <= QUANTILES_UP_TO if asked is None else asked
+    if asked is None:
+        return size <= QUANTILES_UP_TO
+    check_flag("quantile_scores", asked)
+    return bool(asked)
 
 
 def check_members(

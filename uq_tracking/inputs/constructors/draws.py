@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking.checks import check_flag
 from uq_tracking.inputs.assemble import members_first, read_only, without_members
 from uq_tracking.inputs.constructors.base import Makes, Options, assembled, check_members, with_vectors
 from uq_tracking.inputs.convert import read_floats
@@ -68,6 +69,7 @@ class FromDraws(Makes):
         >>> data.scored.columns["pit_low"], data.scored.columns["pit_high"]
         (array([0.25]), array([0.75]))
         """
+        check_flag("joint", joint)
         if is_lazy(y_true):
             arrays, arguments = {"y_true": y_true, "draws": draws}, {"joint": joint}
             return cls._later("from_samples", arrays, {"draws": axis}, arguments, options)

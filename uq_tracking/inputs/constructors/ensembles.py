@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from uq_tracking.checks import check_choice, whole_number
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import assemble, members_first, read_only, without_members
@@ -85,8 +86,8 @@ class FromEnsembles(Makes):
         >>> data.mean, data.std ** 2, data.aleatoric ** 2, data.epistemic ** 2
         (array([2.]), array([2.]), array([1.]), array([1.]))
         """
-        if combine not in ("gaussian", "mixture"):
-            raise SettingsError(f"combine={combine!r}; choose gaussian or mixture")
+        check_choice("combine", combine, ("gaussian", "mixture"))
+        ddof = whole_number("ddof", ddof)
         if is_lazy(y_true):
             arrays = {"y_true": y_true, "means": means} | ({} if stds is None else {"stds": stds})
             wanted = wants_quantiles(math.prod(y_true.shape), quantile_scores)

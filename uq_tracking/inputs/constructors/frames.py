@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import InputTypeError, SettingsError, closest
 from uq_tracking.inputs.constructors.base import Options
 from uq_tracking.inputs.constructors.distributions import FromDistributions
@@ -140,6 +141,8 @@ def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
 
 def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
     if not isinstance(samples, str):
+        if not isinstance(samples, Iterable):
+            raise SettingsError(f"samples={value_text(samples)}; pass the columns of the draws, or a pattern")
         return list(samples)
     found = [name for name in names if fnmatchcase(str(name), samples)]
     if not found:
@@ -158,6 +161,8 @@ def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any) -> str:
         )
     if quantiles is not None and not isinstance(quantiles, Mapping):
         raise SettingsError(f"quantiles={quantiles!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")
-    if interval is not None and len(interval) != 3:
-        raise SettingsError(f"interval={interval!r}; pass two columns and a level: ('low', 'high', 0.9)")
+    if interval is not None and not (isinstance(interval, tuple | list) and len(interval) == 3):
+        raise SettingsError(
+            f"interval={value_text(interval)}; pass two columns and a level: ('low', 'high', 0.9)"
+        )
     return found[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.inputs import moments
 from uq_tracking.inputs.assemble import members_first, without_members
@@ -129,8 +131,10 @@ class FromQuantiles(Makes):
         """
         from uq_tracking.inputs.forms.quantiles import score_quantiles
 
-        if not 0 < level < 1:
-            raise SettingsError(f"level={level!r}; pass a probability between 0 and 1, for example 0.9")
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise SettingsError(
+                f"level={value_text(level)}; pass a probability between 0 and 1, for example 0.9"
+            )
         names = {"y_true": y_true, "low": low, "high": high} | ({} if y_pred is None else {"y_pred": y_pred})
         sources = [read_floats(value, name) for name, value in names.items()]
         check_shapes(*((source.name, source.values.shape) for source in sources))
@@ -149,7 +153,10 @@ class FromQuantiles(Makes):
 
 def _levels(levels: Any, size: int) -> tuple[FloatArray, Any]:
     """Levels in ascending order, and the permutation that sorts them."""
-    given = np.asarray(levels, dtype=np.float64)
+    try:
+        given = np.asarray(levels, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"levels is {value_text(levels)}; pass shares, such as [0.1, 0.5, 0.9]") from None
     if given.shape != (size,):
         raise ShapeError(f"levels has shape {given.shape} for {size} quantiles; pass one level for each")
     order = np.argsort(given)

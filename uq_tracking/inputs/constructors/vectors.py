@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uq_tracking.checks import check_flag
 from uq_tracking.errors import ShapeError
 from uq_tracking.inputs.assemble import assemble
 from uq_tracking.inputs.constructors.base import Makes, Options, read_equal, with_vectors
@@ -59,6 +60,7 @@ class FromCovariances(Makes):
         >>> data.std
         array([[2., 3.]])
         """
+        check_flag("joint", joint)
         truth, mean = read_equal(y_true=y_true, y_pred=y_pred)
         given, shape = read_floats(cov, "cov").values, truth.values.shape
         if not shape or given.shape not in ((*shape, shape[-1]), (shape[-1], shape[-1])):

@@ -1,0 +1,90 @@
+"""Checks of the options of any function: the right type, or an error that names the option and says what to pass."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.errors import SettingsError, closest
+
+LONGEST = 80
+"""Characters of a value that a message repeats; a longer one is named by its type."""
+
+
+def value_text(value: object) -> str:
+    """A value as messages repeat it.
+
+    >>> value_text("nll"), value_text(list(range(1000)))
+    ("'nll'", 'a list')
+    """
+    text = repr(value)
+    return text if len(text) <= LONGEST and "\n" not in text else f"a {type(value).__name__}"
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise SettingsError unless an option is one of these words."""
+    if not isinstance(value, str) or value not in choices:
+        near = closest(value, choices) if isinstance(value, str) else ""
+        among = f"{', '.join(map(repr, choices[:-1]))} or {choices[-1]!r}"
+        raise SettingsError(f"{name} is {value_text(value)}; choose {among}{near}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise SettingsError unless an option is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise SettingsError(f"{name} is {value_text(value)}; pass True or False")
+
+
+def check_text(name: str, value: Any, example: str) -> None:
+    """Raise SettingsError unless an option is text or None."""
+    if value is not None and not isinstance(value, str):
+        raise SettingsError(f"{name} is {value_text(value)}; pass text, such as {example}")
+
+
+def check_callable(name: str, value: Any) -> None:
+    """Raise SettingsError unless an option is a function or None."""
+    if value is not None and not callable(value):
+        raise SettingsError(f"{name} is {value_text(value)}; pass a function")
+
+
+def as_names(name: str, value: str | Iterable[Any]) -> tuple[str, ...]:
+    """One name, or several, as a tuple of text.
+
+    Raises
+    ------
+    SettingsError
+        The option is neither text nor a collection.
+
+    Examples
+    --------
+    >>> as_names("metrics", "nll"), as_names("metrics", ["nll", "crps"])
+    (('nll',), ('nll', 'crps'))
+    """
+    try:
+        return (value,) if isinstance(value, str) else tuple(map(str, value))
+    except TypeError:
+        raise SettingsError(f"{name} is {value_text(value)}; pass a name or a list of names") from None
+
+
+def whole_number(name: str, value: Any) -> int:
+    """An option as an int; SettingsError unless it is a whole number."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError("a boolean is no number here")
+        return operator.index(value)
+    except TypeError:
+        raise SettingsError(f"{name} is {value_text(value)}; pass a whole number") from None
+
+
+def path_of(path: Any) -> Path:
+    """A path as given; SettingsError unless it is text or a path."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise SettingsError(
+            f"path is {value_text(path)}; pass the path of a file, as text or a pathlib.Path"
+        ) from None
