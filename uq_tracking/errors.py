@@ -27,7 +27,7 @@ class ShapeError(InputError):
 
 
 class AlignmentError(InputError):
-    """Arrays whose named axes or labels differ (xarray, pandas); nothing is aligned implicitly."""
+    """Arrays whose axes, labels or units differ (xarray, pandas); nothing is aligned or converted implicitly."""
 
 
 class EmptyInputError(InputError):

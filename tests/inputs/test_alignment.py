@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import uq_tracking as uq
 from uq_tracking.errors import AlignmentError, InputError
 from uq_tracking.inputs import Predictions
 
@@ -24,6 +25,33 @@ def test_equal_coordinates_are_accepted():
 def test_given_unit_wins():
     grid = _grid(np.ones((2, 2)), [10, 20])
     assert Predictions(grid, grid, grid, unit="km").unit == "km"
+    assert Predictions(grid, in_km(grid), grid, unit="m").unit == "m"
+
+
+def in_km(grid):
+    return grid.assign_attrs(units="km")
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        (lambda grid: Predictions(grid, in_km(grid), grid), "y_true is in 'm' and y_pred in 'km'"),
+        (lambda grid: Predictions(grid.values, grid, in_km(grid)), "y_pred is in 'm' and y_std in 'km'"),
+        (lambda grid: Predictions.from_interval(grid, grid, in_km(grid), 0.9), "and high in 'km'"),
+        (lambda grid: uq.evaluate(grid, grid, in_km(grid), outputs=["a", "b"]), "and y_std in 'km'"),
+        (lambda grid: uq.evaluate(grid.chunk(), grid.chunk(), in_km(grid).chunk()), "and y_std in 'km'"),
+        (lambda grid: uq.Accumulator().update(grid, grid, in_km(grid)), "and y_std in 'km'"),
+    ],
+)
+def test_meters_are_not_scored_against_kilometers(made, named):
+    with pytest.raises(AlignmentError, match=f"{named}.*pass unit= if"):
+        made(_grid(np.ones((2, 2)), [10, 20]))
+
+
+def test_a_variance_has_a_unit_of_its_own():
+    grid = _grid(np.ones((2, 2)), [10, 20])
+    assert Predictions.from_variance(grid, grid, grid.assign_attrs(units="m2")).unit == "m"
+    uq.Accumulator(unit="m").update(grid, grid, in_km(grid))
 
 
 def test_reversed_coordinates_are_refused():

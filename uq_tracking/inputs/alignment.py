@@ -1,8 +1,8 @@
-"""Labelled axes must agree: rows for different places are never scored against each other."""
+"""Labelled axes and units must agree: different places, or meters and kilometers, are never compared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from uq_tracking.errors import AlignmentError
@@ -17,6 +17,11 @@ class Axis(NamedTuple):
 
 
 Axes = tuple[Axis | None, ...]
+
+IN_TARGET_UNIT = frozenset(
+    ("y_true", "y_pred", "y_std", "means", "stds", "draws", "quantiles", "low", "high", "gamma", "crps")
+)
+"""Arguments in the target's unit; others, such as variances, have their own."""
 
 
 def xarray_axes(array: Any) -> Axes:
@@ -51,6 +56,24 @@ def check_alignment(arrays: Sequence[tuple[str, Axes]]) -> None:
         for place, (theirs, ours) in enumerate(zip(expected, axes, strict=False)):
             if theirs is not None and ours is not None and theirs.package == ours.package:
                 _check_axis(first, theirs, name, ours, place)
+
+
+def check_units(arrays: Iterable[tuple[str, str | None]]) -> None:
+    """Compare the units that arrays in the target's unit state; an array without one may have any.
+
+    Raises
+    ------
+    AlignmentError
+        Two arrays state different units.
+    """
+    stated = [(name, unit.strip()) for name, unit in arrays if unit and name in IN_TARGET_UNIT]
+    for name, unit in stated[1:]:
+        first, expected = stated[0]
+        if unit != expected:
+            raise AlignmentError(
+                f"{first} is in {expected!r} and {name} in {unit!r}, says attrs['units']; convert them to one "
+                "unit, or pass unit= if their numbers already are in one"
+            )
 
 
 def _check_axis(first: str, theirs: Axis, name: str, ours: Axis, place: int) -> None:

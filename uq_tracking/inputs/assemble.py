@@ -11,7 +11,7 @@ import numpy as np
 
 from uq_tracking.checks import check_choice, value_text, whole_number
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.inputs.alignment import check_alignment
+from uq_tracking.inputs.alignment import check_alignment, check_units
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, Source, read_mask
 from uq_tracking.inputs.labels import check_no_gaps, read_labels, spread
 from uq_tracking.inputs.time_blocks import Series
@@ -50,6 +50,8 @@ def assemble(
     truth = sources[0]
     sources = list(sources) if mask is None else [*sources, _read_mask(mask, truth)]
     check_alignment([(source.name, source.axes) for source in sources])
+    if unit is None:
+        check_units((source.name, source.unit) for source in sources)
     given = None if weights is None else read_weights(weights, truth)
     sources = sources if given is None else [*sources, given]
     found = scan(truth.values, mean, std, _left_out(sources))

@@ -9,7 +9,7 @@ import numpy as np
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InputError, SettingsError, ShapeError
-from uq_tracking.inputs.alignment import check_alignment
+from uq_tracking.inputs.alignment import check_alignment, check_units
 from uq_tracking.inputs.constructors import Options, read_equal
 from uq_tracking.inputs.convert import Source, read, read_mask
 from uq_tracking.inputs.predictions import Predictions
@@ -60,7 +60,9 @@ def split_outputs(
         )
     if options.get("weights") is not None:
         options["weights"] = zero_where_left_out(read_weights(options["weights"], sources[0]))
-    options["unit"] = sources[0].unit if options.get("unit") is None else options["unit"]
+    if options.get("unit") is None:
+        check_units((source.name, source.unit) for source in sources)
+        options["unit"] = sources[0].unit
     return {name: _one(name, k, sources, options) for k, name in enumerate(outputs)}
 
 

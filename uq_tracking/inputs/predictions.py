@@ -60,14 +60,15 @@ class Predictions(Constructors, PredictionsBase):
         Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead
         time or output), or with axes of length 1, along which labels repeat.
     unit : str, optional
-        Unit of the target, for axis labels; by default the ``units`` attribute of an xarray target.
+        Unit of the target, for axis labels; by default the ``units`` attribute of an xarray target. If arrays in the
+        target's unit state different ``units``, this accepts them as they are.
 
     Raises
     ------
     InputTypeError
         An argument is not an array of real numbers.
     ShapeError, AlignmentError
-        Shapes or axis labels differ.
+        Shapes, axis labels or units differ.
     InvalidValueError
         There are bad values under ``on_invalid="raise"``.
     EmptyInputError

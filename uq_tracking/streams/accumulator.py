@@ -55,7 +55,7 @@ class Accumulator(BatchAccumulator):
     """
 
     kind: ClassVar[Task] = REGRESSION
-    input_options: ClassVar[tuple[str, ...]] = ("std_floor", "on_invalid")
+    input_options: ClassVar[tuple[str, ...]] = ("std_floor", "on_invalid", "unit")
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 
 from uq_tracking.errors import EmptyInputError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.evaluation.plan import Plan
-from uq_tracking.inputs.alignment import check_alignment, xarray_axes, xarray_unit
+from uq_tracking.inputs.alignment import check_alignment, check_units, xarray_axes, xarray_unit
 from uq_tracking.inputs.base import case_place
 from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.lazy import LazyPredictions
@@ -95,6 +95,7 @@ def count_dask(
         "maps": False,
     }
     if "unit" in options and options["unit"] is None:
+        check_units((name, xarray_unit(array)) for name, array in named.items())
         options["unit"] = xarray_unit(named[task.predictions.arguments[0]])
     accumulator_of(task)(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
