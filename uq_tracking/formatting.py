@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8548b", "#c98500", "#3a9bd1", "#7a6a00", "#5b5f66")
 """Colors of methods, in the order of the table, as on the page; further methods repeat them with other dashes."""
@@ -14,7 +14,6 @@ SCORE_DIGITS = 4
 MINUS = "\N{MINUS SIGN}"
 _LARGEST_PLAIN = 1e8
 _MOST_DECIMALS = 6
-_ARGUMENT = re.compile(r"\b(where|split)=(?=[\s:;,.)]|$)")
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
@@ -68,13 +67,25 @@ def run_text(name: str, uri: str) -> str:
     return uri if re.split("[:/]", uri)[-1] == name else f"{name} ({uri})"
 
 
-def with_options(text: str) -> str:
-    """A message with the command line's options for the arguments that it names.
+def with_options(text: str, options: Mapping[str, str]) -> str:
+    """A message with options of the command line in place of the arguments that it names.
 
-    >>> with_options("exclude it with where=; pass split= or predictions=True")
-    'exclude it with --where; pass --split or predictions=True'
+    >>> options = {"where": "--where", "std_floor": "--std-floor", "on_invalid": "--on-invalid"}
+    >>> with_options("exclude it with where=, mask= or on_invalid='drop'", options)
+    'exclude it with --where, mask= or --on-invalid drop'
+    >>> with_options("std_floor is -1.0; pass a standard deviation", options)
+    '--std-floor is -1.0; pass a standard deviation'
     """
-    return _ARGUMENT.sub(r"--\1", text)
+    if not options:
+        return text
+    name = "|".join(options)
+    text = re.sub(rf"^({name})(?= is )", lambda found: options[found[1]], text)
+
+    def option(found: re.Match[str]) -> str:
+        value = found[2] or ""
+        return f"{options[found[1]]} {value if ' ' in value else value[1:-1]}".rstrip()
+
+    return re.sub(rf"\b({name})=('[^']*'|(?=[\s:;,.)]|$))", option, text)
 
 
 def format_score(value: float) -> str:

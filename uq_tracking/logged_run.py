@@ -202,4 +202,6 @@ def unpacked_size(path: Path) -> int:
 
 def _check_size(name: str, size: int | None, limit: int) -> None:
     if size is not None and size > limit:
-        raise FileFormatError(f"{name} has {size:,} bytes, more than the limit of {limit:,}; raise limit=")
+        raise FileFormatError(
+            f"{name} has {size:,} bytes, more than the limit of {limit:,}; rescore it with a larger limit="
+        )

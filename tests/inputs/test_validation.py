@@ -141,7 +141,7 @@ def test_floor_ignores_nan_where_truth_is_missing():
 
 @pytest.mark.parametrize("floor", [0, -1.0, NAN, INF, "0.1"])
 def test_floor_must_be_positive(floor):
-    with pytest.raises(SettingsError, match=r"std_floor=.*; pass a positive number"):
+    with pytest.raises(SettingsError, match=r"std_floor is .*; pass a positive number"):
         Predictions([1.0], [1.0], [1.0], std_floor=floor)
 
 

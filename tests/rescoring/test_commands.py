@@ -50,7 +50,16 @@ def test_rescore_exits_with_1_when_a_run_fails(dir_place, call):
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
-    [(("--family", "cauchy"), "family is 'cauchy'"), (("--metrics", "nonsense"), "nonsense")],
+    [
+        (("--family", "cauchy"), "error: --family is 'cauchy'"),
+        (("--metrics", "nonsense"), "nonsense"),
+        (("--std-floor", "-1"), "error: --std-floor is -1.0"),
+        (
+            ("--recalibration", "std_scaling"),
+            "what to fit them to; pass --calibration-split or --calibration halves",
+        ),
+        (("--limit", "1"), "rescore it with a larger --limit"),
+    ],
 )
 def test_rescore_says_what_is_wrong_in_one_line(dir_place, call, arguments, match):
     dir_place.log(predictions())
@@ -84,12 +93,16 @@ def test_rescore_reads_files_of_strangers_and_a_common_predictor(dir_place, call
 
 
 def test_pool_shows_and_logs_the_whole(dir_place, call, tmp_path):
-    for seed in range(2):
-        dir_place.log(predictions(seed=seed))
-    shown = call("pool", dir_place.uri, "--log", f"dir:{tmp_path}/pooled", "--method", "both")
+    for seed, unit in enumerate(("m", "km")):
+        dir_place.log(predictions(seed=seed), unit=unit)
+    assert "different unit; pass --unit to pool them" in call("pool", dir_place.uri).output
+    assert "error: --level is 2.0" in call("pool", dir_place.uri, "--level", 2).output
+    settings = ("--unit", "m", "--alpha", 0.9)
+    shown = call("pool", dir_place.uri, *settings, "--log", f"dir:{tmp_path}/pooled", "--method", "both")
     assert shown.exit_code == 0, shown.output
     assert "600 samples" in shown.output
-    assert Place(f"dir:{tmp_path}/pooled").run().report().counts["n"] == 600
+    pooled = Place(f"dir:{tmp_path}/pooled").run().report()
+    assert (pooled.counts["n"], pooled.settings["unit"], pooled.settings["alpha"]) == (600, "m", 0.9)
 
 
 def test_pool_warns_in_one_line_each_and_names_its_options(dir_place, call):

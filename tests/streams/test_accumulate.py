@@ -158,7 +158,7 @@ class TestBadInput:
         [
             ({"statistics": "auto"}, "choose 'sketch' or 'exact'"),
             ({"bits": 30}, "choose 4 to 14"),
-            ({"std_floor": -1}, "std_floor=-1"),
+            ({"std_floor": -1}, "std_floor is -1"),
             ({"on_invalid": "ignore"}, "on_invalid is 'ignore'"),
             ({"alpha": 2}, "alpha is 2"),
             ({"metrics": ["mea"]}, "mea"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,31 +47,45 @@ messages = Console(stderr=True, emoji=False)
 
 
 @contextmanager
-def shown_errors() -> Iterator[None]:
+def shown_errors(command: Callable[..., None]) -> Iterator[None]:
     """Show a user's mistake in one line and exit with 1; anything else is a bug and keeps its traceback.
 
-    Warnings take a line each.
+    Warnings take a line each. Messages name the options of the command, not the arguments of functions.
     """
+
+    def show_warning(message: Warning | str, *_about: object, **_more: object) -> None:
+        _tell(f"warning: {in_options(str(message), command)}", "yellow")
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", TrackingWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = show_warning
             yield
     except (UQTrackingError, FileNotFoundError) as error:
-        _tell(f"error: {error}", "red")
+        _tell(f"error: {in_options(str(error), command)}", "red")
         raise typer.Exit(1) from None
 
 
-def _show_warning(message: Warning | str, *_about: object, **_more: object) -> None:
-    _tell(f"warning: {message}", "yellow")
+def in_options(text: str, command: Callable[..., None]) -> str:
+    """A message with the command's options in place of the arguments that it names."""
+    names = [name for name, item in signature(command).parameters.items() if item.default is not item.empty]
+    options = {name: f"--{name.replace('_', '-')}" for name in names}
+    place = options.get("to") or options.get("log")
+    if place is not None:
+        options["run"] = place
+    if "calibration" in options:
+        text = text.replace("calibration=True", "calibration='halves'")
+    return with_options(text, options)
 
 
 def _tell(text: str, style: str) -> None:
-    messages.print(with_options(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    messages.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def prepared(path: Path) -> Path:
     """The path of a file to write, once its folder exists."""
+    if path.is_dir():
+        raise SettingsError(f"{path} is a folder; name the file to write")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

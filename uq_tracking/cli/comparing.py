@@ -72,7 +72,7 @@ def compare(
     """Compare the methods of logged runs side by side: ranks, differences, agreement, curves and maps."""
     from uq_tracking.comparison import compare as compare_runs
 
-    with shown_errors():
+    with shown_errors(compare):
         form = given_form or _form_of(output)
         if form not in FORMATS:
             raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
@@ -105,7 +105,7 @@ def view(
     """Set up the tracker's own page of all runs to answer at a glance, and print its address."""
     from uq_tracking.tracking.resolve import open_store
 
-    with shown_errors():
+    with shown_errors(view):
         with messages.status(f"reading {uri}"):
             store, run_id = open_store(uri)
             if run_id is not None:

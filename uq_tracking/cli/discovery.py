@@ -31,7 +31,7 @@ def demo(
     """Complete real terrain from sparse heights with seven uncertainty methods; log and compare them."""
     from uq_tracking.demo.run import run_demo
 
-    with shown_errors():
+    with shown_errors(demo):
         run_demo(output, backend=backend, methods=method, seed=seed, fast=fast)
 
 
@@ -46,7 +46,7 @@ def metrics(
     from uq_tracking.metrics.registry import every_metric
     from uq_tracking.tables.model import better_text
 
-    with shown_errors():
+    with shown_errors(metrics):
         if not keys:
             rows = [(m.key, m.task, m.unit, better_text(m), m.summary) for m in every_metric()]
             _show(("key", "task", "unit", "better", "meaning"), rows)
@@ -78,7 +78,7 @@ def backends() -> None:
     """List the known trackers, and how to install those that are missing."""
     from uq_tracking import plugins
 
-    with shown_errors():
+    with shown_errors(backends):
         rows = []
         for backend in plugins.backends().values():
             status = backend.status()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, cast
 
 import typer
 
-from uq_tracking.cli.app import app, console, messages, say, shown_errors
+from uq_tracking.cli.app import app, console, in_options, messages, say, shown_errors
 from uq_tracking.cli.options import (
-    ALPHA,
-    BINS,
     RUNS,
+    Alpha,
+    Bins,
     Columns,
+    Dof,
+    FamilyName,
     Method,
     Runs,
     Scores,
@@ -32,12 +35,10 @@ def rescore(
     split: Split = None,
     metrics: Annotated[str, typer.Option(help="Further metrics: comma-separated keys.")] = "",
     scores: Scores = "headline",
-    alpha: Annotated[float | None, typer.Option(help=ALPHA)] = None,
-    n_bins: Annotated[int | None, typer.Option(help=BINS)] = None,
-    family: Annotated[
-        str | None, typer.Option(help="gaussian, laplace, uniform, logistic or student_t.")
-    ] = None,
-    dof: Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")] = None,
+    alpha: Alpha = None,
+    n_bins: Bins = None,
+    family: FamilyName = None,
+    dof: Dof = None,
     unit: Unit = None,
     std_floor: StdFloor = None,
     calibration: Annotated[
@@ -68,12 +69,15 @@ def rescore(
     force: Annotated[
         bool, typer.Option("--force", help="Include runs that already have these scores.")
     ] = False,
+    limit: Annotated[
+        int | None, typer.Option(help="Bytes above which a stored file is not read; by default 8 GiB.")
+    ] = None,
 ) -> None:
     """Rescore logged runs, even of other programs: new metrics, other settings, recalibrations."""
     from uq_tracking.rescoring import rescore as rescore_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
 
-    with shown_errors():
+    with shown_errors(rescore):
         with progress_bar(console, "rescoring") as progress:
             summary = rescore_runs(
                 uri,
@@ -97,9 +101,10 @@ def rescore(
                 dry_run=dry_run,
                 workers=workers,
                 force=force,
+                **({} if limit is None else {"limit": limit}),
                 progress=progress,
             )
-        show_summary(summary, console)
+        show_summary(summary, console, partial(in_options, command=rescore))
         if summary.failed:
             raise typer.Exit(1)
 
@@ -110,6 +115,15 @@ def pool(
     where: Where = None,
     split: Split = None,
     method: Method = None,
+    metrics: Annotated[str, typer.Option(help="Metrics: comma-separated keys; by default all.")] = "",
+    alpha: Alpha = None,
+    n_bins: Bins = None,
+    family: FamilyName = None,
+    dof: Dof = None,
+    unit: Unit = None,
+    level: Annotated[
+        float | None, typer.Option(help="Confidence level of intervals; by default that of the runs.")
+    ] = None,
     log: Annotated[str | None, typer.Option(help="Run or experiment to log the pooled report to.")] = None,
 ) -> None:
     """Score the samples of several runs (seeds, folds, shards) as one set."""
@@ -118,9 +132,20 @@ def pool(
     from uq_tracking.tracking.log import log as log_run
     from uq_tracking.tracking.resolve import address_target
 
-    with shown_errors():
+    with shown_errors(pool):
         with messages.status("merging statistics"):
-            report = pool_runs(uris, where=where, split=split)
+            report = pool_runs(
+                uris,
+                where=where,
+                split=split,
+                metrics=parse_list(metrics),
+                alpha=alpha,
+                n_bins=n_bins,
+                family=cast(Any, family),
+                dof=dof,
+                unit=unit,
+                level=level,
+            )
         say(report)
         if log is not None:
             target = address_target(log, method or "uq")
@@ -151,7 +176,7 @@ def sync(
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
     from uq_tracking.rescoring.unsent import drop_entry
 
-    with shown_errors():
+    with shown_errors(sync):
         if drop is not None:
             say(f"dropped {drop_entry(drop)}")
             return
@@ -159,6 +184,6 @@ def sync(
             summary = sync_runs(
                 source, destination, where=where, dry_run=dry_run, keep=keep, progress=progress
             )
-        show_summary(summary, console)
+        show_summary(summary, console, partial(in_options, command=sync))
         if summary.failed:
             raise typer.Exit(1)

@@ -32,6 +32,10 @@ Unit = Annotated[str | None, typer.Option(help="Unit of the target, e.g. m.")]
 StdFloor = Annotated[float | None, typer.Option(help="Raise smaller stds to this value.")]
 ALPHA = "Share of the errors that MeRCI covers."
 BINS = "Number of bins for ENCE and reliability."
+Alpha = Annotated[float | None, typer.Option(help=ALPHA)]
+Bins = Annotated[int | None, typer.Option(help=BINS)]
+FamilyName = Annotated[str | None, typer.Option(help="gaussian, laplace, uniform, logistic or student_t.")]
+Dof = Annotated[float | None, typer.Option(help="Degrees of freedom of student_t.")]
 
 
 def parse_columns(text: str) -> dict[str, str] | None:

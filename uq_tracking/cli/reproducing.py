@@ -26,7 +26,7 @@ def reproduce(
     from uq_tracking.reproduction import reproduce as reproduce_papers
     from uq_tracking.reproduction.verb import PAGE_FILE
 
-    with shown_errors():
+    with shown_errors(reproduce):
         found = reproduce_papers(papers or "all", quick=quick, output=output, to=to, seed=seed)
         for key, section in found.items():
             say(key)

@@ -67,7 +67,7 @@ def log(
     from uq_tracking.tracking.log import log_classification
     from uq_tracking.tracking.resolve import address_target
 
-    with shown_errors():
+    with shown_errors(log):
         options: dict[str, Any] = {
             "unit": unit,
             "std_floor": std_floor,
@@ -150,7 +150,7 @@ def recalibrate(
     from uq_tracking.recalibration import recalibrate_file
     from uq_tracking.rescoring.recalibration import run_recalibration
 
-    with shown_errors():
+    with shown_errors(recalibrate):
         names = parse_columns(columns) or {}
         if names.keys() - {"std", "mean", "by"}:
             raise SettingsError(f"--columns {columns!r}: a recalibration reads only std, mean and by")
@@ -161,4 +161,6 @@ def recalibrate(
             say(f"{name}: {format_number(value, 6)}")
         say(f"fitted on: {fitted.fitted_on.n:,} samples")
         if apply is not None:
+            if apply.is_dir():
+                raise SettingsError(f"--apply {apply} is a folder; name a file of std")
             say(f"written to {recalibrate_file(fitted, apply, output, **names)}")

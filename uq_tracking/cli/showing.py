@@ -33,7 +33,7 @@ def report(
     """Show a run's report: the verdict and the scores."""
     from uq_tracking.tables.markup import table_markdown
 
-    with shown_errors():
+    with shown_errors(report):
         if form not in FORMATS:
             raise SettingsError(f"--format is {form!r}; choose {', '.join(FORMATS)}{closest(form, FORMATS)}")
         found = _report_of(run, split)
@@ -59,7 +59,7 @@ def plot(
     split: Split = None,
 ) -> None:
     """Draw a figure from a run's stored report, without its predictions."""
-    with shown_errors():
+    with shown_errors(plot):
         path = output or Path(f"uq_{figure}.png")
         _save(_report_of(run, split).plot(figure), path)
         say(f"written to {path}")

@@ -141,7 +141,9 @@ def _by_number(name: str) -> list[int | str]:
 
 def _named(table: ColumnFile, role: str, name: str) -> Sequence[str]:
     if role not in ROLES:
-        raise SettingsError(f"columns: unknown role {role}; for classes, choose from {', '.join(ROLES)}")
+        raise SettingsError(
+            f"columns= has an unknown role {role}; for classes, choose from {', '.join(ROLES)}"
+        )
     found = (
         [name]
         if name in table.names

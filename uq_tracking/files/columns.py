@@ -119,7 +119,7 @@ def _known(columns: Mapping[str, str]) -> dict[str, str]:
     unknown = [role for role in named if role not in ROLES]
     if unknown:
         raise SettingsError(
-            f"columns: unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
+            f"columns= has an unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
             f"the roles are {', '.join(ROLES)}"
         )
     return named

@@ -273,7 +273,7 @@ class _Tests:
         if groups is None:
             count = "" if self.statistics.n_effective == self.statistics.counts["n"] else self._of_weights()
             return [
-                "Samples are assumed to be independent; if they are not (pixels, time steps), pass groups=."
+                "Samples are assumed to be independent; if they are not (pixels, time steps), score them with groups."
                 + count
             ]
         few = self._few_errors()

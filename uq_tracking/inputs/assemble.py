@@ -120,7 +120,7 @@ def _check_options(on_invalid: str, std_floor: float | None) -> None:
         return
     if not (isinstance(std_floor, Real) and 0 < std_floor <= sys.float_info.max):
         raise SettingsError(
-            f"std_floor={value_text(std_floor)}; pass a positive number in the target's unit, or None"
+            f"std_floor is {value_text(std_floor)}; pass a positive number in the target's unit"
         )
 
 

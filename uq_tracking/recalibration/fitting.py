@@ -118,7 +118,7 @@ def fit_to(
     if not isinstance(source, Predictions) or method.fit_by is None:
         raise RecalibrationError(
             f"{method.name} is fitted to samples and the group of each, which a {type(source).__name__} does not "
-            "hold; pass (y_true, y_pred, y_std) or Predictions, with by="
+            "hold; pass (y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
         )
     if by is not None:
         source = source.replace(by=by)

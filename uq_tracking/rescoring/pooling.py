@@ -16,7 +16,7 @@ from uq_tracking.report import Report
 from uq_tracking.rescoring.parts import Part, distinct, doubts, parts_of
 from uq_tracking.rescoring.pooled_groups import groups_of
 from uq_tracking.rescoring.scoring import about_input, level_of
-from uq_tracking.settings import Family, Settings
+from uq_tracking.settings import Family, Settings, check_level
 from uq_tracking.statistics.statistics import Statistics
 
 
@@ -78,6 +78,8 @@ def pool(
     >>> pooled.counts["n"], pooled.scores["mae"]
     (4, 0.75)
     """
+    if level is not None:
+        check_level(level)
     keys = None if metrics is None else as_names("metrics", metrics)
     every = list(parts_of(sources, where, split))
     parts, repeats = distinct(every)

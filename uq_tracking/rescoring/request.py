@@ -146,11 +146,11 @@ def make_request(
     if std_floor is not None and not 0 <= std_floor < float("inf"):
         raise SettingsError(f"std_floor is {std_floor}; pass a standard deviation, at least 0")
     if calibration is not None and calibration_split is not None:
-        raise SettingsError("calibration and calibration_split both say what to fit on; pass only one")
+        raise SettingsError("calibration= and calibration_split= both say what to fit on; pass only one")
     names = () if recalibration is None else as_names("recalibration", recalibration)
     if names and calibration is None and calibration_split is None:
         raise SettingsError(
-            "recalibration names methods, but not what to fit them to; pass calibration_split= or calibration=True"
+            "recalibration= names methods, but not what to fit them to; pass calibration_split= or calibration=True"
         )
     crossed = (calibration,) if isinstance(calibration, str) else calibration
     for name in (*names, *(crossed if isinstance(crossed, list | tuple) else ())):
@@ -164,7 +164,7 @@ def make_request(
         std_floor=std_floor,
         calibration=_loaded(calibration),
         recalibration=names,
-        calibration_split=check_split(calibration_split),
+        calibration_split=check_split(calibration_split, "calibration_split"),
         **rest,
     )
 

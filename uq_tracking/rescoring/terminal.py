@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from uq_tracking.formatting import with_options
 from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.verb import Progress as Report
 
@@ -32,14 +31,14 @@ def progress_bar(console: Console, what: str) -> Iterator[Report]:
         yield advance
 
 
-def show_summary(summary: Summary, console: Console) -> None:
-    """Print one line per run, all failed ones last, and the number of each kind."""
+def show_summary(summary: Summary, console: Console, told: Callable[[str], str]) -> None:
+    """Print one line per run, all failed ones last, and the number of each kind; ``told`` words the reasons."""
     table = Table("run", "status", "from", "what", show_edge=False, pad_edge=False)
     for status in ("done", "skipped", "failed"):
         found = [outcome for outcome in summary.outcomes if outcome.status == status]
         shown = found if status == "failed" else found[:MOST]
         for outcome in shown:
-            cells = (escape(outcome.name), status, outcome.source or "", escape(with_options(outcome.reason)))
+            cells = (escape(outcome.name), status, outcome.source or "", escape(told(outcome.reason)))
             table.add_row(*cells, style=STYLE[status])
         if len(found) > len(shown):
             table.add_row("...", f"{len(found) - len(shown)} more {status}", style=STYLE[status])

@@ -69,8 +69,8 @@ SECTIONS = (HEADLINE, *(f"uq_{family}" for family in FAMILIES), OTHER, "uq_recal
 _SPLIT = re.compile(r"[A-Za-z0-9_. -]{1,60}")
 
 
-def check_split(split: str | None) -> str | None:
-    """Check that every tracker accepts the split in a name.
+def check_split(split: str | None, name: str = "split") -> str | None:
+    """Check that every tracker accepts the split in a name; ``name`` is that of the option.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def check_split(split: str | None) -> str | None:
     if split is None or (isinstance(split, str) and _SPLIT.fullmatch(split) and split.strip(". ") == split):
         return split
     raise SettingsError(
-        f"split is {split!r}; use up to 60 letters, digits, '_', '-', '.' and spaces, for example 'test'"
+        f"{name} is {split!r}; use up to 60 letters, digits, '_', '-', '.' and spaces, for example 'test'"
     )
 
 
