@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 import uq_tracking as uq
 from uq_tracking.errors import InputTypeError, InvalidValueError, SettingsError, ShapeError
 from uq_tracking.inference.ordered import diebold_mariano
-from uq_tracking.inputs.time_blocks import time_blocks
+from uq_tracking.inputs.time_blocks import Series, time_blocks
 from uq_tracking.metrics.registry import Undefined
 
 
@@ -50,6 +50,10 @@ def test_order_makes_the_blocks_the_groups():
     assert ordered.verdict == grouped.verdict
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
     assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 17
+    made = uq.Predictions(error, zero, one, groups=Series(time))
+    assert uq.evaluate(made).intervals == ordered.intervals
+    with pytest.raises(SettingsError, match=r"make the Predictions with groups=Series\(order\), from "):
+        uq.evaluate(made, order=time)
     with pytest.raises(SettingsError, match="omit groups="):
         uq.evaluate(error, zero, one, order=time, groups=time)
     with pytest.raises(InvalidValueError, match="missing values"):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.inputs.time_blocks import Series
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration, Recalibrator
 from uq_tracking.settings import Settings
@@ -124,8 +125,13 @@ class Task(ABC):
         ]
         names = self.predictions.arguments[1:]
         given += [name for name, array in zip(names, arrays, strict=False) if array is not None]
+        kind = self.predictions.__name__
+        if isinstance(options.get("groups"), Series):
+            raise SettingsError(
+                f"order= is for arrays; make the {kind} with groups=Series(order), from "
+                "uq_tracking.inputs.time_blocks"
+            )
         if given:
-            kind = self.predictions.__name__
             raise SettingsError(f"pass {', '.join(given)} to {kind} instead, which already holds the input")
 
     def layout_of(self, data: Any) -> Layout:
