@@ -15,7 +15,7 @@ from statistics import variance
 import numpy as np
 from scipy import special
 
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 Range = tuple[float, float]
 DRAWS = 50_000

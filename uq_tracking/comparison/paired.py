@@ -18,7 +18,7 @@ from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 MANY_RUNS = 3
 """If both methods have this many runs, the spread over runs says more about the methods than the groups do."""

@@ -72,8 +72,8 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
 def coverage_by_factor(statistics: Statistics, settings: Settings, level: float) -> FloatArray:
     """Share of the targets inside the central interval at every factor: those whose abs(z) it reaches."""
     reach = family_of(settings).central(level) * FACTORS
-    groups = statistics.orders["z"]
-    return (groups.position(reach) - groups.position(-reach, side="left")) / statistics.n
+    order = statistics.orders["z"]
+    return (order.position(reach) - order.position(-reach, side="left")) / statistics.n
 
 
 def swept_metrics(settings: Settings) -> list[Metric]:

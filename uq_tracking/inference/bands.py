@@ -16,7 +16,7 @@ from uq_tracking.inference.limits import Influence
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import resampled
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 RESAMPLES = 2000
 

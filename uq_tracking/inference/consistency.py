@@ -37,7 +37,7 @@ from uq_tracking.metrics.isotonic import rising_fit
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)

@@ -24,7 +24,7 @@ import numpy as np
 
 from uq_tracking.metrics.isotonic import Isotonic, isotonic_confidence, isotonic_variance
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

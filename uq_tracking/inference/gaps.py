@@ -13,7 +13,7 @@ import numpy as np
 
 from uq_tracking.metrics.calibration import PROPORTIONS
 from uq_tracking.metrics.scoring import LEVELS
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 Kind = Literal["coverage", "proportions", "quantiles", "variance", "confidence", "confidence_equal"]
 Score = Callable[[FloatArray, FloatArray], FloatArray]

@@ -47,7 +47,7 @@ from uq_tracking.inference.tails import averages_squares, heavy_tails
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report

@@ -19,7 +19,7 @@ from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import resampled
 
 SETS = 20

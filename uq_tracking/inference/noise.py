@@ -32,8 +32,8 @@ from uq_tracking.metrics.calibration import equal_count_bins
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
-from uq_tracking.statistics.grouped import FloatArray, Groups, IntArray
 from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.orders import FloatArray, IntArray, Order
 from uq_tracking.statistics.weights import equal_edges
 
 DRAWS = 2000
@@ -257,7 +257,7 @@ def variance_cells(statistics: Any, settings: Settings) -> Cells:
     )
 
 
-def _without_cut_ties(order: Groups, edges: FloatArray) -> FloatArray:
+def _without_cut_ties(order: Order, edges: FloatArray) -> FloatArray:
     """The edges, with each edge inside a tie replaced by the ends of the tie."""
     inner = edges[1:-1]
     value = order.value(inner)

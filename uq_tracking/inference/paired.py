@@ -15,7 +15,7 @@ from uq_tracking.inference.limits import Influence, Range
 from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:

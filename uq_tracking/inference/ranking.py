@@ -20,7 +20,7 @@ from uq_tracking.inference import read
 from uq_tracking.inference.limits import Influence, size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.metrics.registry import Undefined
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.regression import joint_counts
 
 ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}

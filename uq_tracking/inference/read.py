@@ -22,8 +22,8 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
-from uq_tracking.statistics.grouped import Block, FloatArray, Grouped, IntArray
 from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.orders import Block, Buckets, FloatArray, IntArray
 from uq_tracking.statistics.regression import REPEATED, REPEATED_SHARE, joint_counts
 from uq_tracking.statistics.weights import WEIGHT, equal_edges, in_units
 from uq_tracking.statistics.weights import whole as whole_number
@@ -43,7 +43,7 @@ class OfGroups:
     groups: GroupTables
 
     @cached_property
-    def orders(self) -> dict[str, Grouped]:
+    def orders(self) -> dict[str, Buckets]:
         """The values of all groups together, in coarse buckets."""
         return {name: whole(table, name, self.groups.bits) for name, table in self.groups.orders.items()}
 
@@ -127,11 +127,11 @@ def dense(table: GroupCells, name: str, groups: int) -> FloatArray:
     return made
 
 
-def whole(table: GroupCells, by: str, bits: int) -> Grouped:
+def whole(table: GroupCells, by: str, bits: int) -> Buckets:
     """All groups of a table together."""
     low, width = bucket_spans(table.bucket, bits)
     sums = {name: column_sums(table, name) for name in table.sums}
-    return Grouped(by, low, width, sums.pop("count").astype(table.sums["count"].dtype), sums)
+    return Buckets(by, low, width, sums.pop("count").astype(table.sums["count"].dtype), sums)
 
 
 def binned(table: GroupCells, groups: int, edges: FloatArray, names: tuple[str, ...]) -> list[FloatArray]:

@@ -16,7 +16,7 @@ from uq_tracking.inference.limits import Influence, Range, poisson_limits, size_
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.distribution import LOW, POINT, is_distribution
 from uq_tracking.statistics.group_tables import bucket_spans
-from uq_tracking.statistics.grouped import Block, FloatArray
+from uq_tracking.statistics.orders import Block, FloatArray
 
 FEW_ERRORS = 30
 """Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""

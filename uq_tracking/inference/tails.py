@@ -19,7 +19,7 @@ import numpy as np
 from uq_tracking.inference import read
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import DISTRIBUTION
-from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.orders import Order
 
 SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian", "ause_rmse", "aurg_rmse"})
 """Scores that average squared errors; so does ``nll`` of Gaussian forecasts."""
@@ -33,12 +33,12 @@ HEAVY = 3.5
 """Below this tail index, squares are assumed to have no variance."""
 
 
-def tail_index(z: Groups) -> tuple[float, int] | None:
+def tail_index(z: Order) -> tuple[float, int] | None:
     """Hill's estimate for absolute values, and from how many; None if there are too few, or they have no width.
 
     Parameters
     ----------
-    z : Groups
+    z : Order
         The order by standardized error.
     """
     n = z.total
@@ -64,7 +64,7 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
     if groups is not None:
         if groups.facts.get("distribution") == "draws" or "z" not in groups.orders:
             return False
-        order: Groups = read.whole(groups.orders["z"], "z", groups.bits)
+        order: Order = read.whole(groups.orders["z"], "z", groups.bits)
     else:
         if statistics.facts.get("distribution") == "draws" or "z" not in statistics.orders:
             return False

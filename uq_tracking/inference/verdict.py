@@ -52,7 +52,7 @@ from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.metrics.spread import cv
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.typed import record
 
 Calibration = Literal[

@@ -15,7 +15,7 @@ from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import expected_below, is_distribution
-from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
 
@@ -23,7 +23,7 @@ PROPORTIONS = np.linspace(0, 1, 100)
 """Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
 
 PIT_STEPS = 1 << 12
-"""Ranges of groups that ``pit_ks`` examines together."""
+"""Ranges of buckets that ``pit_ks`` examines together."""
 
 PIT_PARTS = 16
 """Parts into which it splits a range."""
@@ -34,8 +34,8 @@ def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) 
     if is_distribution(statistics):
         return central_share(statistics, levels)
     half = family_of(settings).central(levels)
-    groups = statistics.orders["z"]
-    return np.minimum((groups.position(half) - groups.position(-half, side="left")) / statistics.n, 1.0)
+    order = statistics.orders["z"]
+    return np.minimum((order.position(half) - order.position(-half, side="left")) / statistics.n, 1.0)
 
 
 def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
@@ -294,18 +294,18 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     return _largest_pit_gap(statistics.orders["z"], family_of(settings).cdf)
 
 
-def _largest_pit_gap(groups: Groups, cdf: Callable[[FloatArray], FloatArray]) -> float:
+def _largest_pit_gap(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
     """Largest distance of F from the steps of the empirical distribution.
 
-    Both rise, so within a range of groups the distance is bounded by F at one end and the step at the other: a range
+    Both rise, so within a range of buckets the distance is bounded by F at one end and the step at the other: a range
     is examined in parts only if that bound exceeds what was found elsewhere.
     """
-    n, size, found = groups.total, groups.size, 0.0
+    n, size, found = order.total, order.size, 0.0
     stride = -(-size // PIT_STEPS)
     waiting = [(np.arange(0, size, stride), stride)]
     while waiting:
         first, stride = waiting.pop()
-        one, other = groups.steps(first), groups.steps(np.minimum(first + stride, size) - 1)
+        one, other = order.steps(first), order.steps(np.minimum(first + stride, size) - 1)
         at_first, at_last = cdf(one.low), cdf(other.high)
         below, upto = (one.ends - one.count) / n, other.ends / n
         found = max(found, float((at_first - below).max()), float((upto - at_last).max()))
@@ -336,13 +336,13 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
         raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
     std, edges = statistics.moments["std"], equal_edges(statistics.n, n_bins)
     require_squares(std.low, std.high, "standard deviations")
-    groups, count = statistics.orders["std"], np.diff(edges).astype(float)
+    order, count = statistics.orders["std"], np.diff(edges).astype(float)
     return Bins(
         count,
-        groups.between("std2", edges) / count,
-        groups.between("sq_error", edges) / count,
-        groups.value(edges[:-1] + 1),
-        groups.value(edges[1:]),
+        order.between("std2", edges) / count,
+        order.between("sq_error", edges) / count,
+        order.value(edges[:-1] + 1),
+        order.value(edges[1:]),
     )
 
 

@@ -13,7 +13,7 @@ from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_cou
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
-from uq_tracking.statistics.grouped import Groups
+from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import equal_edges
 
@@ -126,7 +126,7 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
     return _bins(statistics.orders["one_minus_confidence"], ends, values[:-1], values[1:])
 
 
-def _bins(by_doubt: Groups, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
+def _bins(by_doubt: Order, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
     count = -np.diff(ends)
     held = np.maximum(count, 1e-300)
     doubt, correct = (
@@ -221,8 +221,8 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
         raise Undefined("every Brier score is 0, so there is no error to normalize by")
     kept = remaining_counts(statistics.n)
 
-    def curve(groups: Groups) -> FloatArray:
-        return np.asarray(groups.cumulative("brier", kept) / kept / total)
+    def curve(order: Order) -> FloatArray:
+        return np.asarray(order.cumulative("brier", kept) / kept / total)
 
     return Sparsification(FRACTIONS, curve(statistics.orders["entropy"]), curve(statistics.orders["brier"]))
 

@@ -15,7 +15,7 @@ from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.grouped import Grouped, Groups
+from uq_tracking.statistics.orders import Buckets, Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -105,12 +105,12 @@ def largest_pit_gap(statistics: Statistics) -> float:
     return found
 
 
-def places(groups: Groups) -> FloatArray:
+def places(order: Order) -> FloatArray:
     """Distinct values of an order, or the edges of its buckets."""
-    if isinstance(groups, SortedRows):
-        return np.unique(groups.values).astype(np.float64)
-    if isinstance(groups, Grouped):
-        return np.unique(np.concatenate([groups.key, groups.key + groups.width]))
+    if isinstance(order, SortedRows):
+        return np.unique(order.values).astype(np.float64)
+    if isinstance(order, Buckets):
+        return np.unique(np.concatenate([order.key, order.key + order.width]))
     return np.zeros(0)
 
 

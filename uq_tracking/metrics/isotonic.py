@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.statistics.grouped import FloatArray, Groups
+from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.statistics import Statistics
 
 
@@ -57,8 +57,8 @@ def isotonic_confidence(statistics: Statistics) -> Isotonic:
     return Isotonic.of(count, 1 - doubt / count, correct / count)
 
 
-def _sums(order: Groups, names: tuple[str, str]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples of each group of an order, and two of its sums."""
+def _sums(order: Order, names: tuple[str, str]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples of each bucket of an order, and two of its sums."""
     blocks = list(order.blocks(names))
     count = np.concatenate([block.count for block in blocks]).astype(float)
     first, second = (np.concatenate([block.sums[name] for block in blocks]) for name in names)

@@ -17,7 +17,7 @@ from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.registry import Undefined, metric, require_squares
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import Block, Groups
+from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.regression import rank_correlation
 from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.statistics import Statistics
@@ -54,8 +54,8 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     kept = remaining_counts(statistics.n)
     root = np.sqrt if payload == "sq_error" else np.asarray
 
-    def curve(groups: Groups) -> FloatArray:
-        mean = np.maximum(groups.cumulative(payload, kept), 0) / kept
+    def curve(order: Order) -> FloatArray:
+        mean = np.maximum(order.cumulative(payload, kept), 0) / kept
         return np.asarray(root(mean / (total / statistics.n)))
 
     return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
@@ -134,13 +134,13 @@ def ause_mae(statistics: Statistics, settings: Settings) -> float:
     return gap / statistics.n / total
 
 
-def sum_of_prefix_means(groups: Groups, payload: str) -> float:
+def sum_of_prefix_means(order: Order, payload: str) -> float:
     """Sum over k = 1 ... N of the mean payload of the first k samples.
 
     The j-th sample enters the means from k = j on and contributes H(N) - H(j - 1), where H are the harmonic numbers.
     Averaged over the c samples that end at q, that is ``H(N) - H(q - c) + 1 - q (H(q) - H(q - c)) / c``.
     """
-    last = harmonic([groups.total])
+    last = harmonic([order.total])
 
     def block_sum(block: Block) -> float:
         start = block.ends - block.count
@@ -151,7 +151,7 @@ def sum_of_prefix_means(groups: Groups, payload: str) -> float:
             weight[several] += 1 - ends * harmonic_gap(start, ends) / count
         return inner(weight, block.sums[payload])
 
-    return math.fsum(groups.map_blocks(block_sum, (payload,), "shared"))
+    return math.fsum(order.map_blocks(block_sum, (payload,), "shared"))
 
 
 def harmonic(n: npt.ArrayLike) -> FloatArray:

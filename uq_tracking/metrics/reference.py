@@ -17,7 +17,7 @@ from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Infinite, MetricInputs, Undefined, metric
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.weights import WEIGHT
 
 Reference = tuple[npt.NDArray[Any], npt.NDArray[Any]]

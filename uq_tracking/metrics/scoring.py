@@ -16,7 +16,7 @@ from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.exact import FEW
-from uq_tracking.statistics.grouped import SHORT, Block
+from uq_tracking.statistics.orders import SHORT, Block
 from uq_tracking.statistics.statistics import Statistics
 
 LEVELS = np.arange(1, 100) / 100
@@ -81,7 +81,7 @@ def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> S
 
 
 def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
-    """Sums for one family; for many samples, one pass over the z groups computes those of all priors."""
+    """Sums for one family; for many samples, one pass in order of z computes those of all priors."""
     several = family in PRIORS.values() and statistics.counts["n"] > FEW
     together = tuple(PRIORS.values()) if several else (family,)
     return _sums_of(statistics, together)[family]
@@ -101,10 +101,10 @@ def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Sta
 
 
 def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
-    """``FamilySums`` of the groups of a block, for each family.
+    """``FamilySums`` of the buckets of a block, for each family.
 
-    A function of z is evaluated at the group's mean z, weighted like the sum if the statistics know that mean
-    (``sum(std z) = sum(error)``): exact for exact groups, second order in the bucket width of a sketch.
+    A function of z is evaluated at the bucket's mean z, weighted like the sum if the statistics know that mean
+    (``sum(std z) = sum(error)``): exact for exact statistics, second order in the bucket width of a sketch.
     """
     std, inverse, root = block.sums["std"], block.sums["inv_std"], block.sums["inv_sqrt_std"]
     if block.high is block.low:
@@ -132,11 +132,11 @@ def _or_zero(z: FloatArray) -> FloatArray:
 
 def _missed_point_masses(statistics: Statistics) -> float:
     """Sum of |e| over samples with std 0 and an error, which is their CRPS."""
-    groups = statistics.orders["z"]
-    below, above = groups.position([-np.inf])[0], groups.position([np.inf], side="left")[0]
-    if below == 0 and above == groups.total:
+    order = statistics.orders["z"]
+    below, above = order.position([-np.inf])[0], order.position([np.inf], side="left")[0]
+    if below == 0 and above == order.total:
         return 0.0
-    parts = groups.cumulative("error", [below, above, groups.total])
+    parts = order.cumulative("error", [below, above, order.total])
     return float(parts[2] - parts[1] - parts[0])
 
 
@@ -338,11 +338,11 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     if is_distribution(statistics):
         return form_score(statistics, "interval_score")
     half = family_of(settings).central(LEVELS)
-    n, groups = statistics.n, statistics.orders["z"]
-    std_sum, error_sum = groups.sum("std"), groups.sum("error")
-    low, high = groups.position(-half, side="left"), groups.position(half)
-    below = -groups.cumulative("error", low) - half * groups.cumulative("std", low)
-    above = (error_sum - groups.cumulative("error", high)) - half * (std_sum - groups.cumulative("std", high))
+    n, order = statistics.n, statistics.orders["z"]
+    std_sum, error_sum = order.sum("std"), order.sum("error")
+    low, high = order.position(-half, side="left"), order.position(half)
+    below = -order.cumulative("error", low) - half * order.cumulative("std", low)
+    above = (error_sum - order.cumulative("error", high)) - half * (std_sum - order.cumulative("std", high))
     score = 2 * half * std_sum + 2 / (1 - LEVELS) * (below + above)
     return float(score.mean() / n)
 
@@ -369,8 +369,8 @@ def pinball(statistics: Statistics, settings: Settings) -> float:
     if is_distribution(statistics):
         return form_score(statistics, "pinball")
     quantile = family_of(settings).quantile(LEVELS)
-    n, groups = statistics.n, statistics.orders["z"]
-    position = groups.position(quantile)
-    whole = groups.sum("error") - quantile * groups.sum("std")
-    below = groups.cumulative("error", position) - quantile * groups.cumulative("std", position)
+    n, order = statistics.n, statistics.orders["z"]
+    position = order.position(quantile)
+    whole = order.sum("error") - quantile * order.sum("std")
+    below = order.cumulative("error", position) - quantile * order.cumulative("std", position)
     return float((LEVELS * whole - below).mean() / n)

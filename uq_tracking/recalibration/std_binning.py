@@ -73,10 +73,10 @@ def fit_std_binning(statistics: Statistics, settings: Settings, fitted_on: Fitte
     if n < n_bins:
         raise RecalibrationError(f"std_binning cannot fill {n_bins} bins with {n:g} samples; lower n_bins")
     ends = equal_edges(n, n_bins)[1:]
-    groups = statistics.orders["std"]
-    tops = np.unique(groups.value(ends))
-    positions = np.concatenate([[0.0], groups.position(tops[:-1]), [float(n)]])
-    squares = np.diff(groups.cumulative("sq_error", positions)) / np.diff(positions)
+    order = statistics.orders["std"]
+    tops = np.unique(order.value(ends))
+    positions = np.concatenate([[0.0], order.position(tops[:-1]), [float(n)]])
+    squares = np.diff(order.cumulative("sq_error", positions)) / np.diff(positions)
     if np.any(squares <= 0):
         raise RecalibrationError(
             f"std_binning cannot be fitted: bin {int(np.argmin(squares)) + 1} of {len(squares)} has zero error, "

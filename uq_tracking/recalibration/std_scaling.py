@@ -14,7 +14,7 @@ from uq_tracking.families import SQRT2, SQRT3, family_of
 from uq_tracking.recalibration.base import FittedOn, FloatArray, Recalibrator, RegressionRecalibration
 from uq_tracking.recalibration.checks import check_positive, require_positive_std, require_samples
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.grouped import Block, Groups
+from uq_tracking.statistics.orders import Block, Order
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -93,12 +93,12 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
     spread = math.sqrt(z.variance() + z.mean * z.mean)
     if spread == 0:
         return 0.0
-    groups = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
+    order = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
     log_pdf = family_of(settings).log_pdf
 
     def loss(log_factor: float) -> float:
         factor = spread * math.exp(log_factor)
-        return log_factor - mean_of_z(groups, lambda z: log_pdf(z / factor))
+        return log_factor - mean_of_z(order, lambda z: log_pdf(z / factor))
 
     found = minimize_scalar(
         loss, bounds=(-math.log(1e60), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
@@ -106,13 +106,13 @@ def _searched_factor(statistics: Statistics, settings: Settings) -> float:
     return spread * math.exp(found.x)
 
 
-def mean_of_z(groups: Groups, function: Callable[[FloatArray], FloatArray]) -> float:
-    """Mean over the samples of a function of z, evaluated at each group's mean z."""
+def mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> float:
+    """Mean over the samples of a function of z, evaluated at each bucket's mean z."""
 
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
 
-    return math.fsum(groups.map_blocks(sum_of, ("z",), "free")) / groups.total
+    return math.fsum(order.map_blocks(sum_of, ("z",), "free")) / order.total
 
 
 STD_SCALING = Recalibrator(

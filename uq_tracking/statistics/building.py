@@ -9,9 +9,9 @@ import numpy as np
 
 from uq_tracking.parallel import keep_memory
 from uq_tracking.statistics.cells import CellCounts, Grid
-from uq_tracking.statistics.grouped import bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import bucketed
 from uq_tracking.statistics.sketch import SKETCH_BITS, BucketSums
 from uq_tracking.statistics.weights import WEIGHT
 
@@ -109,7 +109,7 @@ class Builder:
         for name, grid in self._grids.items():
             tables[name].append(grid.joint())
         made = Parts(
-            {name: buckets.grouped() for name, buckets in self._orders.items()},
+            {name: sums.buckets() for name, sums in self._orders.items()},
             dict(self._sums),
             dict(self._moments),
             {name: parts[0].total(parts) for name, parts in tables.items()},

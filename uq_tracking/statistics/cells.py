@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import TABLE_BLOCK, spans
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import JOINT_BITS, PAGES, BucketSums, bucket_edges, coarse_bucket
 from uq_tracking.statistics.weights import in_units
 from uq_tracking.typed import override

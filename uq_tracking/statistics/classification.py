@@ -14,8 +14,8 @@ from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK, map_threads
 from uq_tracking.statistics.cells import CellCounts, Confusion
 from uq_tracking.statistics.exact import Column, SortedRows
-from uq_tracking.statistics.grouped import Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
@@ -90,7 +90,7 @@ class ClassificationLayout(Layout):
         sums = {"log_loss": -_sum(rows["log_chosen"][possible]), "impossible": float(np.sum(~possible))}
         return Parts(orders, sums, {}, self.cells(rows, facts), counts=counts)
 
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         """Confidence goes with correctness, and entropy with the Brier score; each pair has its own order."""
         by_confidence, by_entropy = orders["one_minus_confidence"], orders["entropy"]
         if not (isinstance(by_confidence, SortedRows) and isinstance(by_entropy, SortedRows)):

@@ -17,8 +17,8 @@ from scipy import special
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import JOINT
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Parts, Rows
+from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
 from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
@@ -59,7 +59,7 @@ class CovarianceLayout(RegressionLayout):
         return replace(made, orders={**made.orders, DISTANCE: by_distance}, sums={**made.sums, **sums})
 
     @override
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         by_distance = orders[DISTANCE]
         if not isinstance(by_distance, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

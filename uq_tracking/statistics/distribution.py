@@ -27,9 +27,9 @@ from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import SCORES
 from uq_tracking.statistics.covariance import COVARIANCE
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
 from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
@@ -104,7 +104,7 @@ class DistributionLayout(RegressionLayout):
         )
 
     @override
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         low = orders[LOW]
         if not isinstance(low, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.parallel import block_size, map_spans, spans
-from uq_tracking.statistics.grouped import Block, FloatArray, Groups, IntArray, Side, Ties
+from uq_tracking.statistics.orders import Block, FloatArray, IntArray, Order, Side, Ties
 from uq_tracking.typed import override
 
 Column = npt.NDArray[Any]
@@ -37,7 +37,7 @@ FEW_RANKS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class SortedRows(Groups):
+class SortedRows(Order):
     """Samples sorted by one of their columns, which is ``columns[by]``."""
 
     by: str

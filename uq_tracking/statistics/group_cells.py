@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 
 DENSE = 1 << 22
 """How many numbers of a dense table are multiplied at a time."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from uq_tracking.statistics.grouped import IntArray
+from uq_tracking.statistics.orders import IntArray
 
 Label: TypeAlias = str | int | float | bool
 

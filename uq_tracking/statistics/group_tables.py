@@ -25,9 +25,9 @@ from uq_tracking.statistics.group_pooling import (
     label_order,
     pool_chain,
 )
-from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
 from uq_tracking.statistics.layout import Layout, Parts
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.weights import WEIGHT, whole
 
@@ -326,12 +326,12 @@ def _grouped(
     i: int,
     *,
     weighted: bool,
-) -> Grouped:
+) -> Buckets:
     """The non-empty buckets of one resample."""
     used = np.flatnonzero(sums["count"][i])
     payloads = {payload: values[i][used] for payload, values in sums.items() if payload != "count"}
     count = sums["count"][i][used]
-    return Grouped(name, edges[0][used], edges[1][used], count if weighted else _whole(count), payloads)
+    return Buckets(name, edges[0][used], edges[1][used], count if weighted else _whole(count), payloads)
 
 
 def _used(key: IntArray, count: FloatArray, *, weighted: bool) -> tuple[IntArray, npt.NDArray[Any]]:

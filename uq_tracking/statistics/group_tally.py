@@ -13,9 +13,9 @@ from uq_tracking.statistics.cells import compact, dense
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_pooling import Label, digest_of
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import FloatArray, IntArray
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.sketch import bucket_edges, coarse_bucket
 from uq_tracking.statistics.weights import WEIGHT
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.statistics.cells import CellCounts
-from uq_tracking.statistics.grouped import Grouped, Groups
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets, Order
 from uq_tracking.statistics.weights import WEIGHT
 
 Rows = Mapping[str, npt.NDArray[Any]]
@@ -23,7 +23,7 @@ Rows = Mapping[str, npt.NDArray[Any]]
 class Parts:
     """What statistics are made of, apart from the counts of samples left out."""
 
-    orders: Mapping[str, Groups]
+    orders: Mapping[str, Order]
     sums: Mapping[str, float]
     moments: Mapping[str, Moments]
     tables: Mapping[str, CellCounts] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class Parts:
         return replace(
             self,
             orders={
-                name: groups.in_units(unit) if isinstance(groups, Grouped) else groups
-                for name, groups in self.orders.items()
+                name: order.in_units(unit) if isinstance(order, Buckets) else order
+                for name, order in self.orders.items()
             },
             sums={name: total / unit for name, total in self.sums.items()},
             moments=moments,
@@ -130,5 +130,5 @@ class Layout(ABC):
         return {name: value for name in self.noted if (value := derived.get(name)) is not None}
 
     @abstractmethod
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         """The rows that exact orders were made from, which ``sort`` accepts again."""

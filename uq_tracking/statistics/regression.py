@@ -13,9 +13,9 @@ from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import CellCounts, Joint
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.grouped import FloatArray, Groups
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, z_column
 from uq_tracking.statistics.statistics import Statistics
@@ -137,7 +137,7 @@ class RegressionLayout(Layout):
         }
 
     @override
-    def rows_of(self, orders: Mapping[str, Groups]) -> Rows:
+    def rows_of(self, orders: Mapping[str, Order]) -> Rows:
         by_std = orders["std"]
         if not isinstance(by_std, SortedRows):
             raise IncompatibleStatisticsError("these orders hold buckets, not samples")

@@ -9,8 +9,8 @@ import numpy as np
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.grouped import FloatArray, Grouped, Groups
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets, FloatArray, Order
 from uq_tracking.statistics.sketch import bucket_edges, bucket_of, coarse_keys
 from uq_tracking.statistics.statistics import Statistics
 
@@ -51,19 +51,19 @@ def scaled(statistics: Statistics, factor: float) -> Statistics:
     )
 
 
-def _scaled(groups: Groups, by: str, factor: float) -> Groups:
+def _scaled(order: Order, by: str, factor: float) -> Order:
     powers = POWERS[by]
-    if isinstance(groups, SortedRows):
+    if isinstance(order, SortedRows):
         columns = {
             name: column if powers[name] == 0 else column.astype(np.float64) * factor ** powers[name]
-            for name, column in groups.columns.items()
+            for name, column in order.columns.items()
         }
         return SortedRows(by, columns)
-    if not isinstance(groups, Grouped):
-        raise TypeError(f"{type(groups).__name__} cannot be scaled")
+    if not isinstance(order, Buckets):
+        raise TypeError(f"{type(order).__name__} cannot be scaled")
     unit = factor ** powers[by]
-    sums = {name: column * factor ** powers[name] for name, column in groups.sums.items()}
-    return Grouped(by, groups.key * unit, groups.width * unit, groups.count, sums)
+    sums = {name: column * factor ** powers[name] for name, column in order.sums.items()}
+    return Buckets(by, order.key * unit, order.width * unit, order.count, sums)
 
 
 def _scaled_moments(moments: Moments, factor: float) -> Moments:
@@ -77,27 +77,25 @@ def _scaled_moments(moments: Moments, factor: float) -> Moments:
 
 
 def coarsened(statistics: Statistics, bits: int) -> Statistics:
-    """A sketch with wider buckets, so fewer groups to compute from; unchanged if it has no more than ``bits``."""
+    """A sketch with wider buckets, so fewer of them to compute from; unchanged if it has no more than ``bits``."""
     if statistics.kind == "exact":
         return statistics.sketched(bits)
     if statistics.bits is None or statistics.bits <= bits:
         return statistics
-    orders: dict[str, Groups] = {
-        name: _coarse(groups, statistics.bits, bits) if isinstance(groups, Grouped) else groups
-        for name, groups in statistics.orders.items()
+    orders: dict[str, Order] = {
+        name: _coarse(order, statistics.bits, bits) if isinstance(order, Buckets) else order
+        for name, order in statistics.orders.items()
     }
     return replace(statistics, orders=orders, bits=bits, groups=None)
 
 
-def _coarse(groups: Grouped, bits: int, fewer: int) -> Grouped:
-    key, place = np.unique(coarse_keys(groups.key, bits, fewer), return_inverse=True)
+def _coarse(order: Buckets, bits: int, fewer: int) -> Buckets:
+    key, place = np.unique(coarse_keys(order.key, bits, fewer), return_inverse=True)
     width = bucket_edges(bucket_of(key, fewer), fewer)[1]
-    count = np.zeros(len(key), dtype=groups.count.dtype)
-    np.add.at(count, place, groups.count)
+    count = np.zeros(len(key), dtype=order.count.dtype)
+    np.add.at(count, place, order.count)
 
     def added(column: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(place, column, len(key)), dtype=float)
 
-    return Grouped(
-        groups.by, key, width, count, {name: added(column) for name, column in groups.sums.items()}
-    )
+    return Buckets(order.by, key, width, count, {name: added(column) for name, column in order.sums.items()})

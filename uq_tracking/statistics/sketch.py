@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import FloatArray, Grouped, IntArray
+from uq_tracking.statistics.orders import Buckets, FloatArray, IntArray
 
 MANTISSA = 52
 PAGES = 1 << 12
@@ -63,15 +63,15 @@ class BucketSums:
             column = sums[name] if weight is None else sums[name] * weight
             self._sums[name] += np.bincount(index, column, size)
 
-    def absorb(self, groups: Grouped) -> None:
+    def absorb(self, buckets: Buckets) -> None:
         """Add the buckets of another sketch with the same ``bits``."""
-        nearest_zero = np.where(groups.key < 0, groups.key + groups.width, groups.key)
+        nearest_zero = np.where(buckets.key < 0, buckets.key + buckets.width, buckets.key)
         index = self._index(self.places(nearest_zero))
-        if groups.weighted:
+        if buckets.weighted:
             self._count = self._count.astype(np.float64, copy=False)
-        self._count[index] += groups.count
+        self._count[index] += buckets.count
         for name in self.payloads:
-            self._sums[name][index] += groups.sums[name]
+            self._sums[name][index] += buckets.sums[name]
 
     def _index(self, places: IntArray) -> IntArray:
         return places if self._fine == self.bits else places >> (self._fine - self.bits)
@@ -86,13 +86,13 @@ class BucketSums:
         for name, column in self._sums.items():
             self._sums[name] = np.concatenate([column, np.zeros(size)])
 
-    def grouped(self) -> Grouped:
+    def buckets(self) -> Buckets:
         """The non-empty buckets, sorted by value."""
         used = np.flatnonzero(self._count)
         low, width = bucket_edges(self._buckets(used, self.bits), self.bits)
         order = np.argsort(low, kind="stable")
         sums = {name: column[used][order] for name, column in self._sums.items()}
-        return Grouped(self.by, low[order], width[order], self._count[used][order], sums)
+        return Buckets(self.by, low[order], width[order], self._count[used][order], sums)
 
     @property
     def n_cells(self) -> int:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK, inner, spans
 from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns
-from uq_tracking.statistics.grouped import IntArray
+from uq_tracking.statistics.orders import IntArray
 
 Keys = npt.NDArray[np.uint64]
 Bits = npt.NDArray[Any]

@@ -16,9 +16,9 @@ from uq_tracking.statistics.building import Builder, empty_parts
 from uq_tracking.statistics.cells import CellCounts
 from uq_tracking.statistics.group_pooling import Label
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.grouped import Grouped, Groups, bucketed
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets, Order, bucketed
 from uq_tracking.statistics.sketch import SKETCH_BITS
 from uq_tracking.statistics.weighted import WeightedRows, sort_weighted
 from uq_tracking.statistics.weights import WEIGHT, whole
@@ -32,15 +32,15 @@ STORED_ROWS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Samples grouped by the values a task orders them by, with sums, moments and counts; merged with ``+``.
+    """Samples in the orders of the values that a task names, with sums, moments and counts; merged with ``+``.
 
     Attributes
     ----------
     layout : Layout
         What the statistics of the task consist of.
     kind : {"exact", "sketch"}
-        One group per distinct value, or one per log-spaced bucket of ``bits`` mantissa bits.
-    orders : dict of Groups
+        One bucket per distinct value, or log-spaced ones of ``bits`` mantissa bits.
+    orders : dict of Order
         For a regression by ``std``, ``abs_error`` and ``z``; for a classification by ``one_minus_confidence``,
         ``entropy`` and ``brier``; each with its payload sums.
     sums : dict of float
@@ -66,7 +66,7 @@ class Statistics:
 
     layout: Layout
     kind: Kind
-    orders: Mapping[str, Groups]
+    orders: Mapping[str, Order]
     sums: Mapping[str, float]
     moments: Mapping[str, Moments]
     tables: Mapping[str, CellCounts]
@@ -210,8 +210,8 @@ class Statistics:
         if self.kind == "exact":
             return arrays | prefixed("row", self.rows())
         arrays["bits"] = np.asarray(self.bits)
-        for name, groups in self.orders.items():
-            arrays |= prefixed(f"order/{name}", bucketed(groups).to_arrays())
+        for name, order in self.orders.items():
+            arrays |= prefixed(f"order/{name}", bucketed(order).to_arrays())
         return arrays
 
     @classmethod
@@ -267,9 +267,7 @@ def merge(one: Statistics, other: Statistics) -> Statistics:
             f"bits differs ({one.bits} and {other.bits}); sketch both at the same resolution"
         )
     own, added = _in_common_units(one.sketched(bits).parts, other.sketched(bits).parts)
-    orders = {
-        name: bucketed(groups).merge(bucketed(added.orders[name])) for name, groups in own.orders.items()
-    }
+    orders = {name: bucketed(order).merge(bucketed(added.orders[name])) for name, order in own.orders.items()}
     parts = replace(_summed(own, added), orders=orders)
     return Statistics.of(one.layout, parts, bits=bits, counts=counts, facts=one.facts, groups=groups)
 
@@ -325,13 +323,13 @@ def _from_arrays(layout: Layout, arrays: Mapping[str, npt.NDArray[Any]]) -> Stat
         made = Statistics.exact(layout, rows, counts=counts, facts=facts, known=known)
     else:
         orders = {
-            name: Grouped.from_arrays(name, payloads, under(f"order/{name}", arrays))
+            name: Buckets.from_arrays(name, payloads, under(f"order/{name}", arrays))
             for name, payloads in layout.orders.items()
         }
         made = Statistics.of(
             layout, replace(known, orders=orders), bits=int(arrays["bits"]), counts=counts, facts=facts
         )
-    totals = [groups.total for groups in made.orders.values()]
+    totals = [order.total for order in made.orders.values()]
     totals += [table.count.sum().item() for table in made.tables.values()]
     rounding = 1e-9 * made.n if made.parts.weighted else 0
     if any(abs(total - made.n) > rounding for total in totals):

@@ -16,9 +16,9 @@ import torch
 
 from uq_tracking.inputs.fingerprint import MODULUS, MULTIPLIERS, SHIFT, Fingerprint
 from uq_tracking.statistics.cells import Joint
-from uq_tracking.statistics.grouped import Grouped
 from uq_tracking.statistics.layout import Parts
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets
 from uq_tracking.statistics.regression import REGRESSION
 from uq_tracking.statistics.sketch import JOINT_BITS, MANTISSA, SKETCH_BITS, bucket_edges
 from uq_tracking.statistics.statistics import Statistics
@@ -264,18 +264,18 @@ class TorchSketch:
         """Return everything counted, as host statistics, and start over; this waits for the device."""
         flags = {name: int(flag) for name, flag in self._flags.items()}
         hashes = [value % MODULUS for value in self._hashes.tolist()]
-        groups = {name: self._grouped(name) for name in REGRESSION.orders}
+        orders = {name: self._buckets(name) for name in REGRESSION.orders}
         joint = self._joint_counts()
         rows = zip(REGRESSION.moments, self._moments.tolist(), strict=True)
         moments = {name: Moments(int(row[0]), *row[1:]) for name, row in rows}
         counts = {name: flags[name] for name in REGRESSION.counts}
-        parts = Parts(groups, {"log_std": float(self._log_std)}, moments, {"joint": joint})
+        parts = Parts(orders, {"log_std": float(self._log_std)}, moments, {"joint": joint})
         facts = {"std_floor": self.std_floor}
         statistics = Statistics.of(REGRESSION, parts, bits=self.bits, counts=counts, facts=facts)
         self._start()
         return Drained(statistics, flags, Fingerprint(*hashes))
 
-    def _grouped(self, name: str) -> Grouped:
+    def _buckets(self, name: str) -> Buckets:
         table = self._tables[name]
         used = table[:, 0].clone()
         used[self._layout.unused] = 0  # in z's second table too: samples that do not count are never negative
@@ -287,7 +287,7 @@ class TorchSketch:
             payload: np.ascontiguousarray(found[order, k])
             for k, payload in enumerate(REGRESSION.orders[name], start=1)
         }
-        return Grouped(name, low[order], width[order], found[order, 0].astype(np.int64), sums)
+        return Buckets(name, low[order], width[order], found[order, 0].astype(np.int64), sums)
 
     def _joint_counts(self) -> Joint:
         table = self._joint.reshape(self._axis, self._axis)[:-1, :-1]

@@ -1,4 +1,4 @@
-"""Exact statistics of samples with weights: one group per distinct value, whatever the task.
+"""Exact statistics of samples with weights: one bucket per distinct value, whatever the task.
 
 Samples without weights take a faster, task-specific route (``sorting``).
 """
@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.statistics.grouped import FloatArray, Grouped
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
+from uq_tracking.statistics.orders import Buckets, FloatArray
 from uq_tracking.statistics.sketch import JOINT_BITS
 from uq_tracking.statistics.sorting import stable_order
 from uq_tracking.statistics.weights import WEIGHT, in_units
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedRows(Grouped):
-    """Groups of equal values, made of samples that are still available."""
+class WeightedRows(Buckets):
+    """Buckets of equal values, made of samples that are still available."""
 
     rows: Rows = field(default_factory=dict)
     """Columns of the samples, and their weights as given."""
@@ -47,7 +47,7 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
         tables = {**known.tables, **tables}
     held = {**rows, **columns}
     orders = {
-        name: _grouped(name, columns, payloads, counts, {name: held[name] for name in (*layout.kept, WEIGHT)})
+        name: _ordered(name, columns, payloads, counts, {name: held[name] for name in (*layout.kept, WEIGHT)})
         for name, payloads in layout.orders.items()
     }
     counted = {name: int(np.count_nonzero(columns[name])) for name in layout.counted}
@@ -55,7 +55,7 @@ def sort_weighted(layout: Layout, rows: Rows, facts: Mapping[str, Any], known: P
     return Parts(orders, sums, moments, tables, derived, {"n": len(weight), **counted})
 
 
-def _grouped(
+def _ordered(
     by: str,
     columns: Mapping[str, npt.NDArray[Any]],
     payloads: Sequence[str],

@@ -1,6 +1,6 @@
-"""Value-sorted groups of samples, from which every ranking, scoring and calibration number is computed.
+"""Samples sorted by a value, from which every ranking, scoring and calibration number is computed.
 
-A group is a run of samples that share a value (exact) or a narrow range of values (sketch). Samples within a group
+A bucket holds the samples that share a value (exact) or a narrow range of values (sketch). Samples within a bucket
 have no order: every cumulative sum is linear in the count, which is its expectation over a uniformly random order, so
 ties never depend on the order of the input.
 """
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
 Ties = Literal["merged", "shared", "free"]
-"""Samples of equal value form one group, or one group each, with an equal share of their payload or with their own.
+"""Samples of equal value form one bucket, or one bucket each, with an equal share of their payload or with their own.
 
 The last is cheapest; it suffices where the order within ties makes no difference.
 """
@@ -39,7 +39,7 @@ SQUARE_OF = {
     "z": "z2",
     "one_minus_confidence": "one_minus_confidence2",
 }
-"""The payload that holds the square of the value by which groups are sorted."""
+"""The payload that holds the square of the value by which buckets are sorted."""
 
 TIED = 1e-5
 """A bucket's values count as equal if their relative spread is below this: sums of 10^5 equal values show 4e-6."""
@@ -51,18 +51,18 @@ SHORT = 1 - 1e-12
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive whole groups: value range, count and payload sums of each."""
+    """Consecutive whole buckets: value range, count and payload sums of each."""
 
     low: FloatArray
     high: FloatArray
-    """The same array as ``low`` if every group has a single value."""
+    """The same array as ``low`` if every bucket has a single value."""
     count: FloatArray
     ends: FloatArray
-    """Number of samples up to the end of each group, counted from the very first group."""
+    """Number of samples up to the end of each bucket, counted from the very first bucket."""
     sums: Mapping[str, FloatArray]
 
 
-class Groups(ABC):
+class Order(ABC):
     """Samples sorted by ``by``, with sums of their other values."""
 
     by: str
@@ -95,30 +95,30 @@ class Groups(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of groups, counting each tied sample as one."""
+        """Number of buckets, counting each tied sample as one."""
 
     @abstractmethod
     def steps(self, index: IntArray) -> Block:
-        """A selection of these groups, without payloads."""
+        """A selection of these buckets, without payloads."""
 
     @abstractmethod
     def spans(self) -> list[tuple[int, int]]:
-        """Consecutive ranges of whole groups, each with a cache-sized number of samples."""
+        """Consecutive ranges of whole buckets, each with a cache-sized number of samples."""
 
     def loose_spans(self) -> list[tuple[int, int]]:
-        """Ranges of at most a cache-sized number of samples, which may cut groups."""
+        """Ranges of at most a cache-sized number of samples, which may cut buckets."""
         return self.spans()
 
     @abstractmethod
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
-        """The groups of one span, with the payloads named."""
+        """The buckets of one span, with the payloads named."""
 
     def sum(self, name: str) -> float:
         """Sum of a payload over all samples."""
         return float(self.cumulative(name, [self.total])[0])
 
     def blocks(self, names: Sequence[str]) -> Iterator[Block]:
-        """The groups in order, span by span."""
+        """The buckets in order, span by span."""
         for start, end in self.spans():
             yield self.block(names, start, end)
 
@@ -132,24 +132,24 @@ class Groups(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Grouped(Groups):
-    """Groups as arrays: value range, count and payload sums of each, sorted by value.
+class Buckets(Order):
+    """An order as arrays of buckets: value range, count and payload sums of each, sorted by value.
 
-    Two of them merge by adding groups that share a key.
+    Two of them merge by adding buckets that share a key.
     """
 
     by: str
     key: FloatArray
-    """Where the group starts on the value axis; equal keys mean the same group."""
+    """Where the bucket starts on the value axis; equal keys mean the same bucket."""
     width: FloatArray
-    """How far above its key the group ends; zero for a single value."""
+    """How far above its key the bucket ends; zero for a single value."""
     count: npt.NDArray[Any]
     """Number of samples; for weighted samples (float64), their weight in units of the lightest one."""
     sums: Mapping[str, FloatArray]
 
     @cached_property
     def ends(self) -> npt.NDArray[Any]:
-        """Number of samples up to the end of each group, with a leading 0."""
+        """Number of samples up to the end of each bucket, with a leading 0."""
         dtype = np.float64 if self.weighted else np.int64
         return np.concatenate([[0], np.cumsum(self.count)]).astype(dtype)
 
@@ -166,7 +166,7 @@ class Grouped(Groups):
 
     @cached_property
     def _range(self) -> tuple[FloatArray, FloatArray]:
-        """Where each group's samples lie: its mean and spread, within its edges.
+        """Where each bucket's samples lie: its mean and spread, within its edges.
 
         For evenly spread samples that is the whole bucket; for tied ones it shrinks to their value.
         """
@@ -208,7 +208,7 @@ class Grouped(Groups):
     @override
     def between(self, name: str, positions: npt.ArrayLike) -> FloatArray:
         positions = np.atleast_1d(np.asarray(positions, dtype=float))
-        groups = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
+        places = np.clip(np.searchsorted(self.ends, positions, side="right") - 1, 0, len(self.count) - 1)
         sums = self.sums[name]
 
         def one(start: float, end: float, first: int, last: int) -> float:
@@ -218,19 +218,19 @@ class Grouped(Groups):
             tail = sums[last] * (end - self.ends[last]) / self.count[last]
             return float(head + sums[first + 1 : last].sum() + tail)
 
-        stretches = pairwise(zip(positions.tolist(), groups.tolist(), strict=True))
+        stretches = pairwise(zip(positions.tolist(), places.tolist(), strict=True))
         return np.asarray([one(start, end, first, last) for (start, first), (end, last) in stretches])
 
     @override
     def value(self, ranks: npt.ArrayLike) -> FloatArray:
         ranks = np.atleast_1d(np.asarray(ranks, dtype=float))
         low, high = self._range
-        group = np.searchsorted(self.ends[1:], ranks * SHORT if self.weighted else ranks, side="left")
-        group = np.minimum(group, len(self.count) - 1)
-        share = (ranks - self.ends[group] - 0.5) / self.count[group]
+        place = np.searchsorted(self.ends[1:], ranks * SHORT if self.weighted else ranks, side="left")
+        place = np.minimum(place, len(self.count) - 1)
+        share = (ranks - self.ends[place] - 0.5) / self.count[place]
         with np.errstate(invalid="ignore"):
-            width = np.nan_to_num(high[group] - low[group])
-        return np.asarray(low[group] + share * width)
+            width = np.nan_to_num(high[place] - low[place])
+        return np.asarray(low[place] + share * width)
 
     @override
     def spans(self) -> list[tuple[int, int]]:
@@ -260,8 +260,8 @@ class Grouped(Groups):
         return self._folded.value(ranks)
 
     @cached_property
-    def _folded(self) -> Grouped:
-        """Groups of the absolute values."""
+    def _folded(self) -> Buckets:
+        """Buckets of the absolute values."""
         low, high = self._range
         negative = high <= 0
         near = np.where(negative, -(self.key + self.width), self.key)  # buckets z and -z become one
@@ -273,7 +273,7 @@ class Grouped(Groups):
         np.add.at(count, place, self.count)
         with np.errstate(invalid="ignore"):
             width = np.nan_to_num(greatest - least)
-        return Grouped("abs_" + self.by, least, width, count, {})
+        return Buckets("abs_" + self.by, least, width, count, {})
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Plain arrays that ``from_arrays`` reads back."""
@@ -281,7 +281,7 @@ class Grouped(Groups):
         return columns | {f"sum/{name}": column for name, column in self.sums.items()}
 
     @classmethod
-    def from_arrays(cls, by: str, payloads: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Grouped:
+    def from_arrays(cls, by: str, payloads: Sequence[str], arrays: Mapping[str, npt.NDArray[Any]]) -> Buckets:
         """Inverse of ``to_arrays``; KeyError or ValueError for anything else."""
         sums = {name: arrays[f"sum/{name}"] for name in payloads}
         columns = (arrays["key"], arrays["width"], arrays["count"])
@@ -289,8 +289,8 @@ class Grouped(Groups):
             raise ValueError(f"columns of {by} differ in length")
         return cls(by, *columns, sums)
 
-    def merge(self, other: Grouped) -> Grouped:
-        """Groups of both sets of samples."""
+    def merge(self, other: Buckets) -> Buckets:
+        """Buckets of both sets of samples."""
         key = np.concatenate([self.key, other.key])
         if not len(key):
             return self
@@ -303,18 +303,18 @@ class Grouped(Groups):
 
         sums = {name: np.asarray(add(self.sums[name], other.sums[name]), float) for name in self.sums}
         width = np.concatenate([self.width, other.width])[order][first]
-        return Grouped(self.by, key[first], width, add(self.count, other.count), sums)
+        return Buckets(self.by, key[first], width, add(self.count, other.count), sums)
 
-    def in_units(self, unit: float) -> Grouped:
-        """The same groups, with weights in units of ``unit``."""
+    def in_units(self, unit: float) -> Buckets:
+        """The same buckets, with weights in units of ``unit``."""
         sums = {name: column / unit for name, column in self.sums.items()}
-        return Grouped(self.by, self.key, self.width, in_units(self.count, unit), sums)
+        return Buckets(self.by, self.key, self.width, in_units(self.count, unit), sums)
 
 
-def bucketed(groups: Groups) -> Grouped:
-    """The groups of a sketch; IncompatibleStatisticsError if they hold the samples themselves."""
-    if not isinstance(groups, Grouped):
+def bucketed(order: Order) -> Buckets:
+    """The buckets of an order; IncompatibleStatisticsError if it holds the samples themselves."""
+    if not isinstance(order, Buckets):
         raise IncompatibleStatisticsError(
-            f"the order by {groups.by} holds samples, not the buckets of a sketch"
+            f"the order by {order.by} holds samples, not the buckets of a sketch"
         )
-    return groups
+    return order
