@@ -19,10 +19,10 @@ def value_text(value: object) -> str:
     """A value as messages repeat it.
 
     >>> value_text("nll"), value_text(list(range(1000)))
-    ("'nll'", 'a list')
+    ("'nll'", 'a value of type list')
     """
     text = repr(value)
-    return text if len(text) <= LONGEST and "\n" not in text else f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST and "\n" not in text else f"a value of type {type(value).__name__}"
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -83,7 +83,7 @@ def with_options(text: str, options: Mapping[str, str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         value = found[2] or ""
-        return f"{options[found[1]]} {value if ' ' in value else value[1:-1]}".rstrip()
+        return f"{options[found[1]]} {value if ' ' in value or len(value) == 2 else value[1:-1]}".rstrip()
 
     return re.sub(rf"\b({name})=('[^']*'|(?=[\s:;,.)]|$))", option, text)
 

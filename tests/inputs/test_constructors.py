@@ -258,7 +258,7 @@ def test_crossed_interval_is_refused():
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, NAN])
 def test_level_must_be_a_probability(level):
-    with pytest.raises(SettingsError, match=r"level=.*; pass a probability between 0 and 1"):
+    with pytest.raises(SettingsError, match=r"level is .*; pass a probability between 0 and 1"):
         Predictions.from_interval([1.0], [0.0], [2.0], level)
 
 

@@ -53,7 +53,7 @@ def test_accumulators_check_their_options(options, match):
     [
         (lambda: uq.evaluate(*DATA, curves=3), "curves is 3; pass a name or a list of names"),
         (lambda: uq.evaluate(*DATA, curve_metrics=3), "curve_metrics is 3; pass a name"),
-        (lambda: uq.evaluate(*DATA, outputs=3), "outputs=3; pass a list of names"),
+        (lambda: uq.evaluate(*DATA, outputs=3), "outputs is 3; pass a list of names"),
         (lambda: uq.evaluate(*DATA, by_target="m"), "by_target is 'm'; pass a width above 0, or edges"),
         (lambda: uq.evaluate(*DATA, level="95"), "level is '95'; pass a number"),
         (lambda: uq.evaluate(*DATA, intervals="no"), "intervals is 'no'; pass True or False"),
@@ -64,7 +64,7 @@ def test_accumulators_check_their_options(options, match):
         ),
         (lambda: uq.Predictions.from_samples(DATA[0], DATA, axis=1.0), "axis is 1.0; pass a whole number"),
         (lambda: uq.Predictions.from_ensemble(DATA[0], DATA, ddof="1"), "ddof is '1'; pass a whole number"),
-        (lambda: uq.Predictions.from_interval(*DATA, "90"), "level='90'; pass a probability"),
+        (lambda: uq.Predictions.from_interval(*DATA, "90"), "level is '90'; pass a probability"),
         (lambda: uq.Predictions.from_quantiles(DATA[0], DATA, "ab", axis=0), "levels is 'ab'; pass shares"),
         (lambda: uq.Predictions.load(3), "path is 3; pass the path of a file"),
         (lambda: uq.Report.from_json(3), "path is 3; pass the path of a file"),

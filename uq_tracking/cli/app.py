@@ -70,7 +70,7 @@ def in_options(text: str, command: Callable[..., None]) -> str:
     """A message with the command's options in place of the arguments that it names."""
     names = [name for name, item in signature(command).parameters.items() if item.default is not item.empty]
     options = {name: f"--{name.replace('_', '-')}" for name in names}
-    place = options.get("to") or options.get("log")
+    place = options.get("to") or options.get("log")  # what functions call the run to write to
     if place is not None:
         options["run"] = place
     if "calibration" in options:

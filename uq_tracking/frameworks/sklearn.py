@@ -77,7 +77,7 @@ def predict(estimator: Any, X: Any) -> Prediction:
     Raises
     ------
     SettingsError
-        The estimator provides no uncertainty.
+        The estimator provides no uncertainty, or is a search made with ``refit=False``.
     InvalidValueError
         The quantiles of a pair cross for most samples.
 

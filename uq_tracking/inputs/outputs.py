@@ -71,7 +71,7 @@ def check_names(outputs: Sequence[str]) -> None:
     named = isinstance(outputs, Sequence) and not isinstance(outputs, str) and len(outputs) > 0
     if not named or not all(isinstance(name, str) and name for name in outputs):
         raise SettingsError(
-            f"outputs={value_text(outputs)}; pass a list of names, one per entry of the last axis"
+            f"outputs is {value_text(outputs)}; pass a list of names, one per entry of the last axis"
         )
     if len(set(outputs)) < len(outputs) or any("/" in name for name in outputs):
         raise SettingsError(f"outputs={outputs!r}; names must be distinct and contain no slash")

@@ -81,7 +81,7 @@ def sync(
     (1, 1)
     """
     for name, given in {"source": source, "destination": destination}.items():
-        check_text(name, given, "an address: dir:uq_runs")
+        check_text(name, given, "dir:uq_runs")
     for name, flag in {"dry_run": dry_run, "keep": keep}.items():
         check_flag(name, flag)
     check_callable("progress", progress)

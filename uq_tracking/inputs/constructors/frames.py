@@ -142,7 +142,9 @@ def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
 def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
     if not isinstance(samples, str):
         if not isinstance(samples, Iterable):
-            raise SettingsError(f"samples={value_text(samples)}; pass the columns of the draws, or a pattern")
+            raise SettingsError(
+                f"samples is {value_text(samples)}; pass the columns of the draws, or a pattern"
+            )
         return list(samples)
     found = [name for name in names if fnmatchcase(str(name), samples)]
     if not found:
@@ -163,6 +165,6 @@ def _stated(y_std: Any, quantiles: Any, interval: Any, samples: Any) -> str:
         raise SettingsError(f"quantiles={quantiles!r}; pass columns by level: {{0.1: 'q10', 0.9: 'q90'}}")
     if interval is not None and not (isinstance(interval, tuple | list) and len(interval) == 3):
         raise SettingsError(
-            f"interval={value_text(interval)}; pass two columns and a level: ('low', 'high', 0.9)"
+            f"interval is {value_text(interval)}; pass two columns and a level: ('low', 'high', 0.9)"
         )
     return found[0]

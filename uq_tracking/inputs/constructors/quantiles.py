@@ -133,7 +133,7 @@ class FromQuantiles(Makes):
 
         if not (isinstance(level, Real) and 0 < level < 1):
             raise SettingsError(
-                f"level={value_text(level)}; pass a probability between 0 and 1, for example 0.9"
+                f"level is {value_text(level)}; pass a probability between 0 and 1, for example 0.9"
             )
         names = {"y_true": y_true, "low": low, "high": high} | ({} if y_pred is None else {"y_pred": y_pred})
         sources = [read_floats(value, name) for name, value in names.items()]
