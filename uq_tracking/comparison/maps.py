@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class MapCase:
     image: bytes | None
     target: bytes
     panels: tuple[MapPanel, ...]
-    scales: Mapping[str, ColorScale]
+    scales: Mapping[str, ColorScale] = field(hash=False)
     classes: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
