@@ -163,7 +163,7 @@ def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
             continue
         above = some[some > value]
         if len(above) and count > OFTENER * np.count_nonzero(above == above.min()):
-            share = np.count_nonzero(target == value) / n
+            share = float(np.count_nonzero(target == value) / n)
             if share >= OFTEN:
                 return {REPEATED: value, REPEATED_SHARE: share}
     return {}
