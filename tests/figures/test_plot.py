@@ -60,7 +60,7 @@ def test_a_figure_alone_is_that_of_the_table(name, report):
 
 def test_what_cannot_be_drawn_is_named(report):
     with pytest.raises(
-        SettingsError, match=r"no figure 'reliabilty'; did you mean 'reliability'\?; this report has"
+        SettingsError, match=r"no figure 'reliabilty' \(did you mean 'reliability'\?\); this report has"
     ):
         report.plot("reliabilty")
     with pytest.raises(SettingsError, match="no curves for 'by_group', which needs by_group_"):
