@@ -11,6 +11,7 @@ import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference import words
+from uq_tracking.inference.inside import inside_widest
 from uq_tracking.inference.limits import Influence
 from uq_tracking.inference.scale import mean_square_scores
 from uq_tracking.settings import Settings
@@ -354,15 +355,36 @@ def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     assert found.knows_little == bool(word)
 
 
+@pytest.mark.parametrize("groups", [None, 40])
 @pytest.mark.parametrize(
-    ("factor", "word"), [(0.7, "Miscalibrated"), (1.0, "Consistent"), (2.0, "Miscalibrated")]
+    ("factor", "word"), [(0.9, "Overconfident"), (1.0, "Consistent"), (1.1, "Underconfident")]
 )
-def test_intervals_are_told_by_what_they_contain(factor, word):
-    truth, half = np.random.default_rng(7).normal(size=2000), np.full(2000, 1.645 * factor)
-    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.9))
+def test_intervals_are_judged_by_what_they_contain(factor, word, groups):
+    truth, half = np.random.default_rng(7).normal(size=4000), np.full(4000, 1.645 * factor)
+    codes = None if groups is None else np.arange(4000) % groups
+    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.9, groups=codes))
     inside = f"the 90 % intervals contain {100 * report.scores['interval_coverage']:.3g} % of the true values"
     assert report.verdict.text.startswith(word)
     assert inside in report.verdict.text
+    assert not any("scale" in caveat for caveat in report.verdict.caveats)
+
+
+def test_quantiles_that_contain_enough_but_lie_to_one_side_have_the_wrong_shape():
+    truth = np.random.default_rng(7).normal(size=2000)
+    quantiles = np.tile([-1.645, 0.5, 1.645], (2000, 1))
+    report = uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, [0.05, 0.5, 0.95]))
+    assert report.verdict.text.startswith("Miscalibrated in shape: the 90 % intervals contain")
+
+
+@pytest.mark.parametrize("groups", [None, 40])
+def test_limits_of_what_intervals_contain_hold_the_share_itself(groups):
+    truth, half = np.random.default_rng(8).normal(size=(40, 20)), np.ones((40, 20))
+    codes = None if groups is None else np.arange(groups)
+    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.5, groups=codes))
+    found = inside_widest(report.statistics, Settings(), 0.975)
+    assert found.share == np.mean(np.abs(truth) <= 1)
+    exact = stats.binomtest(int((np.abs(truth) <= 1).sum()), truth.size).proportion_ci(0.975)
+    assert_allclose([found.low, found.high], exact, atol=1e-9 if groups is None else 0.02)
 
 
 @pytest.mark.parametrize("groups", [None, 50])
