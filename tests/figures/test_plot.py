@@ -78,6 +78,12 @@ def test_notebooks_show_figures_without_pyplot(report):
     assert shown_with["alt"].startswith("Calibration")
 
 
+def test_the_repr_of_curves_names_them():
+    curves = uq.evaluate(np.arange(100.0), np.arange(100.0)[::-1], np.ones(100)).curves
+    assert repr(curves) == f"<curves {', '.join(curves)}>"
+    assert "calibration" in repr(curves)
+
+
 @pytest.mark.parametrize("which", ["report", "classes"])
 def test_a_repr_is_short_and_begins_with_the_verdict(which, request):
     made = request.getfixturevalue(which)
