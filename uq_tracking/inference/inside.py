@@ -1,4 +1,9 @@
-"""Whether the widest given interval contains as many of the targets as it states."""
+"""Whether the widest given interval contains as many of the targets as it states.
+
+A target that equals an end is neither clearly inside nor outside: a quantile q of counts, say, is valid if
+P(y < q) <= p <= P(y <= q). So intervals contain too few if they do with their ends, and too many only if they do
+without.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
 from uq_tracking.inference import read
 from uq_tracking.inference.intervals import effective_share_limits
-from uq_tracking.inference.limits import Influence, share_limits
+from uq_tracking.inference.limits import Influence, Range, share_limits
 from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.distribution import HIGH, LOW
+from uq_tracking.statistics.grouped import FloatArray
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,8 @@ class Inside:
     share: float
     low: float
     high: float
+    least: float
+    """Lower limit of the share between the ends."""
     stated: float
 
     @property
@@ -29,7 +39,7 @@ class Inside:
         """What a share that differs from the stated one by more than chance says of the intervals."""
         if self.high < self.stated:
             return "overconfident"
-        return "underconfident" if self.low > self.stated else None
+        return "underconfident" if self.least > self.stated else None
 
 
 def inside_widest(statistics: Any, settings: Settings, level: float) -> Inside | None:
@@ -38,13 +48,39 @@ def inside_widest(statistics: Any, settings: Settings, level: float) -> Inside |
         share = interval_coverage(statistics, settings)
     except Undefined:
         return None
-    levels = statistics.facts["levels"]
-    stated = max(levels) - min(levels)
-    if read.group_count(statistics) is None:
+    levels = sorted(statistics.facts["levels"])
+    within, between = _counts(statistics, levels)
+    least = _limits(statistics, between, level)[0]
+    return Inside(share, *_limits(statistics, within, level), least, levels[-1] - levels[0])
+
+
+def _counts(statistics: Any, levels: list[float]) -> tuple[FloatArray, FloatArray]:
+    """Targets of each group (or all) inside the interval, with its ends and without.
+
+    The PIT of a target between two quantiles is spread over their levels, that of a target equal to a quantile over
+    the levels around it.
+    """
+    total = statistics.n if statistics.groups is None else statistics.groups.sizes_by_weight
+    below, most = _up_to(statistics, HIGH, [(levels[0] + levels[1]) / 2, (levels[-1] + 1) / 2])
+    low, inner = _up_to(statistics, LOW, [levels[0] / 2, (levels[-2] + levels[-1]) / 2])
+    return inner - below, np.clip(most - low, 0, total)
+
+
+def _up_to(statistics: Any, order: str, places: list[float]) -> FloatArray:
+    """Targets with an end of the PIT up to each place: of each group, or all; shape (places, groups)."""
+    score = special.ndtri(places)
+    if statistics.groups is None:
+        return np.asarray(statistics.orders[order].position(score), dtype=np.float64)[:, None]
+    table, groups = statistics.groups.orders[order], statistics.groups
+    at = read.whole(table, order, groups.bits).position(score)
+    return read.sums_below(table, "count", len(groups), at).T
+
+
+def _limits(statistics: Any, inside: FloatArray, level: float) -> Range:
+    if statistics.groups is None:
         count = statistics.n_effective
-        return Inside(share, *share_limits(share * count, count, level), stated)
+        return share_limits(float(inside[0]) / statistics.n * count, count, level)
     sizes = statistics.groups.sizes_by_weight
-    within = read.covered(statistics, read.family(settings), np.asarray([stated]))[:, 0]
-    left = (within.sum() - within) / (sizes.sum() - sizes)
+    left = (inside.sum() - inside) / (sizes.sum() - sizes)
     influence = Influence.left_out(left, read.group_freedom(statistics))
-    return Inside(share, *effective_share_limits(share, influence, len(sizes), level), stated)
+    return effective_share_limits(inside.sum() / sizes.sum(), influence, len(sizes), level)
