@@ -20,7 +20,7 @@ from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW
-from uq_tracking.statistics.grouped import FloatArray
+from uq_tracking.statistics.orders import FloatArray
 
 
 @dataclass(frozen=True)
