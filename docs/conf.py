@@ -63,7 +63,7 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(levi|sklearn_gp)\.py",  # the others train for minutes or need a tracker
+    "filename_pattern": r"/(levi|sklearn_gp)\.py",  # the others train networks, or need a tracker
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 1e9,

@@ -215,7 +215,7 @@ class TestReport:
         assert "Mean absolute error" in printed
         assert "crps" not in printed
         failed = run("report", logged_csv, "--metrics", "ecne", code=1)
-        assert "no score called ecne; did you mean 'ence'?" in failed
+        assert "no score called ecne (did you mean 'ence'?)" in failed
 
     def test_other_formats(self, logged_csv):
         assert uq.Report.from_json(run("report", logged_csv, "--format", "json")).task == "regression"
@@ -234,8 +234,8 @@ class TestReport:
         for method in ("a", "b"):
             run("log", str(csv), "--to", where, "--method", method, "--no-figures")
         printed = run("report", where, code=1)
-        assert "names 2 runs; add the id of one, the newest are dir:" in printed
-        assert "there is no such run, the newest are dir:" in run("report", f"{where}/nope", code=1)
+        assert "names 2 runs; add the id of one; the newest are dir:" in printed
+        assert "there is no such run; the newest are dir:" in run("report", f"{where}/nope", code=1)
 
     def test_a_split_that_the_run_lacks_is_answered_with_those_it_has(self, logged_csv, csv, tmp_path):
         printed = run("report", logged_csv, "--split", "val", code=1)

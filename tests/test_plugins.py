@@ -122,9 +122,9 @@ def test_metrics_are_in_the_order_of_their_families(task, register):
     [
         (
             {"family": "calibratoin"},
-            "family is 'calibratoin'; did you mean 'calibration'?; choose from 'accuracy'",
+            "family is 'calibratoin' (did you mean 'calibration'?); choose from 'accuracy'",
         ),
-        ({"task": "regresion"}, "task is 'regresion'; did you mean 'regression'?"),
+        ({"task": "regresion"}, "task is 'regresion' (did you mean 'regression'?)"),
         ({"unit": "m"}, "unit is 'm'; choose from 'target'"),
         ({"needs": ("samples",)}, "needs is 'samples'; choose from 'predictions'"),
         ({"direction": "up"}, "direction is 'up'; pass 'lower', 'higher', a target value or None"),
@@ -253,7 +253,7 @@ def test_a_curve_whose_function_fails_is_left_out_by_name(register, columns, fau
 
 
 def test_a_curve_of_unknown_settings_is_refused_where_it_is_declared():
-    with pytest.raises(PluginError, match=r"curve 'odd': settings is 'nbins'; did you mean 'n_bins'\?"):
+    with pytest.raises(PluginError, match=r"curve 'odd': settings is 'nbins' \(did you mean 'n_bins'"):
         curve("odd", **AXES, settings=("nbins",))(largest)
 
 

@@ -127,10 +127,10 @@ def _is_passed(frame: FrameType) -> bool:
 
 
 def closest(name: object, known: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the known one probably meant, or nothing.
+    """What follows an unknown name in an error message: the known one probably meant, or nothing.
 
     >>> closest("spaerman", ["nll", "spearman"]), closest("x", ["nll", "spearman"])
-    ("; did you mean 'spearman'?", '')
+    (" (did you mean 'spearman'?)", '')
     """
     found = get_close_matches(str(name), [str(one) for one in known], n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    return f" (did you mean {found[0]!r}?)" if found else ""

@@ -185,7 +185,7 @@ def _others(store: RunStore) -> str:
 
 def _newest(runs: Sequence[StoredRun]) -> str:
     """The end of a message that names the newest runs."""
-    return f", the newest are {', '.join(run.uri for run in runs[-MOST_NAMED:])}" if runs else ""
+    return f"; the newest are {', '.join(run.uri for run in runs[-MOST_NAMED:])}" if runs else ""
 
 
 def unpacked_size(path: Path) -> int:

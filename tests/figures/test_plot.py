@@ -60,7 +60,7 @@ def test_a_figure_alone_is_that_of_the_table(name, report):
 
 def test_what_cannot_be_drawn_is_named(report):
     with pytest.raises(
-        SettingsError, match=r"no figure 'reliabilty'; did you mean 'reliability'\?; this report has"
+        SettingsError, match=r"no figure 'reliabilty' \(did you mean 'reliability'\?\); this report has"
     ):
         report.plot("reliabilty")
     with pytest.raises(SettingsError, match="no curves for 'by_group', which needs by_group_"):
@@ -76,6 +76,12 @@ def test_notebooks_show_figures_without_pyplot(report):
     png, shown_with = report.plot("calibration")._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert shown_with["alt"].startswith("Calibration")
+
+
+def test_the_repr_of_curves_names_them():
+    curves = uq.evaluate(np.arange(100.0), np.arange(100.0)[::-1], np.ones(100)).curves
+    assert repr(curves) == f"<curves {', '.join(curves)}>"
+    assert "calibration" in repr(curves)
 
 
 @pytest.mark.parametrize("which", ["report", "classes"])

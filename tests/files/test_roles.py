@@ -198,7 +198,7 @@ def test_two_candidates_are_not_guessed_between(tmp_path):
     ("columns", "message"),
     [
         ({"sigma": "std"}, r"unknown role sigma; the roles are target, mean, std"),
-        ({"std": "s"}, r"has no column 's' \(for std\); it has target, mean, std, var"),
+        ({"std": "s"}, r"has no column 's' for std; it has target, mean, std, var"),
         (
             {"std": "std", "variance": "var"},
             r"columns name std and variance; state the uncertainty only once",

@@ -271,7 +271,7 @@ def test_a_distribution_without_a_variance_has_a_location_and_a_scale():
 
 
 def test_forms_and_families_do_not_mix():
-    with pytest.raises(SettingsError, match="which are scored as they are; omit family"):
+    with pytest.raises(SettingsError, match=r"\(draws\) and are scored as they are; omit family"):
         uq.evaluate(make("draws"), family="laplace")
     _, y, centre, scale = arrays()
     one, other = statistics_of(make("draws")), statistics_of(make("mixture"))

@@ -11,7 +11,8 @@ import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference import words
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.inside import inside_widest
+from uq_tracking.inference.limits import Influence, share_limits
 from uq_tracking.inference.scale import mean_square_scores
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
@@ -354,15 +355,55 @@ def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     assert found.knows_little == bool(word)
 
 
+@pytest.mark.parametrize("groups", [None, 40])
 @pytest.mark.parametrize(
-    ("factor", "word"), [(0.7, "Miscalibrated"), (1.0, "Consistent"), (2.0, "Miscalibrated")]
+    ("factor", "word"), [(0.9, "Overconfident"), (1.0, "Consistent"), (1.1, "Underconfident")]
 )
-def test_intervals_are_told_by_what_they_contain(factor, word):
-    truth, half = np.random.default_rng(7).normal(size=2000), np.full(2000, 1.645 * factor)
-    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.9))
+def test_intervals_are_judged_by_what_they_contain(factor, word, groups):
+    truth, half = np.random.default_rng(7).normal(size=4000), np.full(4000, 1.645 * factor)
+    codes = None if groups is None else np.arange(4000) % groups
+    report = uq.evaluate(uq.Predictions.from_interval(truth, -half, half, level=0.9, groups=codes))
     inside = f"the 90 % intervals contain {100 * report.scores['interval_coverage']:.3g} % of the true values"
     assert report.verdict.text.startswith(word)
     assert inside in report.verdict.text
+    assert not any("scale" in caveat for caveat in report.verdict.caveats)
+
+
+def test_quantiles_that_contain_enough_but_lie_to_one_side_have_the_wrong_shape():
+    truth = np.random.default_rng(7).normal(size=2000)
+    quantiles = np.tile([-1.645, 0.5, 1.645], (2000, 1))
+    report = uq.evaluate(uq.Predictions.from_quantiles(truth, quantiles, [0.05, 0.5, 0.95]))
+    assert report.verdict.text.startswith("Miscalibrated in shape: the 90 % intervals contain")
+
+
+@pytest.mark.parametrize("groups", [None, 40])
+def test_quantiles_of_counts_contain_more_with_their_ends_and_are_not_underconfident(groups):
+    rng, levels = np.random.default_rng(9), [0.05, 0.5, 0.95]
+    rate = 2 * np.exp(0.3 * rng.normal(size=2000))
+    codes = None if groups is None else np.arange(2000) % groups
+    quantiles = stats.poisson.ppf(levels, rate[:, None])
+    report = uq.evaluate(uq.Predictions.from_quantiles(rng.poisson(rate), quantiles, levels, groups=codes))
+    assert report.scores["interval_coverage"] > 0.95
+    assert inside_widest(report.statistics, Settings(), 0.975).misses is None
+
+
+@pytest.mark.parametrize("kind", ["exact", "sketch"])
+@pytest.mark.parametrize("groups", [None, 40])
+def test_shares_with_and_without_the_ends_are_those_counted(groups, kind):
+    rng = np.random.default_rng(8)
+    truth, weights = rng.integers(-4, 5, (40, 20)), 0.37 * rng.integers(1, 4, (40, 20))
+    codes = None if groups is None else np.arange(groups)
+    data = uq.Predictions.from_interval(
+        truth, np.full((40, 20), -2), np.full((40, 20), 2), level=0.5, groups=codes, weights=weights
+    )
+    found = inside_widest(uq.evaluate(data, statistics=kind).statistics, Settings(), 0.975)
+    within, between = (np.average(np.abs(truth) <= most, weights=weights) for most in (2, 1))
+    assert_allclose(found.share, within, rtol=1e-12)
+    assert found.least < between < found.low < within < found.high
+    if groups is None:
+        count = weights.sum() ** 2 / np.square(weights).sum()
+        assert_allclose([found.low, found.high], share_limits(within * count, count, 0.975), rtol=1e-9)
+        assert_allclose(found.least, share_limits(between * count, count, 0.975)[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("groups", [None, 50])

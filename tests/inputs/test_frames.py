@@ -89,15 +89,15 @@ def test_nulls_of_the_truth_are_missing():
     [
         (
             {"y_true": "y", "y_pred": "mu", "y_std": "sgima"},
-            r"no column 'sgima' \(y_std\); did you mean 'sigma'\?",
+            r"no column 'sgima' for y_std \(did you mean 'sigma'\?",
         ),
         (
             {"y_true": "y", "quantiles": {0.1: "q01", 0.9: "q90"}},
-            r"no column 'q01' \(quantiles\[0\.1\]\); did you mean",
+            r"no column 'q01' for quantiles\[0\.1\] \(did you mean",
         ),
         (
             {"y_true": "y", "y_pred": "mu", "y_std": "sigma", "groups": "scenes"},
-            r"\(groups\); did you mean 'scene'",
+            r"for groups \(did you mean 'scene'",
         ),
         ({"y_true": "y", "samples": "drow_*"}, r"no column of the table matches 'drow_\*'"),
         ({"y_pred": "mu", "y_std": "sigma"}, "also name the column of the truth"),

@@ -102,7 +102,7 @@ def view(
         bool | None, typer.Option("--open/--no-open", help="Open a browser; by default only in a terminal.")
     ] = None,
 ) -> None:
-    """Set up the tracker's own page of all runs to answer at a glance, and print its address."""
+    """Set up an overview of all runs on the tracker's own page, and print its address."""
     from uq_tracking.tracking.resolve import open_store
 
     with shown_errors(view):

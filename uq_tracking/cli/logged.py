@@ -73,7 +73,7 @@ def rescore(
         int | None, typer.Option(help="Bytes above which a stored file is not read; by default 8 GiB.")
     ] = None,
 ) -> None:
-    """Rescore logged runs, even of other programs: new metrics, other settings, recalibrations."""
+    """Rescore logged runs, even those of other programs: new metrics, other settings, recalibrations."""
     from uq_tracking.rescoring import rescore as rescore_runs
     from uq_tracking.rescoring.terminal import progress_bar, show_summary
 
@@ -156,7 +156,7 @@ def pool(
 @app.command()
 def sync(
     source: Annotated[
-        str | None, typer.Argument(help="Runs to copy, or a folder of kept calls, e.g. dir:uq_runs.")
+        str | None, typer.Argument(help="Runs to copy, or a folder of saved calls, e.g. dir:uq_runs.")
     ] = None,
     destination: Annotated[
         str | None, typer.Argument(help="Where to copy runs, e.g. mlflow:EXPERIMENT.")
@@ -168,7 +168,7 @@ def sync(
     keep: Annotated[bool, typer.Option("--keep", help="Keep files after they are sent.")] = False,
     drop: Annotated[
         str | None,
-        typer.Option(help="Delete the file of a kept call that cannot be sent, and do nothing else."),
+        typer.Option(help="Delete the file of a saved call that cannot be sent, and do nothing else."),
     ] = None,
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""

@@ -59,7 +59,7 @@ def log(
         typer.Option(help="Read in blocks, in constant memory; default above ten million samples."),
     ] = None,
 ) -> None:
-    """Score a file of predictions (mean and std, or labels and class probabilities) and log it as a run."""
+    """Score a file of predictions (means and stds, quantiles, intervals, draws or classes) and log it as a run."""
     from uq_tracking.files.classes import holds_classes, read_class_predictions
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.deadline import PATIENCE

@@ -93,7 +93,7 @@ def difference_table(comparison: Comparison) -> Table:
 
 
 def _difference_legend(comparison: Comparison) -> Iterator[str]:
-    yield f"at {comparison.level:.0%}: + better, - worse, = not distinguishable; ? no interval"
+    yield f"better, worse or = not distinguishable at {comparison.level:.0%}; ? no interval"
     if any(found.effect is not None for found in comparison.differences):
         yield "d: the difference over the standard deviation of differences of groups, or of runs"
 

@@ -158,8 +158,8 @@ def check_family(settings: Settings, facts: Mapping[str, Any]) -> None:
         return
     if facts.get("distribution"):
         raise SettingsError(
-            f"family={settings.family!r} sets the distribution for a mean and a std, but these predictions are "
-            f"{facts['distribution']}, which are scored as they are; omit family"
+            f"family={settings.family!r} sets the distribution for a mean and a std, but these predictions have a "
+            f"form of their own ({facts['distribution']}) and are scored as they are; omit family"
         )
     if facts.get("vector_length"):
         raise SettingsError(

@@ -104,7 +104,7 @@ def add_recalibration(
         entries[name] = _entry(SEEN if is_seen else how, outcome, settings)
         if is_seen:
             cure = "pass a second set, or calibration=True to score one half after a fit to the other"
-            warn(f"{name} was {SEEN}, so its scores say nothing of fresh data; {cure}")
+            warn(f"{name} was {SEEN}, so its scores say nothing about fresh data; {cure}")
         curves = curves or _curves_after(outcome.after)
     return replace(
         report,

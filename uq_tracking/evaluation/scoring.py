@@ -22,7 +22,7 @@ from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LaterCurves(Mapping[str, Curve]):
     """The default curves of statistics, built on first access: the scores of a step need none."""
 
@@ -40,6 +40,9 @@ class LaterCurves(Mapping[str, Curve]):
 
     def __len__(self) -> int:
         return len(self._built)
+
+    def __repr__(self) -> str:
+        return f"<curves {', '.join(self)}>"
 
     @cached_property
     def _built(self) -> dict[str, Curve]:

@@ -172,7 +172,8 @@ def _calibration(report: Report) -> tuple[list[str], str]:
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
         return ["Calibration is not judged"], NEUTRAL
-    return [word.capitalize()], GOOD if word == "consistent with calibrated" else style.OVERCONFIDENT_TEXT
+    colors = {"consistent with calibrated": GOOD, "underconfident": style.UNDERCONFIDENT_TEXT}
+    return [word.capitalize()], colors.get(word, style.OVERCONFIDENT_TEXT)
 
 
 def _ranking(report: Report) -> tuple[list[str], str]:

@@ -135,7 +135,7 @@ def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
         if several:
             return several
     raise SettingsError(
-        f"{path} has no column {name!r} (for {role}){closest(name, names)}; it has {_listed(names)}"
+        f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {_listed(names)}"
     )
 
 

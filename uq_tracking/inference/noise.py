@@ -277,8 +277,8 @@ def _sums_of_squares(rows: Rows, weight: FloatArray, edges: FloatArray) -> Float
 
 NO_STD = {
     "draws": "the std of draws is an estimate",
-    "quantiles": "the std of quantiles is read off a line",
-    "interval": "the std of an interval is read off a line",
+    "quantiles": "the std of quantiles is an approximation",
+    "interval": "the std of an interval is an approximation",
 }
 """Forms whose std is not the forecast's, so that even calibrated forecasts have other mean squared errors in bins."""
 

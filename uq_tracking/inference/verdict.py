@@ -4,7 +4,8 @@
 calibration          scale and shape are tested at 2.5 % each, so together at most 5 % of calibrated
                      models are called anything else
 scale                overconfident if its 97.5 % interval lies above 1, underconfident if below; overconfident
-                     in few samples if a thousandth of them carries most of the squared errors
+                     in few samples if a thousandth of them carries most of the squared errors. Quantiles and
+                     intervals: by the 97.5 % limits of the share of targets inside the widest interval
 shape                regression: Kolmogorov-Smirnov on F(y), with groups by their own covariance;
                      classification: the noise floor of ``ece``
 ranking              95 % interval of the area under the random gain: "useful" above 0; of a
@@ -29,6 +30,7 @@ from uq_tracking.formatting import format_number
 from uq_tracking.inference import read, scale, words
 from uq_tracking.inference.few_errors import too_few_errors, too_few_of
 from uq_tracking.inference.gaps import largest
+from uq_tracking.inference.inside import Inside, inside_widest
 from uq_tracking.inference.leave_out import too_few
 from uq_tracking.inference.limits import DOMINATED
 from uq_tracking.inference.noise import (
@@ -46,7 +48,6 @@ from uq_tracking.inference.scale import Few, few_samples
 from uq_tracking.inference.tails import heavy_tails
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.classification import sparsification_brier
-from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.ranking import FRACTIONS, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
@@ -163,8 +164,8 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
         return no_verdict(reason)
     caveats = list(tests.caveats())
     factor, dominated, untested = tests.scale(caveats)
-    shape_p = tests.shape()
-    calibration = _calibration(factor, dominated, shape_p)
+    shape_p, inside = tests.shape(), tests.inside()
+    calibration = (inside and inside.misses) or _calibration(factor, dominated, shape_p)
     few = tests.few() if dominated and calibration == "overconfident" else None
     certain = tests.errors_of_the_certain()
     if few is not None:
@@ -174,8 +175,8 @@ def verdict_of(statistics: Any, task: str, settings: Settings, noise: Mapping[st
         calibration, untested = "overconfident", ""
         told = words.of_certain(certain)
     else:
-        told = tests.told(calibration, factor, shape_p)
-    if untested and calibration != "not enough data":
+        told = tests.told(calibration, factor, shape_p, inside)
+    if untested and inside is None and calibration != "not enough data":
         caveats.append(f"The scale is not tested: {untested}.")
     ranking, recovered = tests.ranking(caveats)
     if ranking == "useful":
@@ -337,14 +338,22 @@ class _Tests:
         doubt = self.statistics.orders["one_minus_confidence"]
         return None if doubt.sum("one_minus_confidence") > 0 else 1 - doubt.sum("correct") / self.statistics.n
 
-    def told(self, calibration: Calibration, factor: Estimate | None, shape_p: float | None) -> str:
+    def inside(self) -> Inside | None:
+        """How many targets the widest interval of quantiles contains, if predictions are such."""
+        return (
+            None
+            if self.task == "classification"
+            else inside_widest(self.statistics, self.settings, TEST_LEVEL)
+        )
+
+    def told(
+        self, calibration: Calibration, factor: Estimate | None, shape_p: float | None, inside: Inside | None
+    ) -> str:
         """The sentence on calibration."""
         if self.task == "classification":
             return words.of_probabilities(calibration, factor, shape_p)
-        inside = self._score(interval_coverage)
         if inside is not None:
-            levels = self.statistics.facts["levels"]
-            return words.of_interval(calibration, shape_p, max(levels) - min(levels), inside)
+            return words.of_interval(calibration, shape_p, inside)
         return words.of_deviations(calibration, factor, shape_p, self.settings)
 
     def few(self) -> Few | None:

@@ -9,6 +9,7 @@ from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
+    from uq_tracking.inference.inside import Inside
     from uq_tracking.inference.scale import Few
     from uq_tracking.inference.verdict import Estimate
 
@@ -68,9 +69,11 @@ def of_certain(errors: float) -> str:
     return f"Overconfident: it states certainty for every sample, but misclassifies {_percent(errors)}."
 
 
-def of_interval(calibration: str, shape_p: float | None, level: float, inside: float) -> str:
+def of_interval(calibration: str, shape_p: float | None, inside: Inside) -> str:
     """Say how calibrated quantiles are, or the ends of an interval, by what their widest interval contains."""
-    held = f"the {_percent(level)} intervals contain {_percent(inside)} of the true values"
+    held = f"the {_percent(inside.stated)} intervals contain {_percent(inside.share)} of the true values"
+    if inside.misses:
+        return f"{inside.misses.capitalize()}: {held} ({_percent(inside.low)} to {_percent(inside.high)})."
     if calibration == "miscalibrated in shape":
         return f"Miscalibrated in shape: {held} (p {_p(shape_p)} for all quantiles together)."
     return f"Consistent with calibrated: {held}." if calibration == "consistent with calibrated" else ""

@@ -45,16 +45,17 @@ class Predictions(Constructors, PredictionsBase):
     mask : bool array of the same shape, optional
         True leaves a sample out, as in ``numpy.ma``; the masks of masked arrays are added to it.
     weights : array, optional
-        How much each sample counts, such as the area of its grid cell: finite and >= 0. One per sample, one per
-        entry of the first axes, or with axes of length 1 along which weights repeat; an xarray DataArray with some
-        of the target's dimensions also works. A common factor changes nothing; 0 excludes a sample, like a mask.
+        How much each sample counts, such as the area of its grid cell: 0, which excludes a sample like a mask, or
+        1e-100 to 1e100. One per sample, one per entry of the first axes, or with axes of length 1 along which
+        weights repeat; an xarray DataArray with some of the target's dimensions also works. A common factor changes
+        nothing.
     on_invalid : {"raise", "drop"}
         What to do with samples that have a non-finite mean or std, or a negative std, although the truth is present
         and not masked. "drop" leaves them out and counts them in ``n_invalid``.
     std_floor : float, optional
         Smaller standard deviations are raised to this value, after zeros are counted.
     groups : labels, optional
-        Image, scene or block of each sample, for honest confidence intervals: an array of the target's shape, or one
+        Image, scene or block of each sample, for confidence intervals: an array of the target's shape, or one
         label per entry of its first axis (one per image).
     by : labels, optional
         Strata to score separately; shapes as for ``groups``, or one label per entry of the last axes (one per lead

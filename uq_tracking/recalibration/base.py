@@ -61,7 +61,7 @@ class FittedOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Recalibration(ABC):
-    """Fitted parameters as plain data: equal, hashable, and the same after JSON."""
+    """Fitted parameters as plain data: compared by value, hashable, unchanged by a round trip through JSON."""
 
     method: ClassVar[str]
     """Name of the method, as in the registry."""

@@ -19,8 +19,8 @@ SIGNS: Mapping[Mark, str] = {
     "best": "*",
     "worst": "!",
     "tied": "=",
-    "better": "+",
-    "worse": "-",
+    "better": "better",
+    "worse": "worse",
     "indistinguishable": "=",
     "unknown": "?",
 }

@@ -136,7 +136,7 @@ def _column(table: Any, names: Sequence[Any], name: Any, role: str) -> Any:
     if not isinstance(name, str):
         raise SettingsError(f"{role} is a {type(name).__name__}; with a table, pass the name of a column")
     listed = ", ".join(map(str, names[:MOST_LISTED])) + (" ..." if len(names) > MOST_LISTED else "")
-    raise SettingsError(f"the table has no column {name!r} ({role}){closest(name, names)}; it has {listed}")
+    raise SettingsError(f"the table has no column {name!r} for {role}{closest(name, names)}; it has {listed}")
 
 
 def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
@@ -148,7 +148,9 @@ def _several(samples: Any, names: Sequence[Any]) -> list[Any]:
         return list(samples)
     found = [name for name in names if fnmatchcase(str(name), samples)]
     if not found:
-        raise SettingsError(f"no column of the table matches {samples!r} (samples){closest(samples, names)}")
+        raise SettingsError(
+            f"no column of the table matches {samples!r} for samples{closest(samples, names)}"
+        )
     return found
 
 
