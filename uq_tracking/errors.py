@@ -92,6 +92,14 @@ class RunNotFoundError(BackendError, LookupError):
     """A run or experiment that the tracker does not have."""
 
 
+class RunFinishedError(BackendError):
+    """A run that takes nothing until it is reopened by its address, ``uri``."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"{uri} is finished; log before run.finish(), or pass run={uri!r} to reopen it")
+        self.uri = uri
+
+
 class NoRunHereError(BackendError):
     """A logger that keeps its run in another process, rank zero; other ranks leave logging to that process."""
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from uq_tracking.errors import NoRunHereError
+from uq_tracking.errors import NoRunHereError, RunFinishedError
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
 from uq_tracking.tracking.redaction import redact
 from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
@@ -86,12 +86,12 @@ class WandbBackend(Backend):
     def _run(self, run: wandb.Run) -> Run:
         """One adapter per run, because it remembers the last version of the run's artifact."""
         from uq_tracking_wandb.address import uri_of
-        from uq_tracking_wandb.run import DisabledRun, WandbRun, finished_error, is_finished
+        from uq_tracking_wandb.run import DisabledRun, WandbRun, is_finished
 
         if run.disabled:
             return DisabledRun()
         if is_finished(run):
-            raise finished_error(uri_of(run))
+            raise RunFinishedError(uri_of(run))
         if run not in self._adopted:
             self._adopted[run] = WandbRun(run)
         return self._adopted[run]

@@ -12,7 +12,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from uq_tracking.curves import Curve
-from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.errors import RunFinishedError, RunNotFoundError
 from uq_tracking.tracking.backend import Cell, Image, Run, finite, name_parts
 from uq_tracking.tracking.names import MAPS
 from uq_tracking_wandb.address import place_of, uri_of
@@ -151,7 +151,7 @@ class WandbRun(Run):
         """
         with self._lock:
             if is_finished(self.sdk_run):
-                raise finished_error(self.uri)
+                raise RunFinishedError(self.uri)
             self._check_room()
             _ = (
                 self.sdk_run.step
@@ -249,8 +249,3 @@ def with_verdict(text: str, description: Description) -> str:
 def is_finished(run: wandb.Run) -> bool:
     """Whether the run has been finished; the SDK shows that only by refusing to log."""
     return bool(getattr(run, "_is_finished", False))
-
-
-def finished_error(uri: str) -> BackendError:
-    """Build the error that says what to do with a finished run."""
-    return BackendError(f"{uri} is finished; log before run.finish(), or pass run={uri!r} to reopen it")

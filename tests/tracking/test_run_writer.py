@@ -46,7 +46,9 @@ def test_one_failure_stops_nothing(writer):
     ):
         writer.write(name, action)
     assert (writer.lost, writer.arrived) == (["b", "d"], 2)
-    assert writer.problem() == "dir (dir:a) did not take b and 1 more; the rest was logged. OSError: full"
+    assert (
+        writer.problem() == "dir (dir:a) did not take b and 1 other item; the rest was logged. OSError: full"
+    )
 
 
 def test_two_failures_in_a_row_are_enough(writer):
@@ -72,7 +74,7 @@ def test_a_run_that_cannot_be_opened_is_tried_once():
     writer.write_together([("b", fine), ("c", fine)])
     writer.close()
     assert len(opened) == 1
-    assert writer.problem() == "x (x:y) did not take a and 2 more. OSError: no"
+    assert writer.problem() == "x (x:y) did not take a and 2 other items. OSError: no"
 
 
 def test_a_tracker_that_is_not_installed_is_the_reason(monkeypatch):

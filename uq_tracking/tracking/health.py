@@ -74,6 +74,10 @@ class Health:
             stuck = next((waiting.path for waiting in self._stuck() if waiting.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
+    @property
+    def _label(self) -> str:
+        return f"{self.name} ({self.place})" if self.place else self.name
+
     def failed(self) -> None:
         """Note that the tracker is sick."""
         with self._changed:
@@ -86,7 +90,7 @@ class Health:
         with self._changed:
             if self._sick_since is not None:
                 seconds = time.monotonic() - self._sick_since
-                _log.info("%s (%s) answers again after %.0f s", self.name, self.place, seconds)
+                _log.info("%s answers again after %.0f s", self._label, seconds)
             self._sick_since, self._pause = None, 0.0
             self._answers += 1
 
@@ -155,9 +159,8 @@ class Health:
         left += self._unconfirmed
         if left:
             _log.warning(
-                "%s (%s) has not taken %d call%s, kept in %s; run `uq-tracking sync` to send them",
-                self.name,
-                self.place,
+                "%s has not taken %d call%s, kept in %s; run `uq-tracking sync` to send them",
+                self._label,
                 len(left),
                 "s" * (len(left) > 1),
                 left[0].parent,
@@ -244,9 +247,8 @@ class Health:
         if waiting.tries >= MOST_TRIES:
             self._left.append(waiting)
             _log.warning(
-                "%s (%s) answers, but does not take the call in %s; `uq-tracking sync` tries again and says why",
-                self.name,
-                self.place,
+                "%s answers, but does not take the call in %s; `uq-tracking sync` tries again and says why",
+                self._label,
                 waiting.path,
             )
             return

@@ -13,6 +13,7 @@ from uq_tracking.checks import as_names, value_text
 from uq_tracking.errors import (
     BackendError,
     NoRunHereError,
+    RunFinishedError,
     RunNotFoundError,
     SettingsError,
     UnknownBackendError,
@@ -207,7 +208,8 @@ def _given(
         except Exception as error:  # it is this backend's run, but cannot be written to
             if isinstance(error, NoRunHereError) and not leads:
                 return None
-            return Target(backend.name, _describe(run), partial(_fail, error))
+            address = error.uri if isinstance(error, RunFinishedError) else _describe(run)
+            return Target(backend.name, address, partial(_fail, error))
         if adopted is not None:
             return _opened(backend.name, adopted)
     names = ", ".join(backend.name for backend in backends)

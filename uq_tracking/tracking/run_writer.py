@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreachableError
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
 from uq_tracking.tracking.health import Health
@@ -184,7 +184,8 @@ class RunWriter:
         """Say in one sentence what was lost and why, or None if everything arrived."""
         if self.error is None:
             return None
-        what = self.lost[0] if len(self.lost) == 1 else f"{self.lost[0]} and {len(self.lost) - 1} more"
+        others = len(self.lost) - 1
+        what = self.lost[0] + (f" and {others} other item{'s' * (others > 1)}" if others else "")
         rest = "; the rest was logged" if self.arrived else ""
         error = textwrap.shorten(printable(f"{type(self.error).__name__}: {self.error}"), LONGEST_REASON)
         told = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
@@ -192,6 +193,8 @@ class RunWriter:
             how = "it is sent when the tracker answers, or by `uq-tracking sync`"
             if isinstance(self.error, RunNotFoundError):
                 how = "`uq-tracking sync` makes it a new run"
+            if isinstance(self.error, RunFinishedError):
+                how = "`uq-tracking sync` reopens the run and sends it"
             return f"{told}. Everything is kept in {self.kept}; {how}."
         if self.keeping_failed is not None:
             return f"{told}. No copy could be kept either: {redact(str(self.keeping_failed))}."
