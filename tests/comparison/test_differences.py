@@ -121,6 +121,15 @@ class TestFromIntervals:
         }
         assert ("m1" in uq.compare(made).tied_with_best["nll"]) == tied
 
+    def test_rounding_is_no_difference(self):
+        near = 1.0 - 2.2e-16
+        made = {
+            "a": report_of({"nll": near}, intervals={"nll": (near, near)}),
+            "b": report_of({"nll": 1.0}, intervals={"nll": (1.0, 1.0)}),
+        }
+        found = uq.compare(made, baseline="b").difference("a", "nll")
+        assert (found.value, found.interval, found.verdict) == (0.0, (0.0, 0.0), "indistinguishable")
+
     def test_values_keep_their_sign_when_higher_is_better(self):
         made = {"a": report_of({"r2": 0.9}), "b": report_of({"r2": 0.7})}
         found = uq.compare(made, baseline="b").difference("a", "r2")

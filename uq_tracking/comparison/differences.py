@@ -30,6 +30,9 @@ from uq_tracking.typed import record
 How = Literal["paired groups", "over runs", "from the intervals", "none"]
 Verdict = Literal["better", "worse", "indistinguishable", "unknown"]
 
+ROUNDING = 1e-12
+"""Differences up to this share of the losses are rounding: they count as 0."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -104,10 +107,13 @@ def difference(
     means = [math.fsum(losses) / len(losses) for losses in (mine, theirs)]
     value = means[0] - means[1]
     interval, how = _interval(one, other, metric, level, None if paired is None else paired[0], methods)
-    verdict = _verdict(interval)
     effect = cohens_d(mine, theirs) if how == "over runs" else None
     if how == "paired groups" and paired is not None:
         effect = paired[1]
+    if max(map(abs, (value, *(interval or ())))) <= ROUNDING * max(map(abs, means)):
+        value, interval = 0.0, None if interval is None else (0.0, 0.0)
+        effect = None if effect is None else 0.0
+    verdict = _verdict(interval)
     if metric.direction == "higher":
         value, interval = -value, None if interval is None else (-interval[1], -interval[0])
         effect = None if effect is None else -effect

@@ -33,13 +33,18 @@ def progress_bar(console: Console, what: str) -> Iterator[Report]:
 
 def show_summary(summary: Summary, console: Console, told: Callable[[str], str]) -> None:
     """Print one line per run, all failed ones last, and the number of each kind; ``told`` words the reasons."""
-    table = Table("run", "status", "from", "what", show_edge=False, pad_edge=False)
+    table = Table("run", "status", show_edge=False, pad_edge=False)
+    sources = any(outcome.source for outcome in summary.outcomes)
+    for name in ["from"] * sources + ["what"]:
+        table.add_column(name)
     for status in ("done", "skipped", "failed"):
         found = [outcome for outcome in summary.outcomes if outcome.status == status]
         shown = found if status == "failed" else found[:MOST]
         for outcome in shown:
-            cells = (escape(outcome.name), status, outcome.source or "", escape(told(outcome.reason)))
-            table.add_row(*cells, style=STYLE[status])
+            source = [outcome.source or ""] * sources
+            table.add_row(
+                escape(outcome.name), status, *source, escape(told(outcome.reason)), style=STYLE[status]
+            )
         if len(found) > len(shown):
             table.add_row("...", f"{len(found) - len(shown)} more {status}", style=STYLE[status])
     if summary.outcomes:

@@ -17,6 +17,7 @@ from uq_tracking import plugins
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_figure
+from uq_tracking.tracking.resolve import targets_of
 from uq_tracking_wandb.address import parse_offline, parse_online
 from uq_tracking_wandb.backend import WandbBackend
 from uq_tracking_wandb.offline import OfflineStore
@@ -105,6 +106,7 @@ def test_a_finished_run_says_what_to_do(backend: WandbBackend, wandb_offline: Pa
         assert run is not None
     with pytest.raises(BackendError, match=rf"{sdk_run.id} is finished; .* pass run='wandb-offline:"):
         backend.adopt(sdk_run)
+    assert [target.label for target in targets_of(sdk_run)] == [run.uri]  # where `sync` sends what was kept
     with pytest.raises(BackendError, match=r"log before run\.finish"):
         run.log_scalars({"uq/nll": 1.0})
 
