@@ -106,7 +106,8 @@ def test_a_finished_run_says_what_to_do(backend: WandbBackend, wandb_offline: Pa
         assert run is not None
     with pytest.raises(BackendError, match=rf"{sdk_run.id} is finished; .* pass run='wandb-offline:"):
         backend.adopt(sdk_run)
-    assert [target.label for target in targets_of(sdk_run, None, name="x")] == [run.uri]  # where `sync` sends what was kept
+    (target,) = targets_of(sdk_run, None, name="x")
+    assert target.label == run.uri  # where `sync` sends what was kept
     with pytest.raises(BackendError, match=r"log before run\.finish"):
         run.log_scalars({"uq/nll": 1.0})
 
