@@ -41,13 +41,13 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 demo: $(VENV)/.demo
 	$(BIN)/uq-tracking demo
 
-# Four workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
+# Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
 test: export OMP_NUM_THREADS = 1
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
-	$(BIN)/python -m pytest -n 4 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 test-lowest: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
