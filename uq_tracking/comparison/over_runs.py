@@ -2,7 +2,7 @@
 
 Welch's t for a pair. Jointly, the largest studentised difference of all pairs is compared with the studentised range,
 each pair with its own degrees of freedom (Games and Howell 1976, Journal of Educational Statistics 1, 113), because
-methods vary unequally from run to run.
+methods vary unequally from run to run. Intervals that are not of runs are widened in the same proportion.
 """
 
 from __future__ import annotations
