@@ -1,0 +1,41 @@
+"""How much of the package one `uq.log` passes: a reader should be able to follow a call to its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MOST_FUNCTIONS, MOST_FILES, DEEPEST = 736, 116, 27
+"""What a call may pass: lowered when it passes less, never raised without saying why."""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    script = Path(__file__).with_name("log_path.py")
+    folder = tmp_path_factory.mktemp("log_path")
+    found = subprocess.run(
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, cwd=folder, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def test_the_call_was_a_whole_one(path):
+    assert {"uq/crps", "uq_curve/reliability"} <= set(path["metrics"])
+    assert any(name.endswith("log.py:log") for name in path["functions"])
+
+
+def test_functions(path):
+    assert len(path["functions"]) <= MOST_FUNCTIONS
+
+
+def test_files(path):
+    assert len(path["files"]) <= MOST_FILES, path["files"]
+
+
+def test_depth(path):
+    assert len(path["deepest"]) <= DEEPEST, path["deepest"]
