@@ -35,7 +35,8 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet '$(TORCH)' || $(BIN)/python -m pip install --quiet torch
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --editable examples/third_party_backend --editable examples/third_party_metric
+	$(BIN)/python -m pip install --quiet --editable examples/third_party_backend --editable examples/third_party_metric \
+	    --editable examples/papers
 	@touch $@
 
 demo: $(VENV)/.demo

@@ -14,8 +14,8 @@ from pathlib import Path
 from PIL import Image
 
 from uq_tracking.formatting import typographic
-from uq_tracking.reproduction.page import Chapter, Shown, chapter
-from uq_tracking.reproduction.verb import read
+from uq_tracking_papers.page import Chapter, Shown, chapter
+from uq_tracking_papers.run import read
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "images" / "papers"
@@ -28,7 +28,7 @@ INTRODUCTION = """# The papers, reproduced
 the published ones:
 
 ```
-pip install "uq-tracking[papers]"
+pip install uq-tracking-papers
 uq-tracking reproduce all
 ```
 

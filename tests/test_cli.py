@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
+import typer
 import zarr
 from typer.testing import CliRunner
 
 import uq_tracking as uq
 from uq_tracking import __version__, plugins
 from uq_tracking.cli import app
+from uq_tracking.errors import SettingsError
 from uq_tracking.formatting import format_score
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.logged_run import logged_run, logged_runs
 from uq_tracking.metrics.registry import every_metric
 
@@ -145,7 +150,6 @@ def test_compare_and_rescore_read_what_log_wrote(csv, tmp_path):
 
 VERBS = (
     "demo",
-    "reproduce",
     "log",
     "report",
     "plot",
@@ -273,3 +277,72 @@ def test_a_date_is_not_proposed_as_the_std(tmp_path):
     assert "--columns std=width " in run("log", str(path), code=1)
     path.write_text("date,y_true,y_pred\n2024-01-01,1,1.1\n2024-01-02,2,1.9\n")
     assert "--columns std=... " in run("log", str(path), code=1)
+
+
+@pytest.fixture
+def bring():
+    """Register a plugin that brings commands, for the length of a test."""
+    plugins.reload()
+
+    def add(name, *commands):
+        module = types.ModuleType(name)
+        module.uq_commands = hookimpl(lambda: list(commands))
+        plugins.manager().register(module, name)
+        plugins.forget()
+
+    yield add
+    plugins.reload()
+
+
+def count_runs(where: str, twice: bool = False) -> None:
+    """Count runs."""
+    if where == "nowhere":
+        raise SettingsError("where is 'nowhere'; pass a place")
+    typer.echo(f"{where}, {'twice' if twice else 'once'}")
+
+
+def test_a_plugin_brings_a_command_with_help_options_and_errors_like_any_other(bring):
+    bring("counter", count_runs)
+    assert "Count runs." in run("-h")
+    assert "--twice" in run("count-runs", "-h")
+    assert run("count-runs", "here", "--twice") == "here, twice\n"
+    assert "error: where is 'nowhere'; pass a place" in run("count-runs", "nowhere", code=1)
+
+
+def unmakeable(values: NoSuchType) -> None:  # noqa: F821
+    """Take what typer cannot read."""
+
+
+def test_commands_that_cannot_be_made_are_reported_by_name_and_skipped(bring):
+    def report() -> None:
+        """Claim the name of a command of the package."""
+
+    bring("broken", unmakeable, report, count_runs)
+    done = CliRunner().invoke(app, ["-h"], env=WIDE)
+    assert done.exit_code == 0
+    assert f"command 'unmakeable' of {__name__} was skipped: name 'NoSuchType' is not defined" in done.stderr
+    assert (
+        f"command 'report' of {__name__} was skipped: a command of uq-tracking has that name" in done.stderr
+    )
+    assert done.stderr.count("was skipped") == 2
+    assert "count-runs" in done.stdout
+    assert "Claim the name" not in done.stdout
+
+
+def test_a_plugin_whose_hook_brings_no_functions_is_reported_by_name_and_skipped(bring):
+    bring("garbage", 3)
+    bring("counter", count_runs)
+    done = CliRunner().invoke(app, ["-h"], env=WIDE)
+    assert "plugin 'garbage' was skipped: AttributeError" in done.stderr
+    assert "count-runs" in done.stdout
+
+
+def test_a_command_of_a_distribution_that_is_not_installed_says_what_to_install(monkeypatch):
+    monkeypatch.setenv(plugins.PIN_VARIABLE, "")
+    plugins.reload()
+    try:
+        printed = run("reproduce", "levi", code=2)
+    finally:
+        monkeypatch.undo()
+        plugins.reload()
+    assert "reproduce comes with another distribution: pip install uq-tracking-papers" in printed

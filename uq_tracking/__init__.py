@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
-    from uq_tracking.reproduction import reproduce
     from uq_tracking.rescoring import pool, rescore, sync
     from uq_tracking.streams.accumulator import Accumulator, ClassificationAccumulator
     from uq_tracking.streams.blocks import evaluate_blocks
@@ -44,7 +43,6 @@ _HOME = {
     "log_classification": "tracking.log",
     "pool": "rescoring",
     "recalibrate": "recalibration",
-    "reproduce": "reproduction",
     "rescore": "rescoring",
     "sync": "rescoring",
 }
@@ -68,7 +66,6 @@ __all__ = [
     "log_classification",
     "pool",
     "recalibrate",
-    "reproduce",
     "rescore",
     "sync",
 ]

@@ -6,11 +6,13 @@ A plugin is a module named by an entry point of the group ``uq_tracking``. It ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.drawings import FigureSpec, MapSpec
     from uq_tracking.metrics.registry import Metric
@@ -57,4 +59,10 @@ def uq_maps() -> list[MapSpec]:
 @hookspec
 def uq_backends() -> list[Backend]:
     """Trackers to log to and read from."""
+    raise NotImplementedError
+
+
+@hookspec
+def uq_commands() -> list[Callable[..., Any]]:
+    """Commands of the command line: functions with the annotations of typer, each under its own name."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The plugin manager and what it finds: every metric, curve, figure, recalibration and tracker.
+"""The plugin manager and what it finds: every metric, curve, figure, recalibration, tracker and command.
 
 pluggy discovers; typed classes do the work. Plugins are queried once per process, never per log call. Built-ins are
 plugins too, registered by dotted name: nothing here imports what it looks up.
@@ -114,12 +114,11 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
     owner: dict[str, str] = {}
     for plugin_name, plugin in manager().list_name_plugin():
         try:
-            items = list(_offered(plugin, hook))
+            items = [(name_of(item), item) for item in _offered(plugin, hook)]
         except Exception as error:
             _warn_skipped(plugin_name, error)
             continue
-        for item in items:
-            name = name_of(item)
+        for name, item in items:
             if found.setdefault(name, item) is not item:
                 raise PluginError(
                     f"{hook}: {name!r} is claimed by plugins {owner[name]!r} and {plugin_name!r}; rename it in one, "
@@ -195,7 +194,13 @@ def backends() -> dict[str, Backend]:
     return collect("uq_backends", lambda backend: backend.name)
 
 
-LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends)
+@lru_cache
+def commands() -> dict[str, Callable[..., Any]]:
+    """Commands that other distributions bring to the command line, by name."""
+    return collect("uq_commands", lambda command: command.__name__.replace("_", "-"))
+
+
+LOOKUPS = (metrics, curves, figures, maps, recalibrators, backends, commands)
 
 
 def forget() -> None:

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 import uq_tracking as uq
-from uq_tracking.datasets import landforms
+from uq_tracking.demo import landforms
 from uq_tracking.demo.terrain import load_terrain
 
 TRAINING, CALIBRATION, TEST = slice(0, 180), slice(180, 230), slice(230, 403)

@@ -64,7 +64,7 @@ def test_files_import_only_from_above(graph):
 
 def test_what_scores_and_logs_finds_figures_through_plugins(graph):
     importers = {room_of(module) for module, found in graph.items() if "figures" in map(room_of, found)}
-    assert importers == {"figures", "drawings", "comparison", "reproduction"}
+    assert importers == {"figures", "drawings", "comparison"}
 
 
 def test_figures_import_nothing_that_computes(graph):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,10 +14,12 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.errors import SettingsError, TrackingWarning, UQTrackingError
+from uq_tracking.errors import PluginError, SettingsError, TrackingWarning, UQTrackingError, warn
 from uq_tracking.formatting import with_options
 
+HELP = {"help_option_names": ["-h", "--help"]}
 EXIT_CODES = "Exit codes: 0 success; 1 invalid input or failed runs; 2 invalid command line."
 
 
@@ -24,19 +27,61 @@ ORDER = ("log", "report", "plot", "compare", "view", "rescore", "recalibrate", "
 """Commands in the order the help lists them; the others follow."""
 
 
-class _InOrder(TyperGroup):
-    """Lists the most-used commands first."""
+ELSEWHERE = {"reproduce": "uq-tracking-papers"}
+"""Commands of distributions that may not be installed."""
+
+
+BROUGHT = "uq_tracking.commands"
+"""Where a call of the program keeps the commands of plugins."""
+
+
+class _Commands(TyperGroup):
+    """The package's commands, most-used first, and those that plugins bring."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        names = super().list_commands(ctx)
+        names = [*super().list_commands(ctx), *self._brought(ctx)]
         return sorted(names, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name) or self._brought(ctx).get(cmd_name)
+        if found is None and cmd_name in ELSEWHERE:
+            ctx.fail(f"{cmd_name} comes with another distribution: pip install {ELSEWHERE[cmd_name]}")
+        return found
+
+    def _brought(self, ctx: Any) -> dict[str, Any]:
+        """Commands of plugins; one that cannot be made is reported and left out."""
+        if BROUGHT in ctx.meta:
+            return dict(ctx.meta[BROUGHT])
+        found = ctx.meta[BROUGHT] = {}
+        with shown_errors(main):
+            for name, function in plugins.commands().items():
+                try:
+                    if name in self.commands:
+                        raise PluginError("a command of uq-tracking has that name; rename it")
+                    found[name] = _made(name, function)
+                except Exception as error:  # another package's function may have any signature
+                    warn(f"command {name!r} of {function.__module__} was skipped: {error}")
+        return dict(found)
+
+
+def _made(name: str, function: Callable[..., Any]) -> Any:
+    """Make a command of a function; users' mistakes in it are shown as in all others."""
+
+    @wraps(function)
+    def command(*given: Any, **options: Any) -> None:
+        with shown_errors(function):
+            function(*given, **options)
+
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, context_settings=HELP)(command)
+    return typer.main.get_command(alone)
 
 
 app = typer.Typer(
-    cls=_InOrder,
+    cls=_Commands,
     help="Judge predictive uncertainty where you already compare your models.",
     epilog=EXIT_CODES,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -70,9 +70,10 @@ def iid_stability(
 
     Examples
     --------
-    >>> from uq_tracking.datasets import xiong
-    >>> truth = lambda n, rng: xiong.heteroscedastic(n, rng).truth
-    >>> curves = iid_stability(truth, metrics=["nll"], sizes=[64, 256], repeats=20)
+    >>> def draw(n, rng):
+    ...     mean, std = rng.normal(size=n), rng.gamma(2, 0.5, n)
+    ...     return Predictions(rng.normal(mean, std), mean, std)
+    >>> curves = iid_stability(draw, metrics=["nll"], sizes=[64, 256], repeats=20)
     >>> spread = curves["nll"].columns["spread"]
     >>> bool(spread[1] < spread[0])
     True
