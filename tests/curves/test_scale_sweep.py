@@ -111,12 +111,18 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
 
 
 def test_without_a_score_it_is_undefined(monkeypatch):
-    monkeypatch.setattr("uq_tracking.curves.scale.swept_metrics", lambda settings: [])
+    monkeypatch.setattr("uq_tracking.curves.scale.swept_metrics", list)
     with pytest.raises(Undefined, match="no proper score"):
         scale_sweep(exact_statistics(*data(20)), SETTINGS)
 
 
 def test_what_is_swept_is_registered():
-    assert {metric.key for metric in swept_metrics(SETTINGS)} <= plugins.metrics().keys()
-    assert len(swept_metrics(SETTINGS)) == 14
-    assert len(swept_metrics(Settings(family="laplace"))) == 18
+    assert {metric.key for metric in swept_metrics()} <= plugins.metrics().keys()
+    statistics = exact_statistics(*data(20))
+    of_gaussian, of_laplace = (
+        scale_sweep(statistics, settings).columns for settings in (SETTINGS, Settings(family="laplace"))
+    )
+    assert len(of_gaussian) == 16  # the factor, 13 proper scores, coverage and merci; nll_uniform is infinite
+    assert set(of_laplace) - set(of_gaussian) == {
+        f"{key}_gaussian" for key in ("nll", "crps", "quadratic_score", "spherical_score")
+    }

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from uq_tracking import plugins
 from uq_tracking.comparison.runs import ScoredRun, by_value
 from uq_tracking.formatting import format_levels
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.report import same_targets, targets_of
 
 SETTINGS = ("alpha", "n_bins", "family", "dof", "std_floor", "unit")
-OF_LEVELS = (
-    "crps", "pinball", "wis", "calibration_error", "auce", "auce_over", "auce_under", "mace", "rmsce",
-    "miscalibration_area", "pit_ks",
-)  # fmt: skip
-"""Scores that come out too low from few quantiles: of the CRPS and of F(y), these say nothing between the levels."""
 NAMED = 4
 """How many runs of each kind a warning names."""
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
@@ -41,8 +37,15 @@ def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]
 
 
 def _not_comparable(runs: Sequence[ScoredRun]) -> list[str]:
-    """Scores that are computed from quantiles in some runs, and from other levels or none in others."""
-    return [key for key in OF_LEVELS if len({_levels(run) for run in runs if key in run.report.scores}) > 1]
+    """Scores that are computed from quantiles in some runs, and from other levels or none in others.
+
+    From few quantiles these come out too low, as CRPS and F(y) are unknown between the levels.
+    """
+    return [
+        metric.key
+        for metric in plugins.metrics().values()
+        if metric.of_levels and len({_levels(run) for run in runs if metric.key in run.report.scores}) > 1
+    ]
 
 
 def _levels(run: ScoredRun) -> tuple[float, ...]:

@@ -45,8 +45,6 @@ LETTERS, TWO_LINES = 26, 48
 """Maximum characters of a method's name, if names stay distinct: in pictures, and in tables."""
 SHADES = 10
 """Steps from the best rank's color to the worst's; the style sheet has a class for each."""
-SCATTERS = (("rmse", "ause_rmse"), ("accuracy", "ause_brier"))
-"""Accuracy, and how well the uncertainty ranks the errors behind it; the first available pair is used."""
 SIDES = {
     "overconfident": "over",
     "overconfident in few samples": "over",
@@ -310,7 +308,8 @@ def _metric(comparison: Comparison, metric: Metric) -> dict[str, Any]:
 def _scatter(comparison: Comparison) -> dict[str, Any] | None:
     """A point per method with both scores; None if fewer than two have them."""
     known = {metric.key for metric in comparison.metrics}
-    pair = next((pair for pair in SCATTERS if known.issuperset(pair)), None)
+    pairs = ((metric.against, metric.key) for metric in comparison.metrics if metric.against)
+    pair = next((pair for pair in pairs if known.issuperset(pair)), None)
     if pair is None:
         return None
     cells = {name: [comparison.table[name][key] for key in pair] for name in comparison.methods}

@@ -12,7 +12,6 @@ from uq_tracking.comparison.metrics import ACCURACY, family
 from uq_tracking.comparison.over_runs import MOSTLY, found_mostly
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.formatting import format_number
-from uq_tracking.inference.ends import below_oracle
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.before_after import BEFORE
 from uq_tracking.tables.model import NO_VALUE, Cell, Mark, Row, Table, metric_column
@@ -33,9 +32,9 @@ def mean_loss(runs: Sequence[ScoredRun], metric: Metric) -> float | None:
     """Mean over the runs of the value, transformed so that lower is better; with a target, of the distances to it.
 
     Infinite if it is so for one of the runs. Two runs that miss a target on either side are not as good as two that
-    meet it. A score better than its oracle's is no merit and does not rank (`inference.ends`).
+    meet it. A score better than its oracle's is no merit and does not rank (`Metric.below_oracle`).
     """
-    if any(below_oracle(run.report.scores, metric.key) for run in runs):
+    if any(metric.below_oracle(run.report.scores) for run in runs):
         return None
     losses = [metric.loss(value) for value in _values(runs, metric)]
     return statistics.fmean(losses) if losses else None

@@ -8,18 +8,15 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray
-from uq_tracking.families import GAUSSIAN, family_of, shaped
+from uq_tracking.families import family_of, shaped
 from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.ranking import merci_at
 from uq_tracking.metrics.registry import Metric, Undefined, compute
-from uq_tracking.metrics.scoring import PRIORS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution, plain
 from uq_tracking.statistics.scaling import coarsened, scaled
 from uq_tracking.statistics.statistics import Statistics
 
-SCORES = ("nll", "crps", "quadratic_score", "spherical_score", "interval_score", "pinball")
-"""Proper scores to sweep, under the declared family and the priors."""
 FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
 EXACT_UP_TO = 5000
 BITS = 8
@@ -52,7 +49,7 @@ def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
         settings = shaped(settings, Undetermined("the stretched distribution is not known"))
     statistics = plain(statistics)
     base = statistics if statistics.counts["n"] <= EXACT_UP_TO else coarsened(statistics, BITS)
-    metrics = swept_metrics(settings)
+    metrics = swept_metrics()
     with np.errstate(all="ignore"):
         rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
     kept = [m.key for m in metrics if all(m.key in row for row in rows)]
@@ -76,12 +73,9 @@ def coverage_by_factor(statistics: Statistics, settings: Settings, level: float)
     return (order.position(reach) - order.position(-reach, side="left")) / statistics.n
 
 
-def swept_metrics(settings: Settings) -> list[Metric]:
-    """The registered proper scores; those of a Gaussian prior only alongside another family."""
-    known = plugins.metrics()
-    priors = ("", "_laplace", "_uniform") if family_of(settings) is GAUSSIAN else ("", *PRIORS)
-    names = [score + family for score in SCORES for family in priors]
-    return [known[name] for name in names if name in known]
+def swept_metrics() -> list[Metric]:
+    """Proper scores, under the declared family and the priors."""
+    return [metric for metric in plugins.metrics().values() if metric.swept]
 
 
 def best_factor(curve: Curve, key: str) -> float:

@@ -13,7 +13,7 @@ from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.evaluation.repeats import Repeats
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.metrics.registry import Metric, compute, find
+from uq_tracking.metrics.registry import Metric, compute, find, in_curves
 from uq_tracking.settings import Settings, check_seed
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
@@ -116,9 +116,7 @@ def _read(drawn: Any) -> tuple[Task, Any]:
 
 
 def _metrics(names: str | Iterable[str] | None, task: Task) -> list[Metric]:
-    if names is None:
-        names = task.curve_metrics
-    chosen = find([names] if isinstance(names, str) else names, task.name)
+    chosen = in_curves(task.name) if names is None else find(names, task.name)
     needing = [metric.key for metric in chosen if metric.needs]
     if needing:
         raise SettingsError(

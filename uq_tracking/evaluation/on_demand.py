@@ -16,7 +16,7 @@ from uq_tracking.evaluation.members import by_members
 from uq_tracking.evaluation.stability import stability
 from uq_tracking.evaluation.strata import by_group, by_target, strata_of, target_strata
 from uq_tracking.formatting import format_number
-from uq_tracking.metrics.registry import MetricInputs, Undefined, compute, find
+from uq_tracking.metrics.registry import MetricInputs, Undefined, compute, find, in_curves
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import How
 from uq_tracking.statistics.group_tables import GroupTables
@@ -67,8 +67,8 @@ class WantedCurves:
             raise SettingsError(
                 f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
             )
-        chosen = find(
-            task.curve_metrics if metrics is None else as_names("curve_metrics", metrics), task.name
+        chosen = (
+            in_curves(task.name) if metrics is None else find(as_names("curve_metrics", metrics), task.name)
         )
         needing = [metric.key for metric in chosen if metric.needs]
         if needing:

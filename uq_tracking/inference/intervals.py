@@ -43,8 +43,8 @@ from uq_tracking.inference.noise import (
     multivariate_t,
 )
 from uq_tracking.inference.noise import without as without_each
-from uq_tracking.inference.tails import averages_squares, heavy_tails
-from uq_tracking.metrics.registry import Metric, Undefined
+from uq_tracking.inference.tails import heavy_tails
+from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.orders import FloatArray
@@ -52,19 +52,8 @@ from uq_tracking.statistics.orders import FloatArray
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
-SHARES = frozenset({"coverage_50", "coverage_90", "coverage_95", "accuracy"})
-"""Scores that are a share of the samples."""
 HOPELESS = 0.75
 """From this dominance on (see ``limits``) there is no interval."""
-CARRIED = {
-    False: {"uce": 25},
-    True: {"uce": 25, "ence": 12, "ause_rmse": 12, "aurg_rmse": 12, "spearman": 12},
-}
-"""Scores carried by groups with large standard deviations, and how many equal groups those must be worth; without and
-with weights, which hide how few there are if they grow with the variance."""
-EVEN = {"ause_rmse": 0.4, "aurg_rmse": 0.4, "cv": 0.6}
-"""Scores carried by groups on a larger scale, with weights or without, and what share of the groups their mean
-variances must be worth."""
 ENOUGH_CARRYING = 25
 """This many equal groups are enough, whatever their share."""
 HEAVY_TAILS = (
@@ -121,14 +110,14 @@ def interval_table(
     for metric in chosen:
         key = metric.key
         try:
-            if (hidden := left.hidden(metric)) and key not in SHARES:
+            if (hidden := left.hidden(metric)) and not metric.share:
                 raise Undefined(hidden)
-            together.require_carried(key)
+            together.require_carried(metric.needs_groups)
             if key in known:
                 exact = None if scores is None else scores[key]
                 found = together.gap_limits(known[key], level, exact)
             else:
-                if together.heavy and averages_squares(key, together.statistics, settings):
+                if _averages_squares(metric, tables, settings) and together.heavy:
                     raise Undefined(HEAVY_TAILS)
                 exact = left.whole.get(key) if scores is None else scores[key]
                 found = _plain_limits(metric, left, exact, level, notes)
@@ -142,6 +131,10 @@ def interval_table(
             continue
         values[key] = found
     return Intervals(values, undefined, notes)
+
+
+def _averages_squares(metric: Metric, tables: GroupTables, settings: Settings) -> bool:
+    return metric.squares(tables, settings) if callable(metric.squares) else metric.squares
 
 
 def intervals(
@@ -158,7 +151,7 @@ def _plain_limits(
     influence = left.influence(metric.key)
     if exact is None:
         raise Undefined(f"{metric.key} is undefined")
-    if metric.key in SHARES:
+    if metric.share:
         return effective_share_limits(exact, influence, left.n_groups, level)
     if influence.dominance > HOPELESS:
         raise Undefined("a single set of groups carries nearly all of its spread, so no interval would hold")
@@ -209,16 +202,16 @@ class _Together:
         variance = read.group_squares(self.statistics)[1]
         return size_freedom(variance / np.maximum(read.group_sizes(self.statistics), read.ZERO_GAP)) + 1
 
-    def require_carried(self, key: str) -> None:
+    def require_carried(self, needed_of: NeedsGroups) -> None:
         """Raise Undefined if a score is carried by too few groups."""
-        fewest = CARRIED[self.statistics.groups.weighted].get(key, 0)
+        fewest = needed_of.weighted if self.statistics.groups.weighted else needed_of.equal
         if fewest and self.carrying < fewest:
             raise Undefined(
                 f"it is carried by groups with large standard deviations, worth {self.carrying:.1f} equal groups; "
                 f"it needs {fewest}"
             )
         groups = len(self.statistics.groups)
-        needed = min(EVEN.get(key, 0.0) * groups, ENOUGH_CARRYING)
+        needed = min(needed_of.even * groups, ENOUGH_CARRYING)
         if needed and self.even < needed:
             raise Undefined(
                 f"groups differ so much in scale that these {groups} are worth {self.even:.1f} equal ones; "

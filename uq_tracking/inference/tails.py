@@ -17,12 +17,8 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.inference import read
-from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import DISTRIBUTION
 from uq_tracking.statistics.orders import Order
 
-SQUARES = frozenset({"rmse", "r2", "z_std", "nll_gaussian", "ause_rmse", "aurg_rmse"})
-"""Scores that average squared errors; so does ``nll`` of Gaussian forecasts."""
 SHARE = 0.04
 """Share of the samples that count as the tail."""
 FEWEST = 16
@@ -74,10 +70,3 @@ def heavy_tails(statistics: Any, *, cautious: bool = False) -> bool:
         return False
     index, size = found
     return index * (1 - cautious / math.sqrt(size)) < HEAVY
-
-
-def averages_squares(key: str, statistics: Any, settings: Settings) -> bool:
-    """Whether a score is a mean of squared errors, or a function of one."""
-    if key == "nll":
-        return settings.family == "gaussian" and statistics.groups.layout is not DISTRIBUTION
-    return key in SQUARES

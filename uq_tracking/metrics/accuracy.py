@@ -17,8 +17,8 @@ from uq_tracking.statistics.weights import middle_ranks
     unit="target",
     summary="Mean absolute error",
     formula="mean |y - mu|",
-    source="Standard definition",
     bounds=(0, math.inf),
+    stable="sums",
 )
 def mae(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute error.
@@ -39,9 +39,11 @@ def mae(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     summary="Root mean squared error",
     formula="sqrt(mean (y - mu)^2)",
-    source="Standard definition",
     bounds=(0, math.inf),
     headline=True,
+    stable="sums",
+    squares=True,
+    in_curves=True,
 )
 def rmse(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared error.
@@ -64,7 +66,6 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     summary="Median absolute error",
     formula="median |y - mu|",
-    source="Standard definition",
     bounds=(0, math.inf),
 )
 def medae(statistics: Statistics, settings: Settings) -> float:
@@ -87,7 +88,7 @@ def medae(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     summary="Mean of prediction minus target",
     formula="mean(mu - y)",
-    source="Standard definition",
+    stable="sums",
 )
 def bias(statistics: Statistics, settings: Settings) -> float:
     """Mean of prediction minus target.
@@ -107,8 +108,8 @@ def bias(statistics: Statistics, settings: Settings) -> float:
     direction="higher",
     summary="Share of the target's variance explained",
     formula="1 - sum (y - mu)^2 / sum (y - mean y)^2",
-    source="Standard definition",
     bounds=(-math.inf, 1),
+    squares=True,
 )
 def r2(statistics: Statistics, settings: Settings) -> float:
     """Share of the target's variance that the means explain.

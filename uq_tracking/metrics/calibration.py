@@ -11,7 +11,7 @@ import numpy as np
 from uq_tracking.families import FloatArray, family_of
 from uq_tracking.metrics.forms import central_share, form_score, largest_pit_gap
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import expected_below, is_distribution
@@ -72,6 +72,8 @@ for percent in (50, 90, 95):
         headline=percent == 95,
         glance=f"want {percent / 100:g}",
         arguments={"level": percent / 100},
+        share=True,
+        in_curves=percent == 95,
     )(coverage)
 
 
@@ -114,6 +116,8 @@ def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     source="Gustafsson 2020 section 4.2",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
+    in_curves=True,
 )
 def auce(statistics: Statistics, settings: Settings) -> float:
     """Area under the absolute coverage error.
@@ -136,6 +140,7 @@ def auce(statistics: Statistics, settings: Settings) -> float:
     source="Gustafsson 2020, released scripts (negative error)",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def auce_over(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too little.
@@ -158,6 +163,7 @@ def auce_over(statistics: Statistics, settings: Settings) -> float:
     source="Gustafsson 2020, released scripts (positive error)",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def auce_under(statistics: Statistics, settings: Settings) -> float:
     """The part of ``auce`` where intervals cover too much.
@@ -181,6 +187,7 @@ def auce_under(statistics: Statistics, settings: Settings) -> float:
     bounds=(0, 1),
     headline=True,
     floor=True,
+    of_levels=True,
 )
 def calibration_error(statistics: Statistics, settings: Settings) -> float:
     """Mean squared gap between quantile levels and the shares observed below them.
@@ -208,6 +215,7 @@ def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def mace(statistics: Statistics, settings: Settings) -> float:
     """Mean absolute gap between interval levels and coverage.
@@ -230,6 +238,7 @@ def mace(statistics: Statistics, settings: Settings) -> float:
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def rmsce(statistics: Statistics, settings: Settings) -> float:
     """Root mean squared gap between interval levels and coverage.
@@ -252,6 +261,7 @@ def rmsce(statistics: Statistics, settings: Settings) -> float:
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     """Area between the coverage polygon and the diagonal, split exactly at crossings.
@@ -279,6 +289,7 @@ def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     source="Dawid 1984; Kolmogorov-Smirnov statistic",
     bounds=(0, 1),
     floor=True,
+    of_levels=True,
 )
 def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.
@@ -356,6 +367,7 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     bounds=(0, math.inf),
     headline=True,
     floor=True,
+    needs_groups=NeedsGroups(weighted=12),
 )
 def ence(statistics: Statistics, settings: Settings) -> float:
     """Expected normalized calibration error.
@@ -386,6 +398,7 @@ def ence(statistics: Statistics, settings: Settings) -> float:
     source="Laves 2020 eq. 10",
     bounds=(0, math.inf),
     floor=True,
+    needs_groups=NeedsGroups(equal=25, weighted=25),
 )
 def uce(statistics: Statistics, settings: Settings) -> float:
     """Uncertainty calibration error: mean gap between squared error and variance over the bins.
@@ -408,7 +421,6 @@ def uce(statistics: Statistics, settings: Settings) -> float:
     direction=0.0,
     summary="Mean of the standardized errors",
     formula="mean z",
-    source="Standard definition",
 )
 def z_mean(statistics: Statistics, settings: Settings) -> float:
     """Mean of the standardized errors.
@@ -429,10 +441,10 @@ def z_mean(statistics: Statistics, settings: Settings) -> float:
     direction=1.0,
     summary="Spread of the standardized errors",
     formula="population std of z",
-    source="Standard definition",
     bounds=(0, math.inf),
     headline=True,
     glance=">1 is too sure",
+    squares=True,
 )
 def z_std(statistics: Statistics, settings: Settings) -> float:
     """Population standard deviation of the standardized errors.

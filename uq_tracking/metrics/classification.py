@@ -24,10 +24,12 @@ from uq_tracking.statistics.weights import equal_edges
     direction="higher",
     summary="Share of samples classified correctly",
     formula="mean 1[argmax p = y]",
-    source="Standard definition",
     task="classification",
     bounds=(0.0, 1.0),
     headline=True,
+    share=True,
+    stable="sums",
+    in_curves=True,
 )
 def accuracy(statistics: Statistics, settings: Settings) -> float:
     """Share of the samples whose most probable class is the true one.
@@ -52,6 +54,8 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     task="classification",
     bounds=(0.0, math.inf),
     headline=True,
+    stable="samples",
+    in_curves=True,
 )
 def nll(statistics: Statistics, settings: Settings) -> float:
     """Mean negative log probability of the true class.
@@ -78,6 +82,8 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     task="classification",
     bounds=(0.0, 2.0),
     headline=True,
+    stable="samples",
+    in_curves=True,
 )
 def brier(statistics: Statistics, settings: Settings) -> float:
     """Squared distance of the probabilities from the truth, summed over classes.
@@ -153,6 +159,7 @@ def _gaps(bins: ConfidenceBins) -> FloatArray:
     bounds=(0.0, 1.0),
     headline=True,
     floor=True,
+    in_curves=True,
 )
 def ece(statistics: Statistics, settings: Settings) -> float:
     """Expected calibration error of the top label.
@@ -237,6 +244,8 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
     task="classification",
     bounds=(0.0, math.inf),
     headline=True,
+    against="accuracy",
+    in_curves=True,
 )
 def ause_brier(statistics: Statistics, settings: Settings) -> float:
     """Area between the Brier sparsification curve, ordered by entropy, and the oracle's.
@@ -257,7 +266,6 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     direction="higher",
     summary="Mean intersection over union of the classes that occur",
     formula="mean over classes of TP / (TP + FP + FN)",
-    source="Standard definition",
     task="classification",
     bounds=(0.0, 1.0),
     headline=True,
@@ -310,6 +318,7 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     task="classification",
     bounds=(0.0, 1.0),
     headline=True,
+    in_curves=True,
 )
 def aurc(statistics: Statistics, settings: Settings) -> float:
     """Mean over k of the error rate of the k most confident samples.

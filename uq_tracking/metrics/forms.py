@@ -178,6 +178,7 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     source="Bracher 2021 eq. 2",
     bounds=(0, math.inf),
     when=lambda statistics, settings: has_score(statistics, "wis"),
+    of_levels=True,
 )
 def wis(statistics: Statistics, settings: Settings) -> float:
     """Weighted interval score: twice the pinball loss over levels symmetric about the median.
@@ -199,7 +200,6 @@ def wis(statistics: Statistics, settings: Settings) -> float:
     direction=None,
     summary="Share of the targets inside the widest given central interval; its level is in the settings",
     formula="share of l <= y <= u",
-    source="Standard definition",
     bounds=(0, 1),
     when=lambda statistics, settings: has_score(statistics, "inside_widest"),
 )
@@ -224,7 +224,6 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     summary="Mean width of the widest given central interval; its level is in the settings",
     formula="mean u - l",
-    source="Standard definition",
     bounds=(0, math.inf),
     when=lambda statistics, settings: has_score(statistics, "width_widest"),
 )

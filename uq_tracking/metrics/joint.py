@@ -117,7 +117,6 @@ def joint_nll(statistics: Statistics, settings: Settings) -> float:
     direction="lower",
     summary="Kolmogorov-Smirnov distance of the Mahalanobis distances from chi-square",
     formula="sup over p of |share of chi2_D(d^2) <= p - p|",
-    source="Standard definition",
     bounds=(0, 1),
     when=has_distances,
 )
@@ -157,7 +156,6 @@ for percent in (50, 90, 95):
         direction=percent / 100,
         summary=f"Share of the vectors inside the {percent} % ellipsoid",
         formula=f"share of chi2_D((y - m)' S^-1 (y - m)) <= {percent / 100:g}",
-        source="Standard definition",
         bounds=(0, 1),
         when=has_distances,
         arguments={"level": percent / 100},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,7 @@ from scipy import special
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric, require_squares
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
@@ -61,6 +62,13 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     return Sparsification(FRACTIONS, curve(statistics.orders["std"]), curve(statistics.orders["abs_error"]))
 
 
+def unordered_area(scores: Mapping[str, float]) -> float | None:
+    """Area between a flat sparsification curve and the oracle's, from the scores of any uncertainty."""
+    if not {"ause_rmse", "aurg_rmse"} <= scores.keys():
+        return None
+    return scores["ause_rmse"] + scores["aurg_rmse"]
+
+
 @metric(
     "ause_rmse",
     family="ranking",
@@ -71,6 +79,12 @@ def sparsification(statistics: Statistics, payload: str) -> Sparsification:
     bounds=(0, math.inf),
     headline=True,
     glance="0 is best",
+    against="rmse",
+    oracle=0.0,
+    constant=unordered_area,
+    squares=True,
+    in_curves=True,
+    needs_groups=NeedsGroups(weighted=12, even=0.4),
 )
 def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between the RMSE sparsification curve and the oracle's.
@@ -93,6 +107,10 @@ def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     formula="trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
     source="Poggi 2020",
     bounds=(-math.inf, 1),
+    oracle=unordered_area,
+    constant=0.0,
+    squares=True,
+    needs_groups=NeedsGroups(weighted=12, even=0.4),
 )
 def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
     """Area between random removal and the RMSE sparsification curve.
@@ -115,6 +133,7 @@ def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
     formula="(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
     source="Xiong 2024 eq. 4",
     bounds=(0, math.inf),
+    oracle=0.0,
 )
 def ause_mae(statistics: Statistics, settings: Settings) -> float:
     """Exact mean over k of the gap in MAE between the k least uncertain samples and the k smallest errors.
@@ -212,6 +231,13 @@ def n_merci_at(statistics: Statistics, alpha: float) -> float:
     return (merci_at(statistics, alpha) - oracle) / (constant - oracle)
 
 
+def constant_merci(scores: Mapping[str, float]) -> float | None:
+    """Percentile of the errors, from the scores of any uncertainty: n_merci is (merci - MAE) / (percentile - MAE)."""
+    if not {"merci", "n_merci", "mae"} <= scores.keys() or abs(scores["n_merci"]) < 1e-6:
+        return None  # an oracle says nothing about the percentile
+    return scores["mae"] + (scores["merci"] - scores["mae"]) / scores["n_merci"]
+
+
 @metric(
     "merci",
     family="ranking",
@@ -221,6 +247,9 @@ def n_merci_at(statistics: Statistics, alpha: float) -> float:
     formula="lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
     source="MeRCI 2018 eq. 8",
     bounds=(0, math.inf),
+    oracle=lambda scores: scores.get("mae"),
+    constant=constant_merci,
+    on_scale="n_merci",
 )
 def merci(statistics: Statistics, settings: Settings) -> float:
     """Mean rescaled calibrated interval: mean uncertainty once scaled to cover ``alpha`` of the errors.
@@ -234,6 +263,23 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     return merci_at(statistics, settings.alpha)
 
 
+def beyond_ends(value: float) -> str:
+    """Remark on an n_merci at or beyond an end of its scale.
+
+    The oracle's mean covers all errors, but MeRCI only the uncertainties that cover a share alpha of them: if the
+    errors beyond carry much of the mean, a model that ignores them comes out below the oracle.
+
+    >>> beyond_ends(1.25)
+    '1.25 is no better than a constant uncertainty, which scores 1'
+    """
+    if value < 0:
+        return (
+            f"{value:.3g} is below its oracle, which scores 0: errors beyond alpha carry much of the mean "
+            "error, and merci leaves them out. Neither ranks methods here"
+        )
+    return f"{value:.3g} is no better than a constant uncertainty, which scores 1" if value >= 1 else ""
+
+
 @metric(
     "n_merci",
     family="ranking",
@@ -243,6 +289,11 @@ def merci(statistics: Statistics, settings: Settings) -> float:
     source="n-MeRCI 2019 eq. 2",
     headline=True,
     glance="1 = constant",
+    oracle=0.0,
+    constant=1.0,
+    on_scale="n_merci",
+    remark=beyond_ends,
+    in_curves=True,
 )
 def n_merci(statistics: Statistics, settings: Settings) -> float:
     """Normalized MeRCI: 0 for the oracle, 1 for a constant uncertainty.
@@ -287,6 +338,8 @@ def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
     formula="Pearson correlation of the average ranks of s and |e|",
     source="Xiong 2024 eq. 10",
     bounds=(-1, 1),
+    oracle=1.0,
+    needs_groups=NeedsGroups(weighted=12),
 )
 def spearman(statistics: Statistics, settings: Settings) -> float:
     """Rank correlation of uncertainty and absolute error.

@@ -88,6 +88,25 @@ class MetricInputs:
         return frozenset(name for name, is_there in there.items() if is_there)
 
 
+@dataclass(frozen=True)
+class NeedsGroups:
+    """How many equal groups the groups behind an interval must be worth, for a score that a few of them may carry.
+
+    Attributes
+    ----------
+    equal, weighted : int
+        Groups of equal variance, without and with weights of the samples, which hide how few there are if they grow
+        with the variance.
+    even : float
+        Share of the groups that their mean variances, whatever their sizes, must be worth.
+    """
+
+    equal: int = 0
+    weighted: int = 0
+    even: float = 0.0
+
+
+Bound: TypeAlias = float | Callable[[Mapping[str, float]], float | None] | None
 F = TypeVar("F", bound=Callable[..., float])
 T = TypeVar("T")
 
@@ -151,6 +170,31 @@ class Metric:
         How to read it, in a few words, for chart titles if the direction does not say it.
     arguments : dict
         Further arguments of the function, if one function serves several metrics.
+    share : bool
+        Whether it is a share of the samples, whose interval is Clopper and Pearson's.
+    squares : bool or callable
+        Whether it averages squared errors, so that it has no interval if their tails are too heavy;
+        ``squares(statistics, settings)`` if that depends on the predicted distribution.
+    needs_groups : NeedsGroups
+        What its interval needs of the groups.
+    of_levels : bool
+        Whether it depends on the levels at which quantiles are given, and does not rank runs if these differ.
+    oracle, constant : float or callable, optional
+        Its value for an uncertainty equal to the error, and for one that is the same everywhere, for comparisons:
+        a number, or a function of the report's scores.
+    on_scale : str
+        Key of the score that says where it lies between oracle (0) and constant (1); below 0 neither ranks methods.
+    remark : callable, optional
+        ``remark(value)``: a sentence about a value at or beyond the ends of its scale, "" about others.
+    against : str
+        Key of the score on the horizontal axis, if comparisons draw it over another.
+    swept : bool
+        Whether ``scale_sweep`` shows how it changes with the scale of all standard deviations.
+    in_curves : bool
+        Whether curves over members, sample sizes and strata show it by default.
+    stable : "sums", "samples" or None
+        For a score that every version defines alike, so that a rescore can check the stored predictions by it:
+        whether a sketch holds it as exactly as the samples do, or only nearly.
     function : callable
         ``function(statistics, settings) -> float``; raises ``Undefined`` with the reason if there is no value.
 
@@ -167,7 +211,7 @@ class Metric:
     direction: Direction | float | None
     summary: str
     formula: str
-    source: str
+    source: str = "Standard definition"
     unit: Unit = ""
     task: TaskName = "regression"
     bounds: tuple[float, float] = (-math.inf, math.inf)
@@ -178,6 +222,18 @@ class Metric:
     when: Callable[[Any, Settings], bool] | None = None
     glance: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    share: bool = False
+    squares: bool | Callable[[Any, Settings], bool] = False
+    needs_groups: NeedsGroups = NeedsGroups()
+    of_levels: bool = False
+    oracle: Bound = None
+    constant: Bound = None
+    on_scale: str = ""
+    remark: Callable[[float], str] | None = None
+    against: str = ""
+    swept: bool = False
+    in_curves: bool = False
+    stable: Literal["sums", "samples"] | None = None
     function: Callable[..., float] = not_declared
 
     def __call__(self, function: F) -> F:
@@ -217,6 +273,10 @@ class Metric:
         """Whether ``one`` is strictly better than ``other``; False for a metric that does not judge."""
         return self.direction is not None and self.loss(one) < self.loss(other)
 
+    def below_oracle(self, scores: Mapping[str, float]) -> bool:
+        """Whether it is better than its oracle, which is no merit, so that it does not rank methods."""
+        return bool(self.on_scale) and scores.get(self.on_scale, 0.0) < 0
+
     def loss(self, value: float) -> float:
         """The value, transformed so that lower is better."""
         if self.direction == "higher":
@@ -254,6 +314,11 @@ def select(task: TaskName, keys: Iterable[str] | None = None, *, given: Iterable
         return [replace(each, when=None) for each in find(keys, task)]
     have = set(given)
     return [m for m in plugins.metrics(task).values() if m.default and have.issuperset(m.needs)]
+
+
+def in_curves(task: TaskName) -> list[Metric]:
+    """The metrics that curves over members, sample sizes and strata show by default."""
+    return [metric for metric in plugins.metrics(task).values() if metric.in_curves]
 
 
 def headline_or_all(task: TaskName, keys: Iterable[str]) -> list[str]:

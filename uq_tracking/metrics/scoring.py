@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.forms import form_score
 from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Direction, Infinite, Undefined, Unit, metric
+from uq_tracking.metrics.registry import Infinite, Metric, Undefined, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution
@@ -179,37 +180,37 @@ def _beside_another(statistics: Statistics, settings: Settings) -> bool:
     return is_distribution(statistics) or family_of(settings) is not GAUSSIAN
 
 
+def _averages_squares(statistics: Any, settings: Settings) -> bool:
+    """Whether the log score is that of Gaussian distributions."""
+    return settings.family == "gaussian" and not is_distribution(statistics)
+
+
 Score = Callable[[Statistics, Settings, str], float]
 
 
-def proper_score(
-    key: str,
-    *,
-    direction: Direction,
-    unit: Unit,
-    summary: str,
-    formula: str,
-    source: str,
-    least: float = -math.inf,
-    headline: bool = False,
-) -> Callable[[Score], Score]:
+def proper_score(of_distribution: Metric) -> Callable[[Score], Score]:
     """Declare the score of the predicted distribution, and the same score under each prior."""
-    names = {"": "the predicted", "_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
+    names = {"_gaussian": "a Gaussian", "_laplace": "a Laplace", "_uniform": "a uniform"}
 
     def declare(score: Score) -> Score:
+        summary = of_distribution.summary
+        replace(
+            of_distribution,
+            summary=f"{summary} under the predicted distribution",
+            arguments={"suffix": ""},
+        )(score)
         for suffix, name in names.items():
-            metric(
-                key + suffix,
-                family="scoring",
-                direction=direction,
-                unit=unit,
+            replace(
+                of_distribution,
+                key=of_distribution.key + suffix,
                 summary=f"{summary} under {name} distribution",
-                formula=formula,
-                source=source,
                 when=_beside_another if suffix == "_gaussian" else None,
-                bounds=(least, math.inf),
-                headline=headline and not suffix,
+                headline=False,
                 arguments={"suffix": suffix},
+                squares=suffix == "_gaussian" and bool(of_distribution.squares),
+                of_levels=False,
+                in_curves=False,
+                stable=None,
             )(score)
         return score
 
@@ -217,13 +218,20 @@ def proper_score(
 
 
 @proper_score(
-    "nll",
-    direction="lower",
-    unit="nats",
-    summary="Negative log likelihood",
-    formula="mean -log p(y)",
-    source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
-    headline=True,
+    metric(
+        "nll",
+        family="scoring",
+        direction="lower",
+        unit="nats",
+        summary="Negative log likelihood",
+        formula="mean -log p(y)",
+        source="MeRCI 2018 eq. 5; Levi 2019 eq. 10",
+        headline=True,
+        swept=True,
+        squares=_averages_squares,
+        in_curves=True,
+        stable="samples",
+    )
 )
 def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean negative log density.
@@ -242,14 +250,20 @@ def nll(statistics: Statistics, settings: Settings, suffix: str) -> float:
 
 
 @proper_score(
-    "crps",
-    direction="lower",
-    unit="target",
-    summary="Continuous ranked probability score",
-    formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
-    source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
-    least=0,
-    headline=True,
+    metric(
+        "crps",
+        family="scoring",
+        direction="lower",
+        unit="target",
+        summary="Continuous ranked probability score",
+        formula="mean of integral (F(t) - 1[t >= y])^2 dt, closed form",
+        source="MeRCI 2018 eq. 7; Gneiting and Raftery 2007",
+        bounds=(0, math.inf),
+        headline=True,
+        swept=True,
+        of_levels=True,
+        stable="samples",
+    )
 )
 def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean continuous ranked probability score; for a point mass it is the absolute error.
@@ -269,12 +283,16 @@ def crps(statistics: Statistics, settings: Settings, suffix: str) -> float:
 
 
 @proper_score(
-    "quadratic_score",
-    direction="higher",
-    unit="1/target",
-    summary="Quadratic score",
-    formula="mean 2 p(y) - integral p^2",
-    source="MeRCI 2018 eq. 4",
+    metric(
+        "quadratic_score",
+        family="scoring",
+        direction="higher",
+        unit="1/target",
+        summary="Quadratic score",
+        formula="mean 2 p(y) - integral p^2",
+        source="MeRCI 2018 eq. 4",
+        swept=True,
+    )
 )
 def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean of ``2 p(y) - integral of p^2``.
@@ -293,13 +311,17 @@ def quadratic_score(statistics: Statistics, settings: Settings, suffix: str) -> 
 
 
 @proper_score(
-    "spherical_score",
-    direction="higher",
-    unit="1/sqrt(target)",
-    summary="Spherical score",
-    formula="mean p(y) / sqrt(integral p^2)",
-    source="MeRCI 2018 eq. 6",
-    least=0,
+    metric(
+        "spherical_score",
+        family="scoring",
+        direction="higher",
+        unit="1/sqrt(target)",
+        summary="Spherical score",
+        formula="mean p(y) / sqrt(integral p^2)",
+        source="MeRCI 2018 eq. 6",
+        bounds=(0, math.inf),
+        swept=True,
+    )
 )
 def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> float:
     """Mean of ``p(y) / sqrt(integral of p^2)``.
@@ -325,6 +347,7 @@ def spherical_score(statistics: Statistics, settings: Settings, suffix: str) -> 
     formula="mean over levels p of mean (u - l) + 2/(1 - p) ((l - y)+ + (y - u)+)",
     source="Gneiting and Raftery 2007 eq. 43; grid as uncertainty-toolbox",
     bounds=(0, math.inf),
+    swept=True,
 )
 def interval_score(statistics: Statistics, settings: Settings) -> float:
     """Winkler score averaged over the central levels .01 ... .99.
@@ -356,6 +379,8 @@ def interval_score(statistics: Statistics, settings: Settings) -> float:
     formula="mean over p of mean max(p (y - q_p), (p - 1)(y - q_p))",
     source="Koenker and Bassett 1978; grid as uncertainty-toolbox' check score",
     bounds=(0, math.inf),
+    swept=True,
+    of_levels=True,
 )
 def pinball(statistics: Statistics, settings: Settings) -> float:
     """Pinball loss averaged over the quantiles .01 ... .99.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric, require_squares
 from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
@@ -42,8 +42,8 @@ def sharpness(statistics: Statistics, settings: Settings) -> float:
     unit="target",
     summary="Mean standard deviation",
     formula="mean s",
-    source="Standard definition",
     bounds=(0, math.inf),
+    stable="sums",
 )
 def mean_std(statistics: Statistics, settings: Settings) -> float:
     """Mean standard deviation.
@@ -66,6 +66,8 @@ def mean_std(statistics: Statistics, settings: Settings) -> float:
     formula="std(s, ddof=1) / mean(s)",
     source="Levi 2019 eq. 9",
     bounds=(0, math.inf),
+    constant=0.0,
+    needs_groups=NeedsGroups(even=0.6),
 )
 def cv(statistics: Statistics, settings: Settings) -> float:
     """Coefficient of variation of the standard deviations.

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from uq_tracking import plugins
 from uq_tracking.errors import FileFormatError
 from uq_tracking.report import Report
 
-HEADLINE = ("mae", "rmse", "bias", "mean_std", "nll", "crps", "accuracy", "brier", "log_loss")
-"""Scores with the same definition in every version."""
-FROM_SUMS = ("mae", "rmse", "bias", "mean_std", "accuracy")
-"""Those that a sketch holds as exactly as the samples do."""
 EXACT, SKETCHED = (1e-6, 1e-9), (1e-3, 5e-4)
 """How far a recomputed score may deviate from the stored one, relatively and absolutely."""
 
@@ -25,12 +22,19 @@ def check_scores(old: Report, again: Callable[[], Report], source: str) -> None:
         One differs, so the source is not what the report was made from.
     """
     kept = old.provenance.get("kept", ())
-    stored = {key: old.scores[key] for key in HEADLINE if key in old.scores and key not in kept}
+    known = plugins.metrics(old.task)
+    stored = {
+        key: value
+        for key, value in old.scores.items()
+        if key in known and known[key].stable and key not in kept
+    }
     if not stored:
         return
     found = again().scores_of(stored)
     for key, value in stored.items():
-        relative, absolute = EXACT if key in FROM_SUMS or source == "exact statistics" else SKETCHED
+        relative, absolute = (
+            EXACT if known[key].stable == "sums" or source == "exact statistics" else SKETCHED
+        )
         if key in found and not math.isclose(found[key], value, rel_tol=relative, abs_tol=absolute):
             raise FileFormatError(
                 f"the report says {key} = {value:.6g}, but its {source} say {found[key]:.6g}: they come from "

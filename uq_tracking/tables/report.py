@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from uq_tracking import plugins
 from uq_tracking.formatting import format_number
-from uq_tracking.inference.ends import end_notes
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.model import Cell, Column, Row, Table, better_text, unit_text
 
@@ -43,7 +42,7 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
             *report.verdict.caveats,
-            *end_notes(report.scores),
+            *_beyond_ends(report),
             *(
                 f"{key}: undefined, {why}"
                 for key, why in report.undefined.items()
@@ -52,6 +51,17 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
             *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
         ),
     )
+
+
+def _beyond_ends(report: Report) -> list[str]:
+    """A remark on each score at or beyond an end of its scale."""
+    known = plugins.metrics(report.task)
+    found = (
+        (key, metric.remark(report.scores[key]))
+        for key, metric in known.items()
+        if metric.remark and key in report.scores
+    )
+    return [f"{key}: {remark}" for key, remark in found if remark]
 
 
 def _row(report: Report, key: str, metric: Metric | None) -> Row:

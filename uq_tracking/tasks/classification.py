@@ -54,7 +54,6 @@ class Classification(Task):
     recalibration = "temperature"
     curves = ("by_members", "stability")
     case_score = "error rate"
-    curve_metrics = ("accuracy", "nll", "brier", "ece", "ause_brier", "aurc")
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: accuracy, nll, brier, entropy_mean and miou are exact; about "

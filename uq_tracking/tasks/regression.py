@@ -48,7 +48,6 @@ class Regression(Task):
     recalibration = "std_scaling"
     curves = ("scale_sweep", "by_members", "stability")
     case_score = "RMSE"
-    curve_metrics = ("rmse", "nll", "coverage_95", "auce", "ause_rmse", "n_merci")
     accuracy: ClassVar[Mapping[str, str]] = {
         "exact": "exact; sums in float64",
         "sketch": "buckets of relative width 2^-11: about 1e-6 relative for scores that are sums (nll, crps, "

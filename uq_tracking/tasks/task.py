@@ -77,8 +77,6 @@ class Task(ABC):
         The default method.
     curves : tuple of str
         Curves available on request.
-    curve_metrics : tuple of str
-        Default metrics for curves that need a choice of metrics.
     case_score : str
         Name of what ``case_error`` measures.
     accuracy : dict of str
@@ -91,7 +89,6 @@ class Task(ABC):
     settings: ClassVar[tuple[str, ...]]
     recalibration: ClassVar[str]
     curves: ClassVar[tuple[str, ...]]
-    curve_metrics: ClassVar[tuple[str, ...]]
     case_score: ClassVar[str]
     accuracy: ClassVar[Mapping[str, str]]
 

@@ -28,6 +28,10 @@ PROBS = np.array(
 CLASS_REFERENCE = 0.8 * PROBS + 0.2 / 3
 
 
+def _draws() -> uq.Predictions:
+    return uq.Predictions.from_samples(TARGET, SAMPLES)
+
+
 def _quantiles() -> uq.Predictions:
     return uq.Predictions.from_quantiles(TARGET, QUANTILES, LEVELS, axis=0)
 
@@ -38,24 +42,14 @@ def _vectors() -> uq.Predictions:
     return uq.Predictions.from_covariance(TARGET.reshape(6, 2), MEAN.reshape(6, 2), cov)
 
 
-VECTORS = (
-    "energy_score", "variogram_score", "joint_nll", "joint_ks", "joint_coverage_50", "joint_coverage_90",
-    "joint_coverage_95",
-)  # fmt: skip
-FORMS = {
-    **dict.fromkeys(VECTORS, _vectors),
-    "crps_ensemble": lambda: uq.Predictions.from_samples(TARGET, SAMPLES),
-    "wis": _quantiles,
-    "interval_coverage": _quantiles,
-    "interval_width": _quantiles,
-}
-"""Predictions for examples of metrics defined for only one form."""
-
-
 def _regression(key: str) -> uq.Report:
-    if key in FORMS:
-        return uq.evaluate(FORMS[key](), metrics=[key])
-    return uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
+    """Report of the first form of predictions for which the metric has a value."""
+    report = uq.evaluate(TARGET, MEAN, STD, metrics=[key], reference=REFERENCE)
+    for other in (_draws, _quantiles, _vectors):
+        if key in report.scores:
+            break
+        report = uq.evaluate(other(), metrics=[key])
+    return report
 
 
 def example_score(key: str, task: str = "regression") -> float:
