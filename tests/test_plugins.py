@@ -318,7 +318,7 @@ def test_a_plugin_that_offers_nothing_is_named(pinned, monkeypatch):
     monkeypatch.setattr(plugins.metadata, "entry_points", lambda group: [empty])
     pinned("empty")
     with pytest.warns(
-        TrackingWarning, match="plugin 'empty' offers nothing: math holds no function under @metric"
+        TrackingWarning, match="plugin 'empty' offers nothing: math holds nothing under @metric"
     ):
         assert "rmse" in plugins.metrics()
 

@@ -1,7 +1,8 @@
 """What a plugin may offer: the hooks and their return values.
 
 A plugin is a module named by an entry point of the group ``uq_tracking``. It marks the hooks it implements with
-``hookimpl``; metrics and curves declared in the module itself (``@metric``, ``@curve``) need no hook.
+``hookimpl``; metrics, curves and recalibrations declared in the module itself (``@metric``, ``@curve``,
+``@recalibrator``) need no hook.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.drawings import FigureSpec, MapSpec
     from uq_tracking.metrics.registry import Metric
-    from uq_tracking.recalibration import Recalibrator
+    from uq_tracking.recalibration import Recalibration
     from uq_tracking.tracking.backend import Backend
 
 GROUP = "uq_tracking"
@@ -39,8 +40,8 @@ def uq_curves() -> list[CurveSpec]:
 
 
 @hookspec
-def uq_recalibrators() -> list[Recalibrator]:
-    """Recalibration methods."""
+def uq_recalibrators() -> list[type[Recalibration]]:
+    """Recalibration methods, besides those the plugin's module declares with ``@recalibrator``."""
     raise NotImplementedError
 
 

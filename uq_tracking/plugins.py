@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from uq_tracking.curves.spec import CurveSpec
     from uq_tracking.drawings import FigureSpec, MapSpec
     from uq_tracking.metrics.registry import Metric
-    from uq_tracking.recalibration import Recalibrator
+    from uq_tracking.recalibration import Recalibration
     from uq_tracking.tracking.backend import Backend
 
 PIN_VARIABLE = "UQ_TRACKING_PLUGINS"
@@ -40,14 +40,16 @@ BUILT_IN = (
     "uq_tracking.metrics.reference",
     "uq_tracking.curves.regression",
     "uq_tracking.curves.classification",
-    "uq_tracking.recalibration.methods",
+    "uq_tracking.recalibration.std",
+    "uq_tracking.recalibration.quantiles",
+    "uq_tracking.recalibration.temperature",
     "uq_tracking.drawings",
     "uq_tracking.tracking.directory",
 )
 """Plugins of this package; metrics of a family, and curves, are reported in this order."""
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("uq_"))
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])  # a function or a class
 
 
 @lru_cache(maxsize=1)
@@ -66,8 +68,8 @@ def manager() -> pluggy.PluginManager:
             continue
         if not any(_declared(module, hook) or hasattr(module, hook) for hook in HOOKS):
             warn(
-                f"plugin {point.name!r} offers nothing: {point.value} holds no function under @metric or @curve "
-                f"and no hook; import them there, or name the module that has them as the entry point"
+                f"plugin {point.name!r} offers nothing: {point.value} holds nothing under @metric, @curve or "
+                f"@recalibrator and no hook; import them there, or name the module that has them as the entry point"
             )
     return found
 
@@ -92,11 +94,11 @@ def _warn_skipped(name: str, error: Exception) -> None:
 
 
 def declare(hook: str, item: Any, function: F) -> F:
-    """Attach an item to its function; a plugin whose module holds the function offers the item.
+    """Attach an item to its function or class; a plugin whose module holds that offers the item.
 
-    ``@metric`` and ``@curve`` use this, much as pluggy marks hook implementations.
+    ``@metric``, ``@curve`` and ``@recalibrator`` use this, much as pluggy marks hook implementations.
     """
-    vars(function).setdefault(hook, []).append(item)
+    setattr(function, hook, [*vars(function).get(hook, ()), item])
     return function
 
 
@@ -129,8 +131,8 @@ def collect(hook: str, name_of: Callable[[Any], str]) -> dict[str, Any]:
 
 
 def _declared(plugin: Any, hook: str) -> list[Any]:
-    functions = (value for value in vars(plugin).values() if isinstance(value, FunctionType))
-    return [item for function in functions for item in vars(function).get(hook, ())]
+    declared = (value for value in vars(plugin).values() if isinstance(value, FunctionType | type))
+    return [item for value in declared for item in vars(value).get(hook, ())]
 
 
 def _offered(plugin: Any, hook: str) -> Iterator[Any]:
@@ -183,9 +185,9 @@ def maps(task: str = "regression") -> dict[str, MapSpec]:
 
 
 @lru_cache
-def recalibrators() -> dict[str, Recalibrator]:
+def recalibrators() -> dict[str, type[Recalibration]]:
     """Recalibration methods by name."""
-    return collect("uq_recalibrators", lambda method: method.name)
+    return collect("uq_recalibrators", lambda method: method.method)
 
 
 @lru_cache

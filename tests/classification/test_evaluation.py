@@ -7,8 +7,7 @@ from torchmetrics.functional.classification import binary_calibration_error, mul
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, TrackingWarning, UnknownMetricError
-from uq_tracking.recalibration import Recalibration
-from uq_tracking.recalibration.temperature import fit_temperature
+from uq_tracking.recalibration import Recalibration, Temperature
 from uq_tracking.statistics.classification import confusion_matrix
 
 from .made import pixels, same, samples, softmax
@@ -280,12 +279,12 @@ class TestTemperature:
         second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
         used = entry["split"]["scalars"]["temperature"]
         # the search ends within 1e-8
-        assert used == pytest.approx(fit_temperature(labels[~second], z[~second]).temperature, rel=1e-6)
+        assert used == pytest.approx(Temperature.fit(labels[~second], z[~second]).temperature, rel=1e-6)
         assert (entry["split"]["fitted"], entry["split"]["scored"]) == (1500, 1500)
         unseen = uq.evaluate_classification(labels[second], z[second] / used, logits=True)
         same(unseen, report.after(), rtol=1e-11)
         assert 0 < entry["spread"]["nll"] < 0.1
-        whole = fit_temperature(labels, z).temperature
+        whole = Temperature.fit(labels, z).temperature
         assert entry["scalars"]["temperature"] == pytest.approx(whole, rel=1e-6)
         assert entry["scores"]["nll"] < report.scores["nll"] - 0.1
         assert "reliability_recalibrated" in report.curves

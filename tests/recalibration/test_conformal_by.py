@@ -74,7 +74,7 @@ def test_predictions_hold_their_groups_and_masks():
     hole = np.arange(300) % 7 == 0
     data = uq.Predictions(truth, mean, std, by=by, mask=hole)
     rule = uq.recalibrate(data, "conformal_by")
-    assert sum(rule.sizes) == rule.fitted_on.n == data.n
+    assert sum(one.n for one in rule.rules.values()) == rule.fitted_on.n == data.n
     after = rule.apply_to(data)
     np.testing.assert_array_equal(after.std[hole], std[hole])
     assert np.all(after.std[~hole] != std[~hole])

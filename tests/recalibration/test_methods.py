@@ -13,9 +13,8 @@ from sklearn.isotonic import IsotonicRegression
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, SettingsError, ShapeError
 from uq_tracking.families import family_of
-from uq_tracking.recalibration import FittedOn
-from uq_tracking.recalibration.cdf_isotonic import Tabulated, knot_ranks
-from uq_tracking.recalibration.std_isotonic import fit_std_isotonic
+from uq_tracking.recalibration import FittedOn, StdIsotonic
+from uq_tracking.recalibration.quantiles import Tabulated, knot_ranks
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -146,7 +145,7 @@ def test_isotonic_regression_agrees_with_scikit_learn(samples):
     if np.ptp(s) == 0 or ((y - mu) ** 2)[s == s.min()].sum() == 0:
         return
     try:
-        one = fit_std_isotonic(
+        one = StdIsotonic.fit(
             build_statistics(REGRESSION, uq.Predictions(y, mu, s)),
             Settings(),
             FittedOn(1, "exact"),

@@ -24,7 +24,7 @@ from uq_tracking.recalibration import (
     StdIsotonic,
     StdScaling,
 )
-from uq_tracking.recalibration.conformal import Conformal
+from uq_tracking.recalibration.quantiles import Conformal
 
 from .samples import METHODS, overconfident
 
@@ -58,7 +58,7 @@ def test_parameters_survive_json(fitted, method, tmp_path):
 def test_parameters_are_frozen_and_name_themselves(fitted, method):
     one = fitted[method]
     assert one.method == method
-    assert isinstance(one, plugins.recalibrators()[method].kind)
+    assert isinstance(one, plugins.recalibrators()[method])
     assert all(np.isfinite(value) for value in one.scalars().values())
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.fitted_on = HERE

@@ -43,7 +43,8 @@ def test_a_method_of_ones_own_is_like_the_others(plugin):
 
 def test_a_name_that_is_taken_is_refused(plugin):
     other = types.ModuleType("other")
-    other.uq_recalibrators = plugin.uq_recalibrators
+    another = type("Another", (plugin.AddedNoise,), {})
+    other.uq_recalibrators = lambda: [another]
     plugins.manager().register(other, "other")
     with pytest.raises(PluginError, match="'added_noise' is claimed by plugins 'noise' and 'other'"):
         uq.recalibrate(overconfident(50), "std_scaling")

@@ -18,7 +18,7 @@ from uq_tracking.families import Standard, shaped
 from uq_tracking.inference.noise import noise_floors
 from uq_tracking.metrics.forms import Undetermined
 from uq_tracking.metrics.registry import Metric
-from uq_tracking.recalibration.base import Recalibration, Recalibrator, RegressionRecalibration
+from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import Report
 from uq_tracking.settings import Settings
@@ -122,7 +122,7 @@ def with_refusal(
     """The report with the reason why no method has scores after it, and a warning; arguments as for ``evaluate``."""
     given, names = _all_of(calibration, Recalibration), _all_of(calibration, str)
     wanted = names or recalibration or task_of(report).recalibration
-    methods = [item.method for item in given] or [method.name for method in _methods(report.task, wanted)]
+    methods = [item.method for item in given] or [method.method for method in _methods(report.task, wanted)]
     how = FITTED_OBJECT if given else AT_RANDOM if calibration is True or names else SECOND_SET
     warn(f"{', '.join(methods)}: no scores after recalibration: {refusal}")
     entries = {name: {"how": how, "refused": str(refusal)} for name in methods}
@@ -154,11 +154,11 @@ class _Bench:
         methods = _methods(task.name, names or recalibration or task.recalibration)
         if calibration is True or names:
             how = AT_RANDOM if self.samples.codes is None else BY_GROUPS
-            return how, [(method.name, partial(self._cross_fitted, method)) for method in methods]
+            return how, [(method.method, partial(self._cross_fitted, method)) for method in methods]
         fit = task.second_set(calibration, data, self.settings)
-        return SECOND_SET, [(method.name, partial(self._second, fit, method)) for method in methods]
+        return SECOND_SET, [(method.method, partial(self._second, fit, method)) for method in methods]
 
-    def _second(self, fit: Fit, method: Recalibrator) -> Outcome:
+    def _second(self, fit: Fit, method: type[Recalibration]) -> Outcome:
         return self._applied(fit(method))
 
     def _applied(self, fitted: Recalibration) -> Outcome:
@@ -205,7 +205,7 @@ class _Bench:
         share = replace(whole, count=made.n, m2=whole.m2 * made.n / max(whole.count, 1))
         return replace(made, moments={**made.moments, "target": share})
 
-    def _cross_fitted(self, method: Recalibrator) -> Outcome:
+    def _cross_fitted(self, method: type[Recalibration]) -> Outcome:
         """Fit to one half of the samples, score the other; further splits show how much depends on the split."""
         fitted, before, after = self._split(method, self.seed)
         repeats = REPEATS if self.samples.n <= MOST_REPEATED else 0
@@ -217,7 +217,7 @@ class _Bench:
             kept, after, fitted, self._scored(before.rows()), _spread([after, *others], self.metrics)
         )
 
-    def _split(self, method: Recalibrator, seed: int) -> tuple[Recalibration, Samples, Report]:
+    def _split(self, method: type[Recalibration], seed: int) -> tuple[Recalibration, Samples, Report]:
         """Parameters fitted to one half, the other half, and its report with them."""
         side = halves(self.samples, seed)
         fit_on, score_on = (self.samples.part(side == half) for half in (0, 1))
@@ -270,11 +270,11 @@ def _all_of(value: Any, kind: type[Any]) -> list[Any]:
     return []
 
 
-def _methods(task: str, names: str | Iterable[str]) -> list[Recalibrator]:
+def _methods(task: str, names: str | Iterable[str]) -> list[type[Recalibration]]:
     methods = [find_recalibrator(name) for name in ([names] if isinstance(names, str) else names)]
     for method in methods:
         if method.task != task:
-            raise SettingsError(f"{method.name} recalibrates a {method.task}; choose a method for a {task}")
+            raise SettingsError(f"{method.method} recalibrates a {method.task}; choose a method for a {task}")
     return methods
 
 

@@ -14,17 +14,13 @@
 from uq_tracking.recalibration.base import (
     FittedOn,
     Recalibration,
-    Recalibrator,
     RegressionRecalibration,
+    recalibrator,
 )
-from uq_tracking.recalibration.cdf_isotonic import CdfIsotonic
-from uq_tracking.recalibration.conformal import Conformal
-from uq_tracking.recalibration.conformal_by import ConformalBy
 from uq_tracking.recalibration.files import read_recalibrations, recalibrate_file
 from uq_tracking.recalibration.fitting import recalibrate
-from uq_tracking.recalibration.std_binning import StdBinning
-from uq_tracking.recalibration.std_isotonic import StdIsotonic
-from uq_tracking.recalibration.std_scaling import StdScaling
+from uq_tracking.recalibration.quantiles import CdfIsotonic, Conformal, ConformalBy
+from uq_tracking.recalibration.std import StdBinning, StdIsotonic, StdScaling
 from uq_tracking.recalibration.temperature import Temperature
 
 __all__ = [
@@ -33,7 +29,6 @@ __all__ = [
     "ConformalBy",
     "FittedOn",
     "Recalibration",
-    "Recalibrator",
     "RegressionRecalibration",
     "StdBinning",
     "StdIsotonic",
@@ -42,4 +37,5 @@ __all__ = [
     "read_recalibrations",
     "recalibrate",
     "recalibrate_file",
+    "recalibrator",
 ]

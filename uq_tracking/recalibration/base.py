@@ -1,25 +1,36 @@
-"""What a recalibration is: frozen parameters that know what they were fitted on; and the installed methods."""
+"""Base of every method: frozen parameters that know what they were fitted on, how they are stored and checked."""
 
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.checks import path_of, value_text
-from uq_tracking.errors import FileFormatError, InputTypeError, InvalidValueError, SettingsError, ShapeError
+from uq_tracking.errors import (
+    FileFormatError,
+    InputTypeError,
+    InvalidValueError,
+    RecalibrationError,
+    SettingsError,
+    ShapeError,
+)
 from uq_tracking.families import Standard, family_of
 from uq_tracking.inputs.convert import Source, read_floats
 from uq_tracking.inputs.labels import spread
 from uq_tracking.metrics.registry import TaskName
 from uq_tracking.settings import Family, Settings
+from uq_tracking.statistics.layout import Rows
+from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import DAMAGE, record
 
 if TYPE_CHECKING:
@@ -61,13 +72,41 @@ class FittedOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Recalibration(ABC):
-    """Fitted parameters as plain data: compared by value, hashable, unchanged by a round trip through JSON."""
+    """Fitted parameters as plain data: compared by value, hashable, unchanged by a round trip through JSON.
+
+    A method is a subclass under ``@recalibrator``. Its fields are the parameters, and its classmethod ``fit`` finds
+    them; what it receives is stated by `RegressionRecalibration` and `ClassificationRecalibration`.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method: ``uq.recalibrate(..., name)``.
+    summary, source : str
+        A one-line description, and its source.
+    task : str
+    """
 
     method: ClassVar[str]
-    """Name of the method, as in the registry."""
+    summary: ClassVar[str]
+    source: ClassVar[str]
     task: ClassVar[TaskName]
 
+    by_group: ClassVar[bool] = False
+    """Whether a method has parameters for each group, and is fitted by ``fit_groups``."""
+
     fitted_on: FittedOn
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, *data: Any, **options: Any) -> Self:
+        """Find the parameters; the classes of the tasks say from what."""
+
+    @classmethod
+    def fit_groups(
+        cls, rows: Rows, labels: npt.NDArray[Any], settings: Settings, fitted_on: FittedOn
+    ) -> Self:
+        """Fit to columns ``target``, ``mean`` and ``std`` of samples, and each sample's value of ``by``."""
+        raise NotImplementedError
 
     @abstractmethod
     def scalars(self) -> dict[str, float]:
@@ -75,8 +114,9 @@ class Recalibration(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """Every parameter as plain values."""
-        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "fitted_on"}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {
+            item.name: _lists(getattr(self, item.name)) for item in fields(self) if item.name != "fitted_on"
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that ``from_dict`` reads back."""
@@ -108,10 +148,7 @@ class Recalibration(ABC):
         if not issubclass(kind, cls):
             raise FileFormatError(f"this is a recalibration by {kind.method}; read it with {kind.__name__}")
         try:
-            parameters = {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values["parameters"].items()
-            }
+            parameters = {name: _tuples(value) for name, value in values["parameters"].items()}
             return kind(fitted_on=record(FittedOn, values["fitted_on"]), **parameters)
         except DAMAGE as error:
             raise FileFormatError(f"the recalibration by {kind.method} is damaged ({error})") from error
@@ -145,7 +182,41 @@ def _kind(values: Any) -> type[Any]:
         raise FileFormatError(
             f"no installed package knows the recalibration method {method!r}; known are {', '.join(known)}"
         )
-    return known[method].kind
+    return known[method]
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+M = TypeVar("M", bound=type[Recalibration])
+
+
+def recalibrator(method: M) -> M:
+    """Declare a method: a plugin whose module holds the class offers it.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @recalibrator
+    ... @dataclass(frozen=True, kw_only=True)
+    ... class Doubled(RegressionRecalibration):
+    ...     method, summary, source = "doubled", "Every standard deviation times two", "an example"
+    ...     def new_std(self, std):
+    ...         return 2 * std
+    ...     @classmethod
+    ...     def fit(cls, statistics, settings, fitted_on):
+    ...         return cls.fitted(settings, fitted_on)
+    ...     def scalars(self):
+    ...         return {}
+    >>> Doubled(fitted_on=FittedOn(0, "exact")).apply_std([1.0])
+    array([2.])
+    """
+    return plugins.declare("uq_recalibrators", method, method)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +234,26 @@ class RegressionRecalibration(Recalibration):
 
     def __post_init__(self) -> None:
         Settings(family=self.family, dof=self.dof)
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
+        """Fit to regression statistics.
+
+        Raises
+        ------
+        RecalibrationError
+            The method cannot be fitted to them; the message says why and what to do.
+        """
+
+    @classmethod
+    def fitted(cls, settings: Settings, fitted_on: FittedOn, **parameters: Any) -> Self:
+        """Return the recalibration with these parameters, for the settings' family; arrays become tuples."""
+        plain = {
+            name: tuple(value.tolist()) if isinstance(value, np.ndarray) else value
+            for name, value in parameters.items()
+        }
+        return cls(family=settings.family, dof=settings.dof, fitted_on=fitted_on, **plain)
 
     @abstractmethod
     def new_std(self, std: FloatArray) -> FloatArray:
@@ -256,8 +347,7 @@ class RegressionRecalibration(Recalibration):
     def apply_to(self, predictions: Predictions) -> Predictions:
         """Recalibrate ``Predictions``; left-out samples stay unchanged."""
         valid = predictions.valid
-        by = predictions.by
-        labels = None if by is None else spread(by, predictions.shape)
+        labels = None if predictions.by is None else spread(predictions.by, predictions.shape)
         if valid is None:
             mean, std = self.apply(predictions.mean, predictions.std, labels)
             return predictions.replace(mean=mean, std=std)
@@ -281,6 +371,18 @@ class ClassificationRecalibration(Recalibration):
     task: ClassVar[TaskName] = "classification"
 
     n_logits: int
+
+    @classmethod
+    @abstractmethod
+    def fit(
+        cls,
+        labels: Any,
+        logits: Any,
+        fitted_on: FittedOn | None = None,
+        ignore_label: int | None = None,
+        weights: Any = None,
+    ) -> Self:
+        """Fit to classes and the logits of each, as given to `uq_tracking.recalibrate`."""
 
     @abstractmethod
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
@@ -341,35 +443,49 @@ def _like(source: Source, values: FloatArray) -> npt.NDArray[Any]:
     return new if source.left_out is None else np.ma.MaskedArray(new, source.left_out)
 
 
-@dataclass(frozen=True)
-class Recalibrator:
-    """A recalibration method, as registered by plugins with the hook ``uq_recalibrators``.
+def require_samples(statistics: Statistics, needed: int, method: str) -> None:
+    """Raise RecalibrationError unless there are enough samples."""
+    n = statistics.counts["n"]
+    if n < needed:
+        raise RecalibrationError(
+            f"{method} needs at least {needed} samples, but there are {n}; pass a larger set"
+        )
 
-    Attributes
-    ----------
-    name : str
-        ``uq.recalibrate(..., name)``.
-    kind : type
-        Class of the fitted parameters, whose ``method`` is the name.
-    fit : callable
-        ``fit(statistics, settings, fitted_on)`` for regression statistics, or ``fit(labels, logits, fitted_on,
-        ignore_label)`` for a classification, with ``weights=`` only if samples have weights. Raises
-        ``RecalibrationError`` for input it cannot be fitted to.
-    summary, source : str
-        A one-line description, and its source.
-    fit_by : callable, optional
-        ``fit_by(rows, labels, settings, fitted_on)`` for a method fitted by groups: columns ``target``, ``mean`` and
-        ``std`` of the samples, and each sample's value of ``by``. ``fit`` then raises.
-    """
 
-    name: str
-    kind: type[Recalibration]
-    fit: Callable[..., Recalibration]
-    summary: str
-    source: str
-    fit_by: Callable[..., Recalibration] | None = None
+def require_positive_std(statistics: Statistics, method: str) -> None:
+    """Raise RecalibrationError if a standard deviation of zero leaves no standardized error."""
+    if statistics.moments["std"].low <= 0:
+        raise RecalibrationError(
+            f"{method} divides by std, which is 0 for {statistics.counts['n_zero_std']} samples; set std_floor="
+        )
 
-    @property
-    def task(self) -> TaskName:
-        """Whether it recalibrates a regression or a classification."""
-        return self.kind.task
+
+def require_variance(settings: Settings, method: str) -> None:
+    """Raise RecalibrationError if the declared family has no variance to compare squared errors with."""
+    if not family_of(settings).has_variance:
+        raise RecalibrationError(
+            f"{method} compares squared errors with variances, which a Student t with dof={settings.dof:g} lacks; "
+            "use std_scaling, which uses the scale"
+        )
+
+
+def check_finite(name: str, values: Sequence[float]) -> None:
+    """Raise RecalibrationError if a parameter is not a finite number."""
+    if not all(isinstance(value, float | int) and math.isfinite(value) for value in values):
+        raise RecalibrationError(
+            f"{name} must hold finite numbers; the input overflows, or the file is damaged"
+        )
+
+
+def check_positive(name: str, values: Sequence[float]) -> None:
+    """Raise RecalibrationError if a parameter is not a finite number above zero."""
+    check_finite(name, values)
+    if not all(value > 0 for value in values):
+        raise RecalibrationError(f"{name} must be above 0")
+
+
+def check_increasing(name: str, values: Sequence[float]) -> None:
+    """Raise RecalibrationError if a table decreases."""
+    check_finite(name, values)
+    if any(b < a for a, b in pairwise(values)):
+        raise RecalibrationError(f"{name} must not decrease from one entry to the next")

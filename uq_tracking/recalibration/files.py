@@ -165,12 +165,12 @@ def _read_npy(source: Path) -> Columns:
         values = np.load(source, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise FileFormatError(f"{source} cannot be read as an array: {error}") from error
-    return Columns({"std": values}, lambda target, new: _save_npy(target, new["std" + SUFFIX]))
 
+    def write(target: Path, new: Mapping[str, Array]) -> None:
+        with target.open("wb") as file:
+            np.save(file, new["std" + SUFFIX], allow_pickle=False)
 
-def _save_npy(target: Path, values: Array) -> None:
-    with target.open("wb") as file:
-        np.save(file, values, allow_pickle=False)
+    return Columns({"std": values}, write)
 
 
 def _read_csv(source: Path) -> Columns:
@@ -178,29 +178,24 @@ def _read_csv(source: Path) -> Columns:
         rows = list(csv.reader(file))
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise FileFormatError(f"{source} is not a table: its rows must be as long as its header")
-    header, body = rows[0], rows[1:]
-    arrays = {}
-    for i, name in enumerate(header):
-        texts = [row[i] for row in body]
-        numbers = _numbers(texts)
-        arrays[name] = np.asarray(texts) if numbers is None else numbers
+    texts = np.asarray(rows[1:], dtype=str).reshape(-1, len(rows[0])).T
+    arrays = {name: _numbers(column) for name, column in zip(rows[0], texts, strict=True)}
 
     def write(target: Path, new: Mapping[str, Array]) -> None:
-        columns = [array.tolist() for array in new.values()]
+        added = zip(*(array.tolist() for array in new.values()), strict=True)
         with target.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*header, *new])
-            writer.writerows([*row, *(column[i] for column in columns)] for i, row in enumerate(body))
+            lines = ([*row, *values] for row, values in zip(rows, [tuple(new), *added], strict=True))
+            csv.writer(file).writerows(lines)
 
     return Columns(arrays, write)
 
 
-def _numbers(texts: list[str]) -> Array | None:
-    """A column of numbers, with NaN for empty cells; None if it holds other text."""
+def _numbers(texts: Array) -> Array:
+    """Return a column as numbers, NaN where it is empty; as it is if it holds other text."""
     try:
-        return np.asarray([float(text) if text.strip() else np.nan for text in texts])
+        return np.where(np.char.strip(texts) == "", "nan", texts).astype(np.float64)
     except ValueError:
-        return None
+        return texts
 
 
 def _read_parquet(source: Path) -> Columns:

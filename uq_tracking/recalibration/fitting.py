@@ -9,7 +9,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import RecalibrationError, SettingsError, closest
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator
+from uq_tracking.recalibration.base import FittedOn, Recalibration
 from uq_tracking.settings import Family, Settings
 from uq_tracking.statistics.collecting import build_statistics
 from uq_tracking.statistics.regression import REGRESSION
@@ -84,52 +84,18 @@ def recalibrate(
         if not isinstance(source, tuple | list):
             raise SettingsError(f"weights= is for arrays; the {type(source).__name__} holds its own")
         source = _predictions(source, weights)
-    if chosen.fit_by is not None:
-        return fit_to(chosen, source, _settings({}, family=family, dof=dof), by=by, split=split)
+    options = {"family": family, "dof": dof, "n_bins": n_bins}
+    given = {name: value for name, value in options.items() if value is not None}
+    if chosen.by_group:
+        return fit_groups(chosen, source, Settings.from_dict(given), by=by, split=split)
     if by is not None:
         raise SettingsError(f"{method} is fitted to all samples together; by= is for conformal_by")
-    statistics, about = statistics_of(source)
-    settings = _settings(about.get("settings") or {}, family=family, dof=dof, n_bins=n_bins)
-    return fit(chosen, statistics, settings, split=split, digest=about.get("digest"))
+    statistics, digest, known = statistics_of(source)
+    return fit(chosen, statistics, Settings.from_dict({**known, **given}), split=split, digest=digest)
 
 
-def fit(
-    method: Recalibrator,
-    statistics: Statistics,
-    settings: Settings,
-    *,
-    split: str | None = None,
-    digest: str | None = None,
-) -> Recalibration:
-    """Fit a regression method to statistics."""
-    return method.fit(
-        statistics,
-        settings,
-        FittedOn(statistics.counts["n"], statistics.kind, split, digest, statistics.facts.get("std_floor")),
-    )
-
-
-def fit_to(
-    method: Recalibrator, source: Any, settings: Settings, *, by: Any = None, split: str | None = None
-) -> Recalibration:
-    """Fit a method with groups to arrays or predictions."""
-    if isinstance(source, tuple | list):
-        source = _predictions(source)
-    if not isinstance(source, Predictions) or method.fit_by is None:
-        raise RecalibrationError(
-            f"{method.name} is fitted to samples and the group of each, which a {type(source).__name__} does not "
-            "hold; pass (y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
-        )
-    if by is not None:
-        source = source.replace(by=by)
-    if source.by is None:
-        raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
-    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.std_floor)
-    return method.fit_by(source.rows(), source.flat_labels("by"), settings, fitted_on)
-
-
-def find_recalibrator(method: str) -> Recalibrator:
-    """The method with this name; SettingsError lists those available."""
+def find_recalibrator(method: str) -> type[Recalibration]:
+    """Return the method with this name; SettingsError lists those available."""
     known = plugins.recalibrators()
     if not isinstance(method, str) or method not in known:
         raise SettingsError(
@@ -139,27 +105,73 @@ def find_recalibrator(method: str) -> Recalibrator:
     return known[method]
 
 
-def statistics_of(source: Any) -> tuple[Statistics, dict[str, Any]]:
-    """Regression statistics of anything that has them, with its settings and digest if known."""
-    if isinstance(source, Statistics) and source.task == "regression":
-        return source, {}
+def fit(
+    method: type[Recalibration],
+    statistics: Statistics,
+    settings: Settings,
+    *,
+    split: str | None = None,
+    digest: str | None = None,
+) -> Recalibration:
+    """Fit a regression method to statistics."""
+    n, floor = statistics.counts["n"], statistics.facts.get("std_floor")
+    return method.fit(statistics, settings, FittedOn(n, statistics.kind, split, digest, floor))
+
+
+def fit_groups(
+    method: type[Recalibration], source: Any, settings: Settings, *, by: Any = None, split: str | None = None
+) -> Recalibration:
+    """Fit a method with groups to arrays or predictions."""
+    if isinstance(source, tuple | list):
+        source = _predictions(source)
+    if not isinstance(source, Predictions):
+        raise RecalibrationError(
+            f"{method.method} is fitted to samples and the group of each, which a {type(source).__name__} does not "
+            "hold; pass (y_true, y_pred, y_std) or Predictions, with by=, to uq.recalibrate"
+        )
+    if by is not None:
+        source = source.replace(by=by)
+    if source.by is None:
+        raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
+    fitted_on = FittedOn(source.n, "arrays", split, source.digest(), source.std_floor)
+    return method.fit_groups(source.rows(), source.flat_labels("by"), settings, fitted_on)
+
+
+def fit_classes(
+    method: type[Recalibration], source: ClassPredictions, split: str | None = None
+) -> Recalibration:
+    """Fit a method for classifications to the log probabilities of predictions."""
+    weights = None if source.weights is None else source.select(source.weights)
+    fitted_on = FittedOn(source.n, "arrays", split, source.digest())
+    return method.fit(*source.logarithms(), fitted_on, weights=weights)
+
+
+def _fit_arrays(
+    method: type[Recalibration], source: Any, split: str | None, ignore_label: int | None, weights: Any
+) -> Recalibration:
+    if isinstance(source, ClassPredictions):
+        if ignore_label is not None or weights is not None:
+            raise SettingsError("ClassPredictions hold their own weights and ignore_label; pass them there")
+        return fit_classes(method, source, split)
+    if not isinstance(source, tuple | list) or len(source) != 2:
+        raise RecalibrationError(
+            f"{method.method} is fitted on ClassPredictions or (labels, logits), not on a {type(source).__name__}; "
+            "statistics do not hold the logits"
+        )
+    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, weights)
+
+
+def statistics_of(source: Any) -> tuple[Statistics, str | None, Mapping[str, Any]]:
+    """Return the regression statistics of anything that has them, with its digest and settings if known."""
     if isinstance(source, tuple | list):
         source = _predictions(source)
     if isinstance(source, Predictions):
-        return build_statistics(REGRESSION, source), {"digest": source.digest(), "settings": {}}
-    statistics = getattr(source, "statistics", None)
-    if isinstance(statistics, Statistics) and statistics.task == "regression":
-        return statistics, _about(source)
-    raise RecalibrationError(_no_statistics(source, statistics))
-
-
-def _about(source: Any) -> dict[str, Any]:
-    provenance = getattr(source, "provenance", None)
-    settings = getattr(source, "settings", None)
-    return {
-        "digest": provenance.get("digest") if isinstance(provenance, Mapping) else None,
-        "settings": dict(settings) if isinstance(settings, Mapping) else {},
-    }
+        return build_statistics(REGRESSION, source), source.digest(), {}
+    statistics = source if isinstance(source, Statistics) else getattr(source, "statistics", None)
+    if not isinstance(statistics, Statistics) or statistics.task != "regression":
+        raise RecalibrationError(_no_statistics(source, statistics))
+    digest = getattr(source, "provenance", {}).get("digest")
+    return statistics, digest, getattr(source, "settings", {})
 
 
 def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Predictions:
@@ -172,11 +184,7 @@ def _predictions(arrays: tuple[Any, ...] | list[Any], weights: Any = None) -> Pr
 
 def _no_statistics(source: Any, statistics: Any) -> str:
     kind = type(source).__name__
-    if (
-        statistics is not None
-        or isinstance(source, Statistics)
-        or getattr(source, "task", "") == "classification"
-    ):
+    if statistics is not None or getattr(source, "task", "") == "classification":
         return f"this method needs a mean and a std, but the {kind} is a classification's; use method='temperature'"
     if hasattr(source, "statistics"):
         return (
@@ -184,32 +192,3 @@ def _no_statistics(source: Any, statistics: Any) -> str:
             "statistics or the predictions"
         )
     return f"cannot fit on a {kind}; pass a Report, statistics, Predictions, or (y_true, y_pred, y_std)"
-
-
-def _settings(known: Mapping[str, Any], **given: Any) -> Settings:
-    return Settings.from_dict(
-        {**known, **{name: value for name, value in given.items() if value is not None}}
-    )
-
-
-def fit_classes(method: Recalibrator, source: ClassPredictions, split: str | None = None) -> Recalibration:
-    """Fit a method for classifications to the log probabilities of predictions."""
-    about = FittedOn(source.n, "arrays", split, source.digest())
-    given = {} if source.weights is None else {"weights": source.select(source.weights)}
-    return method.fit(*source.logarithms(), about, None, **given)
-
-
-def _fit_arrays(
-    method: Recalibrator, source: Any, split: str | None, ignore_label: int | None, weights: Any
-) -> Recalibration:
-    if isinstance(source, ClassPredictions):
-        if ignore_label is not None or weights is not None:
-            raise SettingsError("ClassPredictions hold their own weights and ignore_label; pass them there")
-        return fit_classes(method, source, split)
-    if not isinstance(source, tuple | list) or len(source) != 2:
-        raise RecalibrationError(
-            f"{method.name} is fitted on ClassPredictions or (labels, logits), not on a {type(source).__name__}; "
-            "statistics do not hold the logits"
-        )
-    given = {} if weights is None else {"weights": weights}
-    return method.fit(*source, FittedOn(0, "arrays", split), ignore_label, **given)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,17 @@ from uq_tracking.errors import RecalibrationError, ShapeError
 from uq_tracking.inputs.convert import read, read_floats
 from uq_tracking.inputs.probabilities import log_softmax
 from uq_tracking.inputs.weights import check_weights, read_weights, zero_where_left_out
-from uq_tracking.recalibration.base import ClassificationRecalibration, FittedOn, FloatArray, Recalibrator
-from uq_tracking.recalibration.checks import check_positive
+from uq_tracking.recalibration.base import (
+    ClassificationRecalibration,
+    FittedOn,
+    FloatArray,
+    check_positive,
+    recalibrator,
+)
 from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 BLOCK = 1 << 16
 """Samples processed at a time."""
@@ -23,6 +31,7 @@ WIDEST = math.log(1e4)
 """The search covers temperatures between exp(-WIDEST) and exp(WIDEST)."""
 
 
+@recalibrator
 @dataclass(frozen=True, kw_only=True)
 class Temperature(ClassificationRecalibration):
     """``softmax(logits / temperature)``; for a single logit per sample, ``sigmoid(logit / temperature)``.
@@ -33,13 +42,54 @@ class Temperature(ClassificationRecalibration):
         Above 1 if the classifier is overconfident.
     """
 
-    method: ClassVar[str] = "temperature"
+    method = "temperature"
+    summary = "One divisor for every logit, by maximum likelihood"
+    source = "Guo 2017 section 4.2"
 
     temperature: float
 
     def __post_init__(self) -> None:
         check_positive("temperature", [self.temperature])
         check_positive("n_logits", [self.n_logits])
+
+    @classmethod
+    def fit(
+        cls,
+        labels: Any,
+        logits: Any,
+        fitted_on: FittedOn | None = None,
+        ignore_label: int | None = None,
+        weights: Any = None,
+    ) -> Self:
+        """Temperature that minimizes the negative log likelihood (Guo et al. 2017).
+
+        Parameters
+        ----------
+        labels : integer array, shape (...)
+            Classes, from 0.
+        logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
+        fitted_on : FittedOn, optional
+            What is known about the set; the number of samples is filled in.
+        ignore_label : int, optional
+            Label of samples to leave out.
+        weights : array, optional
+            How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
+
+        Raises
+        ------
+        ShapeError
+            The shapes do not match.
+        RecalibrationError
+            Labels are out of range, logits are not finite, or there is no best temperature because every sample, or
+            hardly any, is classified correctly.
+        """
+        truth, scores, weight, n_logits = _checked(labels, logits, ignore_label, weights)
+        known = fitted_on or FittedOn(n=0, source="arrays")
+        return cls(
+            temperature=_search(truth, scores, weight),
+            n_logits=n_logits,
+            fitted_on=replace(known, n=len(truth), source="arrays"),
+        )
 
     @override
     def scalars(self) -> dict[str, float]:
@@ -48,45 +98,6 @@ class Temperature(ClassificationRecalibration):
     @override
     def new_logarithms(self, logarithms: FloatArray) -> FloatArray:
         return log_softmax(logarithms / self.temperature)
-
-
-def fit_temperature(
-    labels: Any,
-    logits: Any,
-    fitted_on: FittedOn | None = None,
-    ignore_label: int | None = None,
-    weights: Any = None,
-) -> Temperature:
-    """Temperature that minimizes the negative log likelihood (Guo et al. 2017).
-
-    Parameters
-    ----------
-    labels : integer array, shape (...)
-        Classes, from 0.
-    logits : array, shape (..., C), or the shape of labels for a binary classifier with one logit
-    fitted_on : FittedOn, optional
-        What is known about the set; the number of samples is filled in.
-    ignore_label : int, optional
-        Label of samples to leave out.
-    weights : array, optional
-        How much each sample counts, as for `Predictions`; samples with weight 0 are left out.
-
-    Raises
-    ------
-    ShapeError
-        The shapes do not match.
-    RecalibrationError
-        Labels are out of range, logits are not finite, or there is no best temperature because every sample, or
-        hardly any, is classified correctly.
-    """
-    truth, scores, weight, n_logits = _checked(labels, logits, ignore_label, weights)
-    temperature = _search(truth, scores, weight)
-    known = fitted_on or FittedOn(n=0, source="arrays")
-    return Temperature(
-        temperature=temperature,
-        n_logits=n_logits,
-        fitted_on=FittedOn(len(truth), "arrays", known.split, known.digest),
-    )
 
 
 def _checked(
@@ -182,12 +193,3 @@ def _loss(
         losses = np.log(np.exp(z).sum(axis=-1)) - z[np.arange(len(labels)), labels]
         total += float((losses if weight is None else losses * weight[part]).sum())
     return total / (len(truth) if weight is None else float(weight.sum()))
-
-
-TEMPERATURE = Recalibrator(
-    "temperature",
-    Temperature,
-    fit_temperature,
-    "One divisor for every logit, by maximum likelihood",
-    "Guo 2017 section 4.2",
-)

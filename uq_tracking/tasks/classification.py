@@ -19,7 +19,6 @@ from uq_tracking.inputs.weights import read_weights, zero_where_left_out
 from uq_tracking.recalibration.base import (
     ClassificationRecalibration,
     Recalibration,
-    Recalibrator,
 )
 from uq_tracking.recalibration.fitting import fit_classes
 from uq_tracking.settings import Settings
@@ -206,7 +205,7 @@ class ClassSamples(Samples):
         return ClassSamples(self.data.part(valid))
 
     @override
-    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
+    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
         return fit_classes(method, self.data)
 
     @override

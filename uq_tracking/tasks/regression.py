@@ -18,8 +18,8 @@ from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import entry_of, split_outputs
 from uq_tracking.metrics.reference import as_reference
-from uq_tracking.recalibration.base import FittedOn, Recalibration, Recalibrator, RegressionRecalibration
-from uq_tracking.recalibration.fitting import fit, fit_to, statistics_of
+from uq_tracking.recalibration.base import FittedOn, Recalibration, RegressionRecalibration
+from uq_tracking.recalibration.fitting import fit, fit_groups, statistics_of
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import statistics_of_rows
 from uq_tracking.statistics.distribution import layout_for
@@ -162,12 +162,12 @@ class Regression(Task):
 
     @override
     def second_set(self, calibration: Any, data: Any, settings: Settings) -> Fit:
-        statistics, about = statistics_of(calibration)
+        statistics, digest, _ = statistics_of(calibration)
 
-        def fitted(method: Recalibrator) -> Recalibration:
-            if method.fit_by is not None:
-                return fit_to(method, calibration, settings)
-            return fit(method, statistics, settings, digest=about.get("digest"))
+        def fitted(method: type[Recalibration]) -> Recalibration:
+            if method.by_group:
+                return fit_groups(method, calibration, settings)
+            return fit(method, statistics, settings, digest=digest)
 
         return fitted
 
@@ -207,12 +207,12 @@ class RegressionSamples(Samples):
         return RegressionSamples(columns, self.like, labels=labels, whole=False)
 
     @override
-    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
-        if method.fit_by is not None:
+    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
+        if method.by_group:
             if self.labels is None:
-                raise RecalibrationError(f"{method.name} needs the group of each sample; pass by=")
+                raise RecalibrationError(f"{method.method} needs the group of each sample; pass by=")
             fitted_on = FittedOn(self.n, "arrays", std_floor=self.facts.get("std_floor"))
-            return method.fit_by(self.columns, self.labels, settings, fitted_on)
+            return method.fit_groups(self.columns, self.labels, settings, fitted_on)
         if self.whole:
             return fit(method, self.like, settings)
         rows = {name: column.astype(np.float64, copy=False) for name, column in self.columns.items()}

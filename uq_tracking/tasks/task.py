@@ -13,12 +13,12 @@ from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.time_blocks import Series
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.recalibration.base import Recalibration, Recalibrator
+from uq_tracking.recalibration.base import Recalibration
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
 
-Fit = Callable[[Recalibrator], Recalibration]
+Fit = Callable[[type[Recalibration]], Recalibration]
 
 
 class Samples(ABC):
@@ -49,7 +49,7 @@ class Samples(ABC):
         """The samples that ``keep``, shape (n,), selects."""
 
     @abstractmethod
-    def fit(self, method: Recalibrator, settings: Settings) -> Recalibration:
+    def fit(self, method: type[Recalibration], settings: Settings) -> Recalibration:
         """Parameters of a method, fitted to these samples."""
 
     @abstractmethod

@@ -1,0 +1,324 @@
+"""Methods that replace standard deviations and leave means alone: one factor, an increasing function, bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from uq_tracking.errors import RecalibrationError
+from uq_tracking.families import SQRT2, SQRT3, family_of
+from uq_tracking.recalibration.base import (
+    FittedOn,
+    FloatArray,
+    RegressionRecalibration,
+    check_increasing,
+    check_positive,
+    recalibrator,
+    require_positive_std,
+    require_samples,
+    require_variance,
+)
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.orders import Block, Order
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.statistics.weights import equal_edges
+from uq_tracking.typed import override
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+SEARCH_ROWS = 200_000
+"""Above this many samples, the numerical search for the Student t uses a sketch."""
+END_BLOCK = 20
+"""Minimum number of samples behind the lowest and the highest level of an isotonic fit."""
+MOST_KNOTS = 1000
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class StdScaling(RegressionRecalibration):
+    """``s -> factor * s``; the mean is unchanged.
+
+    The factor maximises the likelihood of the fit set. It preserves the order of the samples, so every ranking score
+    (``ause_*``, ``spearman``, ``n_merci``) and ``cv`` are unchanged.
+    """
+
+    method = "std_scaling"
+    summary = "One factor for every standard deviation, by maximum likelihood"
+    source = "Levi 2019 eq. 12, in closed form"
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("factor", [self.factor])
+
+    @classmethod
+    def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
+        """Maximum-likelihood factor under the settings' family.
+
+        ====================  ==============================================================
+        gaussian              ``sqrt(mean z^2)``, the minimum of Levi et al. 2019 eq. 12
+        laplace               ``sqrt 2 mean |z|``
+        uniform               ``max |z| / sqrt 3``: the narrowest that contains every target
+        logistic, student_t   found numerically
+        ====================  ==============================================================
+
+        Raises
+        ------
+        RecalibrationError
+            There are fewer than two samples, a standard deviation is zero, or every error is zero.
+        """
+        require_samples(statistics, 2, cls.method)
+        require_positive_std(statistics, cls.method)
+        factor = _factor(statistics, settings)
+        if factor == 0:
+            raise RecalibrationError(
+                "std_scaling cannot be fitted: every error is 0, so the factor would be 0; fit on held-out data"
+            )
+        return cls.fitted(settings, fitted_on, factor=factor)
+
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
+        return self.factor * std
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {"std_scale": self.factor}
+
+
+def _factor(statistics: Statistics, settings: Settings) -> float:
+    z = statistics.moments["z"]
+    if settings.family == "gaussian":
+        return math.sqrt(z.variance() + z.mean * z.mean)
+    if settings.family == "laplace":
+        return SQRT2 * _mean_of_z(statistics.orders["z"], np.abs)
+    if settings.family == "uniform":  # rounding must not exclude the farthest target
+        return max(abs(z.low), abs(z.high)) / SQRT3 * (1 + 1e-12)
+    return _searched_factor(statistics, settings)
+
+
+def _searched_factor(statistics: Statistics, settings: Settings) -> float:
+    """Minimize ``log f - mean log pdf(z / f)`` over log f, from far below the spread, which one z may dominate."""
+    from scipy.optimize import minimize_scalar
+
+    z = statistics.moments["z"]
+    spread = math.sqrt(z.variance() + z.mean * z.mean)
+    if spread == 0:
+        return 0.0
+    order = (statistics if statistics.counts["n"] <= SEARCH_ROWS else statistics.sketched()).orders["z"]
+    log_pdf = family_of(settings).log_pdf
+
+    def loss(log_factor: float) -> float:
+        factor = spread * math.exp(log_factor)
+        return log_factor - _mean_of_z(order, lambda z: log_pdf(z / factor))
+
+    found = minimize_scalar(
+        loss, bounds=(-math.log(1e60), math.log(1e3)), method="bounded", options={"xatol": 1e-9}
+    )
+    return spread * math.exp(found.x)
+
+
+def _mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> float:
+    """Mean over the samples of a function of z, evaluated at each bucket's mean z."""
+
+    def sum_of(block: Block) -> float:
+        return float(np.dot(block.count, function(block.sums["z"] / block.count)))
+
+    return math.fsum(order.map_blocks(sum_of, ("z",), "free")) / order.total
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class StdIsotonic(RegressionRecalibration):
+    """``s -> sqrt(fit(s^2))`` with an increasing fit; the mean is unchanged.
+
+    Attributes
+    ----------
+    variance : tuple of float
+        Predicted variances, non-decreasing.
+    observed : tuple of float
+        The fit at each: non-decreasing, linear in between, constant outside.
+    """
+
+    method = "std_isotonic"
+    summary = "Variance replaced by an increasing function of itself, fitted to the squared errors"
+    source = "Zadrozny and Elkan 2002 (isotonic regression), on squared errors"
+
+    variance: tuple[float, ...]
+    observed: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_increasing("variance", self.variance)
+        check_increasing("observed", self.observed)
+        check_positive("observed", self.observed)
+        if len(self.variance) != len(self.observed) or not self.variance:
+            raise RecalibrationError("variance and observed must be two columns of one table")
+
+    @classmethod
+    def fit(
+        cls,
+        statistics: Statistics,
+        settings: Settings,
+        fitted_on: FittedOn,
+        *,
+        end_block: int = END_BLOCK,
+    ) -> Self:
+        """Isotonic regression of squared error on variance, by pooling adjacent violators.
+
+        Isotonic regression follows single samples at its two ends: one lucky small error among the smallest standard
+        deviations would claim near certainty for all similar samples. So the lowest and highest levels are pooled
+        with their neighbors until they contain ``end_block`` samples.
+
+        Raises
+        ------
+        RecalibrationError
+            There are fewer than ``2 end_block`` samples, all standard deviations are equal, or a level has no error.
+        """
+        require_samples(statistics, max(2, 2 * end_block), cls.method)
+        require_variance(settings, cls.method)
+        spread = statistics.moments["std"]
+        if not spread.high > spread.low:
+            raise RecalibrationError(
+                f"std_isotonic needs standard deviations that differ, but all are {spread.low:g}; use std_scaling"
+            )
+        mean_weight = statistics.n / statistics.counts["n"]
+        levels = _pooled_ends(_isotonic_levels(statistics), end_block * mean_weight)
+        if levels.value[0] <= 0:
+            raise RecalibrationError(
+                f"std_isotonic cannot be fitted: the {levels.samples[0]:.0f} samples of smallest std have zero "
+                "error, which would make their std 0; fit on held-out data, or use std_scaling"
+            )
+        variance, observed = _knots(levels)
+        return cls.fitted(settings, fitted_on, variance=variance, observed=observed)
+
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
+        return np.sqrt(np.interp(np.square(std), self.variance, self.observed))
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {
+            "isotonic_std_min": math.sqrt(self.observed[0]),
+            "isotonic_std_max": math.sqrt(self.observed[-1]),
+        }
+
+
+class _Levels(NamedTuple):
+    """Levels of an increasing step function: ranges of the predicted variance, their fit, their samples."""
+
+    low: FloatArray
+    high: FloatArray
+    value: FloatArray
+    samples: FloatArray
+
+
+def _isotonic_levels(statistics: Statistics) -> _Levels:
+    """_Levels of the isotonic least-squares fit of e^2 on s^2, with sample weights."""
+    from scipy.optimize import isotonic_regression
+
+    blocks = list(statistics.orders["std"].blocks(("sq_error",)))
+    low, high, count = (
+        np.concatenate([getattr(b, name) for b in blocks]) for name in ("low", "high", "count")
+    )
+    squares = np.concatenate([block.sums["sq_error"] for block in blocks])
+    found = isotonic_regression(squares / count, weights=count)
+    first, last = found.blocks[:-1], found.blocks[1:] - 1
+    return _Levels(
+        np.square(low[first]), np.square(high[last]), found.x[first], np.add.reduceat(count, first)
+    )
+
+
+def _pooled_ends(levels: _Levels, fewest: float) -> _Levels:
+    """Pool levels at both ends until the outer ones contain ``fewest`` samples, by weight."""
+    head = int(np.searchsorted(np.cumsum(levels.samples), fewest))
+    tail = len(levels.samples) - 1 - int(np.searchsorted(np.cumsum(levels.samples[::-1]), fewest))
+    first = np.concatenate([[0], np.arange(head + 1, tail + 1)])
+    count = np.add.reduceat(levels.samples, first)
+    value = np.maximum.accumulate(np.add.reduceat(levels.value * levels.samples, first) / count)
+    return _Levels(levels.low[first], levels.high[np.append(first[1:], len(levels.high)) - 1], value, count)
+
+
+def _knots(levels: _Levels) -> tuple[FloatArray, FloatArray]:
+    """Both ends of every level, or of levels at evenly spaced counts if there are very many."""
+    keep = np.arange(len(levels.value))
+    if len(keep) > MOST_KNOTS // 2:
+        middles = np.cumsum(levels.samples) - levels.samples / 2
+        wanted = np.linspace(middles[0], middles[-1], MOST_KNOTS // 2)
+        keep = np.unique(np.searchsorted(middles, wanted).clip(0, len(keep) - 1))
+    variance = np.stack([levels.low[keep], levels.high[keep]], axis=1).ravel()
+    return variance, np.repeat(levels.value[keep], 2)
+
+
+@recalibrator
+@dataclass(frozen=True, kw_only=True)
+class StdBinning(RegressionRecalibration):
+    """``s -> RMSE of its bin``; the mean is unchanged.
+
+    Attributes
+    ----------
+    edges : tuple of float, length K - 1
+        Largest standard deviation in each bin except the last, inclusive.
+    values : tuple of float, length K
+        Root mean squared error of each bin of the fit set.
+    """
+
+    method = "std_binning"
+    summary = "Standard deviation replaced by the RMSE of its equal-count bin"
+    source = "Zadrozny and Elkan 2001 (histogram binning), on the bins of Levi 2019"
+
+    edges: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_increasing("edges", self.edges)
+        check_positive("values", self.values)
+        if len(self.values) != len(self.edges) + 1:
+            raise RecalibrationError(
+                f"{len(self.edges)} edges separate {len(self.edges) + 1} bins, not {len(self.values)}"
+            )
+
+    @classmethod
+    def fit(cls, statistics: Statistics, settings: Settings, fitted_on: FittedOn) -> Self:
+        """RMSE of each of ``n_bins`` equal-count bins by std; bins spanned by a tie are merged.
+
+        Raises
+        ------
+        RecalibrationError
+            There are fewer samples than bins, or a bin has zero error.
+        """
+        require_variance(settings, cls.method)
+        n, n_bins = statistics.n, settings.n_bins
+        if n < n_bins:
+            raise RecalibrationError(
+                f"std_binning cannot fill {n_bins} bins with {n:g} samples; lower n_bins"
+            )
+        order = statistics.orders["std"]
+        tops = np.unique(order.value(equal_edges(n, n_bins)[1:]))
+        positions = np.concatenate([[0.0], order.position(tops[:-1]), [float(n)]])
+        squares = np.diff(order.cumulative("sq_error", positions)) / np.diff(positions)
+        if np.any(squares <= 0):
+            raise RecalibrationError(
+                f"std_binning cannot be fitted: bin {int(np.argmin(squares)) + 1} of {len(squares)} has zero error, "
+                "which would make its std 0; lower n_bins, or fit on held-out data"
+            )
+        return cls.fitted(settings, fitted_on, edges=tops[:-1], values=np.sqrt(squares))
+
+    @override
+    def new_std(self, std: FloatArray) -> FloatArray:
+        bins = np.searchsorted(np.asarray(self.edges), std, side="left")
+        return np.where(np.isnan(std), np.nan, np.asarray(self.values)[bins])
+
+    @override
+    def scalars(self) -> dict[str, float]:
+        return {
+            "binning_std_min": min(self.values),
+            "binning_std_max": max(self.values),
+            "binning_bins": float(len(self.values)),
+        }
