@@ -47,7 +47,8 @@ NOMINAL = "Nominal coverage of the central interval"
 )
 def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """How far the RMSE of the least uncertain samples lies above the oracle's."""
-    return _gap(statistics, "sq_error")
+    numbers = sparsification(statistics, "sq_error")
+    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
 
 
 @curve(
@@ -76,11 +77,6 @@ def _remaining(statistics: Statistics, payload: str) -> Columns:
         "oracle": numbers.oracle,
         "random": np.ones_like(numbers.fraction),
     }
-
-
-def _gap(statistics: Statistics, payload: str) -> Columns:
-    numbers = sparsification(statistics, payload)
-    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
 
 
 @curve(
@@ -351,7 +347,8 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
 )
 def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
     """How far the MAE of the least uncertain samples lies above the oracle's."""
-    return _gap(statistics, "abs_error")
+    numbers = sparsification(statistics, "abs_error")
+    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
 
 
 @curve(

@@ -42,7 +42,11 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
         notes=(BY_CHANCE,) if report.noise else (),
         remarks=(
             *report.verdict.caveats,
-            *_beyond_ends(report),
+            *(
+                f"{key}: {remark}"
+                for key, value in report.scores.items()
+                if (metric := known.get(key)) and metric.remark and (remark := metric.remark(value))
+            ),
             *(
                 f"{key}: undefined, {why}"
                 for key, why in report.undefined.items()
@@ -51,17 +55,6 @@ def report_table(report: Report, keys: Collection[str] | None = None) -> Table:
             *(f"{key}: {verdict}" for key, verdict in report.verdicts.items()),
         ),
     )
-
-
-def _beyond_ends(report: Report) -> list[str]:
-    """A remark on each score at or beyond an end of its scale."""
-    known = plugins.metrics(report.task)
-    found = (
-        (key, metric.remark(report.scores[key]))
-        for key, metric in known.items()
-        if metric.remark and key in report.scores
-    )
-    return [f"{key}: {remark}" for key, remark in found if remark]
 
 
 def _row(report: Report, key: str, metric: Metric | None) -> Row:
