@@ -21,7 +21,7 @@ from tests.fuzz.test_inputs import ABOUT_NAMES, DTYPE_NAMES, OPTION_NAMES
 from tests.fuzz.test_readers import ARRAYS, damaged
 from uq_tracking.errors import FileFormatError, TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.health import forget_health
 
 Case = Callable[[Random], bool]

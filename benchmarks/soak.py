@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import uq_tracking as uq
 from benchmarks.pages import replace_part
 from tests.faults.job import arrays
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 HEAD = """
 | calls of 400 samples to one folder | calls | CPU time per call, ms | memory, MB | threads | open files |

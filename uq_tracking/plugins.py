@@ -44,7 +44,7 @@ BUILT_IN = (
     "uq_tracking.recalibration.quantiles",
     "uq_tracking.recalibration.temperature",
     "uq_tracking.drawings",
-    "uq_tracking.tracking.directory",
+    "uq_tracking.tracking.folder",
 )
 """Plugins of this package; metrics of a family, and curves, are reported in this order."""
 

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, redact
 from uq_tracking.tracking.deadline import check_listens
-from uq_tracking.tracking.redaction import redact
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

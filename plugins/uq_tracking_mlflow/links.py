@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from urllib.parse import urlsplit, urlunsplit
 
-from uq_tracking.tracking.redaction import redact
+from uq_tracking.errors import redact
 
 CLASSIC = "?workflowType=machine_learning"
 """Without it, MLflow 3 opens its pages for language models."""

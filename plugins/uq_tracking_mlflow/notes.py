@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from uq_tracking.tracking.description import Description
+from uq_tracking.tracking.overview import Description
 
 TAG = "mlflow.note.content"
 LONGEST = 7500

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
-from uq_tracking.tracking.backend import Run, finite, name_parts
-from uq_tracking.tracking.clock import called_at, is_late
+from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
 from uq_tracking.tracking.deadline import LeftBehind
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run as StoredEntity
 
     from uq_tracking.curves import Curve
-    from uq_tracking.tracking.description import Dataset, Description
+    from uq_tracking.tracking.overview import Dataset, Description
 
 _log = logging.getLogger("uq_tracking")
 _SOURCE = "uq_tracking"

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uq_tracking.errors import BackendError, RunNotFoundError
+from uq_tracking.errors import BackendError, RunNotFoundError, redact
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
-from uq_tracking.tracking.redaction import redact
 from uq_tracking_mlflow import view
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection

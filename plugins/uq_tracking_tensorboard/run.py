@@ -16,7 +16,7 @@ import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, finite
-from uq_tracking.tracking.directory import LOG_FILE, DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import LOG_FILE, DirectoryRun, DirectoryStore
 from uq_tracking.tracking.journal import Journal
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_tensorboard.events import EventWriter, Writer

@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, warn
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
-from uq_tracking.tracking.directory import DirectoryStore, slug
-from uq_tracking.tracking.redaction import printable
+from uq_tracking.tracking.folder import DirectoryStore, slug
 from uq_tracking_tensorboard.events import event_files, read_points, started
 from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
 

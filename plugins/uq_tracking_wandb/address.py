@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uq_tracking.errors import BackendError
-from uq_tracking.tracking.redaction import redact
+from uq_tracking.errors import BackendError, redact
 
 if TYPE_CHECKING:
     import wandb

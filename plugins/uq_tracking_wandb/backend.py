@@ -9,9 +9,8 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from uq_tracking.errors import NoRunHereError, RunFinishedError
+from uq_tracking.errors import NoRunHereError, RunFinishedError, redact
 from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore
-from uq_tracking.tracking.redaction import redact
 from uq_tracking_wandb.address import OFFLINE, ONLINE, parse_offline, parse_online
 
 if TYPE_CHECKING:

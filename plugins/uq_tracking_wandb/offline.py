@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, warn
+from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
-from uq_tracking.tracking.redaction import printable
 from uq_tracking_wandb.address import OFFLINE, run_folder
 from uq_tracking_wandb.artifacts import artifact_name, is_of_others
 from uq_tracking_wandb.fragment import Fragment, Identity, joined, read_fragment, started

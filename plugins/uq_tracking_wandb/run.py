@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import wandb
     from matplotlib.figure import Figure
 
-    from uq_tracking.tracking.description import Description
+    from uq_tracking.tracking.overview import Description
 
 
 ROOM = 8 * 2**20

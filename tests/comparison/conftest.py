@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 N = 400
 

@@ -18,7 +18,7 @@ from uq_tracking.errors import (
     UnknownBackendError,
 )
 from uq_tracking.logged_run import logged_runs
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.names import PAGE_FILE
 
 QUICK = {"figures": False, "maps": False}

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from uq_tracking.cli import app
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 def run(*arguments):

@@ -173,7 +173,7 @@ def substitute_of(uri: str, run_id: str) -> str:
 
 def directory_store(folder: Path) -> Store:
     """A run in a folder."""
-    from uq_tracking.tracking.directory import DirectoryStore
+    from uq_tracking.tracking.folder import DirectoryStore
 
     runs = DirectoryStore(folder)
 

@@ -25,7 +25,7 @@ from tests.fuzz.seeds import Archive, JsonText
 from tests.fuzz.sound import ARCHIVES, NAMES, sound_files
 from uq_tracking.errors import FileFormatError, TrackingWarning, UQTrackingError
 from uq_tracking.report import Report
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.journal import parsed
 from uq_tracking.tracking.spool import read_entry
 

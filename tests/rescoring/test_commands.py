@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import uq_tracking as uq
 from tests.rescoring.places import Place, arrays, predictions
 from uq_tracking.cli import app
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from uq_tracking.errors import BackendError
 from uq_tracking.figures.picture import picture
 from uq_tracking.logged_run import logged_runs
 from uq_tracking.testing import sample_predictions
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.rescoring.places import arrays, predictions
 from uq_tracking.errors import FileFormatError, SettingsError
 from uq_tracking.files import read_predictions
 from uq_tracking.rescoring.foreign import matching, zarr_roots
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 COLUMNS = {"target": "y", "mean": "mu", "std": "sigma"}
 

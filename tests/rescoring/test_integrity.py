@@ -11,7 +11,7 @@ import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.report import Report
 from uq_tracking.statistics.store import BINDING, read_statistics
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import uq_tracking as uq
 from tests.rescoring.places import predictions
 from uq_tracking.tracking.content import logged_scores, scores_digest
-from uq_tracking.tracking.directory import DirectoryRun
+from uq_tracking.tracking.folder import DirectoryRun
 from uq_tracking.tracking.names import SCORES_TAG
 
 ASKED = {"alpha": 0.8, "n_bins": 7}

@@ -6,7 +6,7 @@ import pytest
 from tensorboardX import SummaryWriter
 
 import uq_tracking as uq
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.spool import Origin, keep
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]

@@ -13,7 +13,7 @@ import pytest
 import uq_tracking as uq
 from tests.rescoring.places import predictions
 from uq_tracking.errors import BackendError, TrackerUnreachableError
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 def truncated(path):

@@ -15,7 +15,7 @@ import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import BackendError, TrackingWarning
 from uq_tracking.rescoring.unsent import drop_entry
-from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.spool import entries
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]

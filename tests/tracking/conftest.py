@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.tracking.helpers import FolderTracker, plugin
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 @pytest.fixture

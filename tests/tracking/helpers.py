@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from uq_tracking import plugins
 from uq_tracking.hookspecs import hookimpl
 from uq_tracking.tracking.backend import Backend, BackendStatus
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 class FolderTracker(Backend):

@@ -10,7 +10,7 @@ import pytest
 
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.testing import sample_curve
-from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.folder import DirectoryBackend, DirectoryStore
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_addresses(tmp_path):
 def test_processes_writing_at_once_lose_no_line(store):
     run = store.create("a")
     code = (
-        "import sys\nfrom pathlib import Path\nfrom uq_tracking.tracking.directory import DirectoryRun\n"
+        "import sys\nfrom pathlib import Path\nfrom uq_tracking.tracking.folder import DirectoryRun\n"
         "run = DirectoryRun(Path(sys.argv[1]))\n"
         "for step in range(60):\n"
         "    run.log_scalars({f'uq/{sys.argv[2]}/{k}': float(step) for k in range(40)}, step=step)\n"

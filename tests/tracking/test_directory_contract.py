@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from uq_tracking.testing import Capabilities, RunContract, StoreContract
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 
 class Directory:

@@ -11,7 +11,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.names import scalar_name
 from uq_tracking.tracking.spool import entries
 

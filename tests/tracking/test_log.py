@@ -22,9 +22,9 @@ from uq_tracking.errors import (
     UnknownBackendError,
 )
 from uq_tracking.testing import sample_predictions
-from uq_tracking.tracking import pieces
+from uq_tracking.tracking import publish
 from uq_tracking.tracking.content import logged_scores
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.spool import entries, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -225,7 +225,7 @@ class TestWhat:
         assert [name for name in files if name.endswith(".png") or "predictions" in name] == []
 
     def test_large_predictions_are_left_out_with_a_word(self, in_folder, tmp_path, monkeypatch, caplog):
-        monkeypatch.setattr(pieces, "PREDICTIONS_LIMIT", 1000)
+        monkeypatch.setattr(publish, "PREDICTIONS_LIMIT", 1000)
         for number, keep in enumerate(["auto", True]):
             uq.log(sample_predictions(), run=f"dir:{tmp_path}/{number}", predictions=keep, **QUICK)
         stored = [

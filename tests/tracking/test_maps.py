@@ -7,7 +7,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
-from uq_tracking.tracking.map_file import DrawnCases
+from uq_tracking.tracking.cases import DrawnCases
 
 Y = np.random.default_rng(0).normal(size=(5, 18, 20))
 SIZES = np.array([2.0, 1.0, 5.0, 3.0, 4.0])[:, None, None]
@@ -64,7 +64,7 @@ def test_a_run_without_maps_cannot_be_followed(tmp_path):
 def test_large_cases_are_thinned_out_in_the_file(tmp_path, monkeypatch):
     images = np.random.default_rng(0).random((*Y.shape, 3))
     whole = drawn(log(tmp_path, maps=[1], images=images))
-    monkeypatch.setattr("uq_tracking.tracking.pieces.LARGEST", whole.nbytes // 3)
+    monkeypatch.setattr("uq_tracking.tracking.publish.LARGEST", whole.nbytes // 3)
     found = drawn(log(tmp_path, maps=[1], images=images))
     assert found.limits == whole.limits
     for name, array in whole.cases[1].arrays.items():

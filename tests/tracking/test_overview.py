@@ -8,9 +8,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.content import logged_scores
-from uq_tracking.tracking.description import dataset, description
-from uq_tracking.tracking.hint import hint
-from uq_tracking.tracking.overview import overview
+from uq_tracking.tracking.overview import dataset, description, hint, overview
 
 RNG = np.random.default_rng(3)
 S = RNG.uniform(0.5, 1.5, 400)

@@ -13,12 +13,12 @@ import pytest
 import uq_tracking as uq
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.errors import InputError, NoRunHereError, TrackingWarning
-from uq_tracking.tracking import ranks
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking import resolve
+from uq_tracking.tracking.folder import DirectoryStore
 
 DATA = ([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3])
 LABELS = ([0, 1, 1], [0.2, 0.9, 0.4])
-NAMES = [name for variables, size in ranks._LAUNCHERS for name in (*variables, size)]
+NAMES = [name for variables, size in resolve._LAUNCHERS for name in (*variables, size)]
 
 PROGRAM = """
 import json, logging, os, sys
@@ -60,7 +60,7 @@ def second_of_two(in_folder, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    ranks.tell_once.cache_clear()
+    resolve.tell_once.cache_clear()
     return in_folder
 
 
@@ -120,7 +120,7 @@ def test_the_launchers_environment_tells_the_rank(monkeypatch, environment, is_z
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert ranks.is_rank_zero() is is_zero
+    assert resolve.is_rank_zero() is is_zero
 
 
 def test_another_rank_scores_and_makes_no_folder(second_of_two, caplog):

@@ -7,7 +7,7 @@ import pytest
 from tests.tracking.helpers import FolderTracker, plugin
 from uq_tracking.errors import BackendError, RunNotFoundError, SettingsError, UnknownBackendError
 from uq_tracking.tracking.backend import BackendStatus
-from uq_tracking.tracking.directory import DirectoryBackend, DirectoryStore
+from uq_tracking.tracking.folder import DirectoryBackend, DirectoryStore
 from uq_tracking.tracking.resolve import find_backend, open_store, targets_of
 
 

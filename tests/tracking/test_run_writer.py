@@ -9,15 +9,13 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.drawings import FigureSpec
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, redact
 from uq_tracking.tracking.backend import BackendStatus
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.directory import DirectoryBackend, DirectoryRun, DirectoryStore
-from uq_tracking.tracking.health import Health
-from uq_tracking.tracking.redaction import redact
+from uq_tracking.tracking.folder import DirectoryBackend, DirectoryRun, DirectoryStore
+from uq_tracking.tracking.health import Health, is_sick
 from uq_tracking.tracking.resolve import Opened, Target
-from uq_tracking.tracking.run_writer import RunWriter, Safety
-from uq_tracking.tracking.waiting import is_sick
+from uq_tracking.tracking.writer import RunWriter, Safety
 
 
 @pytest.fixture

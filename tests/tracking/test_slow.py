@@ -9,7 +9,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import TrackingWarning
-from uq_tracking.tracking.directory import LOG_FILE, DirectoryRun, DirectoryStore
+from uq_tracking.tracking.folder import LOG_FILE, DirectoryRun, DirectoryStore
 from uq_tracking.tracking.spool import entries
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]

@@ -15,11 +15,10 @@ import pytest
 import time_machine
 
 import uq_tracking as uq
-from uq_tracking.errors import BackendError, FileFormatError
+from uq_tracking.errors import BackendError, FileFormatError, printable, redact
 from uq_tracking.testing import sample_curve, sample_figure
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.places import places
-from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import ENTRY, Origin, _process, entries, keep, read_entry
 

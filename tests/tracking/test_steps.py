@@ -14,7 +14,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.metrics import later
 from uq_tracking.metrics.registry import compute, metric
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 
 RNG = np.random.default_rng(4)
 N = 300

@@ -10,10 +10,10 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, TrackingWarning
-from uq_tracking.tracking.directory import DirectoryRun, DirectoryStore
-from uq_tracking.tracking.locks import spool_lock
+from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.health import Waiting
+from uq_tracking.tracking.places import spool_lock
 from uq_tracking.tracking.spool import entries
-from uq_tracking.tracking.waiting import Waiting
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
 STEPS = range(3)
@@ -84,7 +84,7 @@ def test_only_a_later_call_of_the_same_kind_and_run_replaces_one_that_was_refuse
 
 
 def test_a_folder_that_another_process_is_sending_says_nothing_of_the_tracker(tmp_path, monkeypatch):
-    monkeypatch.setattr("uq_tracking.tracking.waiting.LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("uq_tracking.tracking.health.LOCK_SECONDS", 0.01)
     with spool_lock(tmp_path, 1):
         assert Waiting(tmp_path / "entry", lambda: None, "dir:runs").send("dir", "runs") == "again"
 

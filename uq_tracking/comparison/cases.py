@@ -10,8 +10,7 @@ from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.errors import SettingsError
 from uq_tracking.inputs.base import Case, PredictionsBase, case_count, case_place
 from uq_tracking.tasks import task_of
-from uq_tracking.tracking.cases import Maps, choose_cases
-from uq_tracking.tracking.map_file import DrawnCases
+from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
 from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
 AUTO_CASES = 2

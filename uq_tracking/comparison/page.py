@@ -31,7 +31,7 @@ from uq_tracking.tables.html import templates
 from uq_tracking.tables.model import Cell, Column, better_text, unit_text
 from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.writer import RunWriter
 
 if TYPE_CHECKING:
     from uq_tracking.comparison.maps import MapPanel

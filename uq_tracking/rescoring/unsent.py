@@ -7,17 +7,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from shlex import quote
 
-from uq_tracking.errors import BackendError, RunNotFoundError, TrackerUnreachableError, UQTrackingError
+from uq_tracking.errors import (
+    BackendError,
+    RunNotFoundError,
+    TrackerUnreachableError,
+    UQTrackingError,
+    redact,
+)
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.deadline import PATIENCE
-from uq_tracking.tracking.locks import spool_lock
+from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.names import ORIGIN_TAG
-from uq_tracking.tracking.redaction import redact
+from uq_tracking.tracking.places import spool_lock
 from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
-from uq_tracking.tracking.waiting import is_sick
 
 SENT = "sent"
 """Folder in which sent entries are kept."""

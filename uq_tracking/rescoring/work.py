@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from uq_tracking import plugins
-from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError
+from uq_tracking.errors import BackendError, RecalibrationError, UQTrackingError, redact
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.carry_over import carried_over, same_curve
@@ -23,10 +23,9 @@ from uq_tracking.rescoring.source import NothingStoredError, Source, read_source
 from uq_tracking.rescoring.summary import Outcome
 from uq_tracking.settings import Settings
 from uq_tracking.tasks import task_of
+from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import Content, scores_digest
 from uq_tracking.tracking.deadline import PATIENCE
-from uq_tracking.tracking.locks import run_lock
-from uq_tracking.tracking.map_file import DrawnCases
 from uq_tracking.tracking.names import (
     MAPS_FILE,
     RECALIBRATION_FILE,
@@ -38,10 +37,10 @@ from uq_tracking.tracking.names import (
     scalar_name,
     tag_name,
 )
+from uq_tracking.tracking.places import run_lock
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.resolve import Opened, Target
-from uq_tracking.tracking.run_writer import RunWriter
+from uq_tracking.tracking.writer import RunWriter
 
 
 @dataclass(frozen=True)

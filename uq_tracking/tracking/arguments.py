@@ -10,12 +10,11 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from uq_tracking.checks import check_choice, check_flag, check_text, value_text
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, printable
 from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.content import SCORES, Scores
 from uq_tracking.tracking.names import check_split
-from uq_tracking.tracking.redaction import printable
 
 LONGEST_METHOD = 250
 """Characters that every tracker accepts in a name."""

@@ -7,9 +7,11 @@ these methods, so all trackers log and rescore alike.
 from __future__ import annotations
 
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from uq_tracking.curves import Curve
-    from uq_tracking.tracking.description import Dataset, Description
+    from uq_tracking.tracking.overview import Dataset, Description
+
 
 Image = npt.NDArray[np.uint8]
 Cell = str | float | None
@@ -275,3 +278,34 @@ class Backend(ABC):
     @abstractmethod
     def store(self, address: str, *, scheme: str | None = None) -> tuple[RunStore, str | None]:
         """Open the store of a URI, given the part after its scheme; also return the run id if the URI names one."""
+
+
+_called_at: ContextVar[float | None] = ContextVar("uq_tracking_called_at", default=None)
+_is_late: ContextVar[bool] = ContextVar("uq_tracking_is_late", default=False)
+
+
+def called_at() -> float:
+    """When the call being written was made, in seconds since 1970; outside a call, the current time.
+
+    A tracker that stores a time should store this one: rows sent twice then carry the same time, and trackers that
+    drop identical rows keep one of them.
+    """
+    given = _called_at.get()
+    return time.time() if given is None else given
+
+
+def is_late() -> bool:
+    """Whether the call being written comes from the spool, so that part of it may already have arrived."""
+    return _is_late.get()
+
+
+@contextmanager
+def calling(at: float | None = None) -> Iterator[float]:
+    """Make ``called_at`` return this time inside the block, by default the current time."""
+    now = time.time() if at is None else at
+    token, late = _called_at.set(now), _is_late.set(at is not None)
+    try:
+        yield now
+    finally:
+        _called_at.reset(token)
+        _is_late.reset(late)

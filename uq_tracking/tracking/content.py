@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from uq_tracking import plugins
 from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.report import Report
-from uq_tracking.tracking.map_file import Limits
+from uq_tracking.tracking.cases import Limits
 from uq_tracking.tracking.names import parameter_name, recalibrated_name, scalar_name
 
 Scores = Literal["headline", "all"]

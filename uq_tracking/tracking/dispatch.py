@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from uq_tracking.errors import BackendError, warn
+from uq_tracking.errors import BackendError, redact, warn
 from uq_tracking.tracking.arguments import Destination
-from uq_tracking.tracking.clock import calling
+from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.content import Content
 from uq_tracking.tracking.deadline import Budget
-from uq_tracking.tracking.fallback import fallback_target
+from uq_tracking.tracking.folder import fallback_target
 from uq_tracking.tracking.health import health_of
-from uq_tracking.tracking.hint import hint
+from uq_tracking.tracking.overview import hint
 from uq_tracking.tracking.publish import publish
-from uq_tracking.tracking.ranks import is_rank_zero, tell_once
-from uq_tracking.tracking.redaction import redact
-from uq_tracking.tracking.resolve import Target
-from uq_tracking.tracking.run_writer import RunWriter, Safety
+from uq_tracking.tracking.resolve import Target, is_rank_zero, tell_once
+from uq_tracking.tracking.writer import RunWriter, Safety
 
 _log = logging.getLogger("uq_tracking")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of, png_of
 from uq_tracking.tracking.backend import Cell, Run, finite
-from uq_tracking.tracking.description import Dataset, Description
+from uq_tracking.tracking.overview import Dataset, Description
 from uq_tracking.typed import record
 
 if TYPE_CHECKING:

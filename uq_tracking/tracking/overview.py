@@ -1,18 +1,25 @@
-"""What to show first of many runs: a few charts, under the questions they answer.
+"""What a person sees first: a few charts of all runs, under the questions they answer; the description of one run.
 
 It is made from names alone, so whoever logs next can bring a tracker's page up to date.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from uq_tracking import plugins
 from uq_tracking.curves.spec import CurveSpec
-from uq_tracking.metrics.registry import TASK_NAMES, Metric
-from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG
+from uq_tracking.metrics.registry import TASK_NAMES, Metric, headline_or_all
+from uq_tracking.report import Report
+from uq_tracking.tables.markup import markdown_escaped, table_markdown
+from uq_tracking.tables.report import report_table
+from uq_tracking.tracking.names import CURVES, HEADLINE, MAPS, METHOD_TAG, SECTIONS, VERDICT_TAG, figure_name
 
 QUESTIONS = {
     "Accurate?": ("accuracy", "scoring"),
@@ -192,3 +199,91 @@ def _bar_title(metric: Metric) -> str:
 def _titled(split: str, title: str) -> str:
     """The title, followed by the split, which may be cut off."""
     return f"{title}, {split}" if split else title
+
+
+COLUMNS = ("value", "unit", "better", "interval", "by chance")
+
+
+@dataclass(frozen=True)
+class Description:
+    """Text for the page of a run.
+
+    Attributes
+    ----------
+    lead : str
+        The verdict, in Markdown.
+    body : str
+        The headline scores, in Markdown.
+    verdict : str
+        The verdict, as plain text.
+    split : str or None
+        The split it describes; each has its own part.
+    figures : dict of str
+        Figures that belong to it, if the run holds them: titles by name, without suffix.
+    """
+
+    lead: str
+    body: str
+    verdict: str
+    split: str | None = None
+    figures: dict[str, str] | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it except the figures."""
+        return f"{self.lead}\n\n{self.body}"
+
+
+def description(report: Report, split: str | None = None) -> Description:
+    """Describe a report, verdict first: trackers show three lines until asked for more."""
+    table = report_table(report, headline_or_all(report.task, report.scores))
+    named = {column.key: column for column in table.columns}
+    shown = tuple(named[key] for key in COLUMNS if key in named)
+    plain = replace(table, columns=shown, lead=(), notes=(), remarks=report.verdict.caveats)
+    of_split = f"**{markdown_escaped(split)}:** " if split else ""
+    title = f"{table.title}; *by chance*: what a calibrated forecast would score on the same amount of data."
+    figures = {
+        figure_name(spec.name, split): spec.name.replace("_", " ")
+        for spec in plugins.figures(report.task).values()
+        if spec.default and spec.has_curves(report.curves)
+    }
+    lead = f"{of_split}{markdown_escaped(report.verdict.text)}"
+    return Description(lead, f"{table_markdown(plain)}\n{title}", report.verdict.text, split, figures)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The truth that was scored; runs with the same digest are comparable."""
+
+    name: str
+    digest: str
+    n: int
+
+
+def dataset(report: Report, split: str | None = None) -> Dataset:
+    """The truth of a report: equal for equal truth, whatever its order or batching."""
+    targets = {name: f"{value:.6g}" for name, value in report.provenance.get("targets", {}).items()}
+    text = json.dumps([report.counts["n"], targets], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Dataset(split or "truth", digest, report.counts["n"])
+
+
+ASKED = "UQ_TRACKING_HINT"
+"""1 always writes the line, 0 never."""
+
+
+def hint(report: Report, pages: Iterable[str | None]) -> None:
+    """Write the line to an interactive terminal or notebook; stay silent in an unattended job."""
+    where = next((page for page in pages if page), None)
+    if where is None or not _is_watched():
+        return
+    label = "look" if where.startswith("http") else "look with"
+    sys.stderr.write(f"uq_tracking: {report.verdict.short}; {label}: {where}\n")
+
+
+def _is_watched() -> bool:
+    """Whether a person is watching."""
+    asked = os.environ.get(ASKED)
+    if asked in ("0", "1"):
+        return asked == "1"
+    return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", lambda: False)())

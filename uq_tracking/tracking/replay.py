@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from uq_tracking.errors import FileFormatError, TrackerUnreachableError
-from uq_tracking.tracking.backend import Run
-from uq_tracking.tracking.clock import calling
+from uq_tracking.errors import FileFormatError, TrackerUnreachableError, redact
+from uq_tracking.tracking.backend import Run, calling
 from uq_tracking.tracking.operations import OPERATIONS
 from uq_tracking.tracking.places import scratch_folder
-from uq_tracking.tracking.redaction import redact
 from uq_tracking.tracking.spool import Entry
 from uq_tracking.typed import DAMAGE
 

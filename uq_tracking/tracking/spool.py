@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking.tracking.clock import called_at
+from uq_tracking.tracking.backend import called_at
 from uq_tracking.tracking.operations import Group, is_sound, recorded
 from uq_tracking.tracking.places import in_first_place, places
 

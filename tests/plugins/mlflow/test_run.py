@@ -13,7 +13,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, RunNotFoundError, TrackingWarning
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
-from uq_tracking.tracking.clock import calling
+from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.spool import entries
 from uq_tracking_mlflow.backend import MLflowBackend

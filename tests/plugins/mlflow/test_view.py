@@ -13,7 +13,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import TrackerUnreachableError, TrackingWarning
 from uq_tracking.formatting import COLORS
-from uq_tracking.tracking.description import Description
+from uq_tracking.tracking.overview import Description
 from uq_tracking_mlflow import notes, view
 from uq_tracking_mlflow.run import MLflowRun
 

@@ -20,7 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 import uq_tracking as uq
 from uq_tracking.errors import BackendError
 from uq_tracking.testing import sample_curve, sample_figure, sample_predictions
-from uq_tracking.tracking.directory import DirectoryStore
+from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.resolve import check_usable
 from uq_tracking_tensorboard.backend import TensorBoardBackend
 from uq_tracking_tensorboard.events import event_files, read_points

@@ -10,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreachableError
+from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreachableError, printable, redact
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
-from uq_tracking.tracking.health import Health
+from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.operations import Group, Write
-from uq_tracking.tracking.redaction import printable, redact
 from uq_tracking.tracking.resolve import (
     Opened,
     Target,
@@ -25,7 +24,6 @@ from uq_tracking.tracking.resolve import (
     reopened,
 )
 from uq_tracking.tracking.spool import Origin, keep
-from uq_tracking.tracking.waiting import Waiting, is_sick
 
 _log = logging.getLogger("uq_tracking")
 T = TypeVar("T")
