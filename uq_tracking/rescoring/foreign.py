@@ -10,6 +10,7 @@ from typing import Any
 
 from uq_tracking.errors import SettingsError
 from uq_tracking.files import read_predictions
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.logged_run import LoggedRun
 from uq_tracking.report import Report
 from uq_tracking.rescoring.request import Request
@@ -38,6 +39,10 @@ def foreign_source(run: LoggedRun, request: Request, logged: Report | None) -> S
     with TemporaryDirectory(prefix="uq_tracking_") as folder:
         paths = [run.fetch(name, Path(folder)) for name in names]
         data = _read(paths, names, Path(folder), request)
+    if isinstance(data, ClassPredictions):
+        raise SettingsError(
+            f"{names[0]} holds classes; rescoring reads means, quantiles, intervals and draws"
+        )
     return Source("predictions", predictions=floored(data, request, None))
 
 
