@@ -205,7 +205,7 @@ def test_packed_zarr_of_xarray_is_streamed(tmp_path, monkeypatch):
     monkeypatch.setattr("uq_tracking.files.reading.BLOCK_SAMPLES", 2)
     names = ("target", "mean", "std")
     dataset = xr.Dataset({name: ("y", [0.5, 1.0, 1.5], {"units": "m"}) for name in names})
-    dataset["target"].encoding = {"dtype": "int16", "scale_factor": 0.1}
+    dataset["target"].encoding = {"dtype": "int16", "scale_factor": 0.1, "_FillValue": -9999}
     dataset.to_zarr(tmp_path / "p.zarr", zarr_format=3, consolidated=False)
     found = read_blocks(tmp_path / "p.zarr")
     assert found.total == 3
