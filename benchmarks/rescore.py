@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import uq_tracking as uq
+from uq_tracking.runs import RescoreOptions
 
 ALPHAS = (0.9, 0.8, 0.85)
 
@@ -53,7 +54,7 @@ def baseline(name: str) -> None:
 
 
 def rescore(name: str, alpha: float, workers: int) -> None:
-    summary = uq.rescore(f"mlflow:{name}", alpha=alpha, workers=workers)
+    summary = uq.rescore(f"mlflow:{name}", alpha=alpha, options=RescoreOptions(workers=workers))
     summary.raise_failures()
     assert not summary.skipped, str(summary)
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
-    from uq_tracking.rescoring import pool, rescore, sync
+    from uq_tracking.rescoring import sync
+    from uq_tracking.runs.pool import pool
+    from uq_tracking.runs.rescore import rescore
     from uq_tracking.streams.accumulator import Accumulator, ClassificationAccumulator
     from uq_tracking.streams.blocks import evaluate_blocks
     from uq_tracking.tracking.log import log, log_classification
@@ -41,9 +43,9 @@ _HOME = {
     "iid_stability": "evaluation.independent",
     "log": "tracking.log",
     "log_classification": "tracking.log",
-    "pool": "rescoring",
+    "pool": "runs.pool",
     "recalibrate": "recalibration",
-    "rescore": "rescoring",
+    "rescore": "runs.rescore",
     "sync": "rescoring",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""

@@ -22,8 +22,8 @@ from uq_tracking.inference.gaps import SCORES
 from uq_tracking.inference.intervals import interval_table
 from uq_tracking.inference.leave_out import leave_out
 from uq_tracking.inference.paired import paired_differences
-from uq_tracking.logged_run import logged_runs
 from uq_tracking.metrics.registry import compute, find, select
+from uq_tracking.runs.read import logged_runs
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION, confusion_matrix
 from uq_tracking.statistics.collecting import build_groups, build_statistics

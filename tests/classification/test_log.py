@@ -7,7 +7,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import InputError, SettingsError, TrackingWarning
-from uq_tracking.logged_run import logged_run, logged_runs
+from uq_tracking.runs.read import logged_run, logged_runs
 from uq_tracking.statistics.statistics import Statistics
 
 from .made import pixels, samples, softmax

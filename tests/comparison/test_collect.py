@@ -17,7 +17,7 @@ from uq_tracking.errors import (
     TrackerUnreachableError,
     UnknownBackendError,
 )
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.runs.read import logged_runs
 from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.names import PAGE_FILE
 

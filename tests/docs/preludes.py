@@ -89,11 +89,11 @@ times = np.arange(depth.size).reshape(depth.shape)
 logged("five-folds", ["deep-ensemble", "deep-ensemble"])
 RUN_ID = logged("terrain", ["deep-ensemble", "mc-dropout"], split=[None, "test", "val"])
 uq.recalibrate((y_true, y_pred, y_std), "std_scaling").to_json("scale.json")
-mlflow.set_experiment("old-experiment")
-with mlflow.start_run(run_name="a"):
-    mlflow.log_param("seed", 0)
 Path("outputs").mkdir()
 np.savez("outputs/a.npz", y=y_true, mu=y_pred, sigma=y_std)
+mlflow.set_experiment("old-experiment")
+with mlflow.start_run(run_name="a"):
+    mlflow.log_artifacts("outputs", "outputs")
 """,
     "recalibration": DEPTH
     + TERRAIN

@@ -15,7 +15,7 @@ import uq_tracking as uq
 from tests.faults.gateway import Gateway
 from tests.faults.job import FINAL, arrays
 from tests.faults.stores import differences, mlflow_content
-from tests.rescoring.conftest import use_tracking_uri
+from tests.runs.conftest import use_tracking_uri
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.names import scalar_name

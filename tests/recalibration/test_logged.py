@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import RecalibrationError, RunNotFoundError, SettingsError
-from uq_tracking.rescoring.recalibration import run_recalibration
+from uq_tracking.runs import run_recalibration
 from uq_tracking.tracking.resolve import open_store
 
 from .samples import overconfident

@@ -5,6 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
+from uq_tracking.runs import RescoreOptions
 
 DATA = ([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
 
@@ -76,7 +77,7 @@ def test_accumulators_check_their_options(options, match):
         (lambda: uq.compare("dir:runs", progress=3), "progress is 3; pass a function"),
         (lambda: uq.pool(3), "cannot pool a int"),
         (lambda: uq.rescore(3), "an address of runs is text such as mlflow:EXPERIMENT or dir:PATH, not 3"),
-        (lambda: uq.rescore("dir:runs", workers="2"), "workers is '2'; pass a whole number"),
+        (lambda: RescoreOptions(workers="2"), "workers is '2'; pass a whole number"),
         (lambda: uq.rescore("dir:runs", dry_run="no"), "dry_run is 'no'; pass True or False"),
         (lambda: uq.rescore("dir:runs", where=3), "where is 3; pass text"),
         (lambda: uq.sync(3), "source is 3; pass text"),

@@ -10,7 +10,7 @@ import uq_tracking as uq
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.inputs import Predictions
-from uq_tracking.logged_run import logged_run
+from uq_tracking.runs.read import logged_run
 from uq_tracking.tracking.folder import DirectoryStore
 
 NAMES = ["tx", "ty", "tw", "th"]

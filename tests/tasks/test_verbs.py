@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from uq_tracking import plugins
 from uq_tracking.errors import InputError, SettingsError, TrackingWarning, UnknownOptionError
-from uq_tracking.logged_run import logged_run, logged_runs
+from uq_tracking.runs.read import logged_run, logged_runs
 from uq_tracking.tracking.names import scalar_name
 
 SHAPE = (6, 20, 24)

@@ -21,6 +21,7 @@ from uq_tracking.errors import (
     TrackingWarning,
     UnknownBackendError,
 )
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking import publish
 from uq_tracking.tracking.content import logged_scores
@@ -162,7 +163,7 @@ class TestScores:
         assert run.scalars["uq_ranking/merci"] == uq.evaluate(TRUTH, MEAN, STD, alpha=0.8).scores["merci"]
         uq.rescore(f"dir:{tmp_path}/r", alpha=0.8, metrics="pit_ks")
         assert set(only_run(tmp_path / "r").scalars) == names | {"uq_calibration/pit_ks"}
-        uq.rescore(f"dir:{tmp_path}/r", alpha=0.8, scores="all")
+        uq.rescore(f"dir:{tmp_path}/r", alpha=0.8, options=RescoreOptions(scores="all"))
         assert len(only_run(tmp_path / "r").scalars) > 40
         uq.rescore(f"dir:{tmp_path}/r", alpha=0.7)
         run = only_run(tmp_path / "r")

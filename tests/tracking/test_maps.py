@@ -7,6 +7,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.cases import DrawnCases
 
 Y = np.random.default_rng(0).normal(size=(5, 18, 20))
@@ -84,5 +85,5 @@ def test_rescoring_draws_the_stored_cases_again(tmp_path):
     before = pictures(run)
     for path in run.glob("uq_map*.png"):
         path.unlink()
-    uq.rescore(f"dir:{tmp_path}", figures=True)
+    uq.rescore(f"dir:{tmp_path}", options=RescoreOptions(figures=True))
     assert pictures(run) == before

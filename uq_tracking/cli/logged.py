@@ -12,7 +12,6 @@ from uq_tracking.cli.options import (
     RUNS,
     Alpha,
     Bins,
-    Columns,
     Dof,
     FamilyName,
     Method,
@@ -22,7 +21,6 @@ from uq_tracking.cli.options import (
     StdFloor,
     Unit,
     Where,
-    parse_columns,
     parse_list,
     parse_scores,
 )
@@ -48,15 +46,6 @@ def rescore(
         str | None, typer.Option(help="Split of each run on which to fit recalibrations, e.g. val.")
     ] = None,
     recalibration: Annotated[str, typer.Option(help="Methods to fit, comma-separated.")] = "",
-    predictions: Annotated[
-        str | None,
-        typer.Option(help="For runs logged without uq_tracking: a stored file, folder or quoted glob."),
-    ] = None,
-    columns: Columns = "",
-    prediction_from: Annotated[
-        str | None,
-        typer.Option(help="Run against whose means to score each run's std, under uq/common/."),
-    ] = None,
     figures: Annotated[
         bool | None,
         typer.Option(
@@ -73,9 +62,11 @@ def rescore(
         int | None, typer.Option(help="Bytes above which a stored file is not read; by default 8 GiB.")
     ] = None,
 ) -> None:
-    """Rescore logged runs, even those of other programs: new metrics, other settings, recalibrations."""
-    from uq_tracking.rescoring import rescore as rescore_runs
-    from uq_tracking.rescoring.terminal import progress_bar, show_summary
+    """Rescore logged runs: new metrics, other settings, recalibrations."""
+    from uq_tracking.npz import LIMIT
+    from uq_tracking.runs import RescoreOptions
+    from uq_tracking.runs import rescore as rescore_runs
+    from uq_tracking.runs.outcomes import progress_bar, show_summary
 
     with shown_errors(rescore):
         with progress_bar(console, "rescoring") as progress:
@@ -84,7 +75,6 @@ def rescore(
                 where=where,
                 split=split,
                 metrics=parse_list(metrics),
-                scores=parse_scores(scores),
                 alpha=alpha,
                 n_bins=n_bins,
                 family=cast(Any, family),
@@ -94,15 +84,15 @@ def rescore(
                 calibration=True if calibration == "halves" else calibration,
                 calibration_split=calibration_split,
                 recalibration=parse_list(recalibration),
-                predictions=predictions,
-                columns=parse_columns(columns),
-                prediction_from=prediction_from,
-                figures="auto" if figures is None else figures,
                 dry_run=dry_run,
-                workers=workers,
-                force=force,
-                **({} if limit is None else {"limit": limit}),
                 progress=progress,
+                options=RescoreOptions(
+                    scores=parse_scores(scores),
+                    figures="auto" if figures is None else figures,
+                    force=force,
+                    workers=workers,
+                    limit=LIMIT if limit is None else limit,
+                ),
             )
         show_summary(summary, console, partial(in_options, command=rescore))
         if summary.failed:
@@ -127,7 +117,7 @@ def pool(
     log: Annotated[str | None, typer.Option(help="Run or experiment to log the pooled report to.")] = None,
 ) -> None:
     """Score the samples of several runs (seeds, folds, shards) as one set."""
-    from uq_tracking.rescoring import pool as pool_runs
+    from uq_tracking.runs import pool as pool_runs
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_run
     from uq_tracking.tracking.resolve import address_target
@@ -173,8 +163,8 @@ def sync(
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""
     from uq_tracking.rescoring import sync as sync_runs
-    from uq_tracking.rescoring.terminal import progress_bar, show_summary
     from uq_tracking.rescoring.unsent import drop_entry
+    from uq_tracking.runs.outcomes import progress_bar, show_summary
 
     with shown_errors(sync):
         if drop is not None:

@@ -84,7 +84,7 @@ def _report_of(uri: str, split: str | None) -> Report:
 
     If the run holds only a single split or output, that one.
     """
-    from uq_tracking.logged_run import logged_run
+    from uq_tracking.runs.read import logged_run
 
     with messages.status(f"reading {uri}"):
         run = logged_run(uri, split=split).settled()

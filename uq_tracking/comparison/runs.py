@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
-from uq_tracking.logged_run import LoggedRun, logged_runs
 from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report
+from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.tracking.names import REPORT_FILE, file_name
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from uq_tracking.comparison.result import Comparison
 from uq_tracking.comparison.runs import RunSource, ScoredRun, SkippedRun, by_method, collect
 from uq_tracking.comparison.table import mean_loss
 from uq_tracking.errors import BackendError, SettingsError, closest
-from uq_tracking.logged_run import LoggedRun
 from uq_tracking.metrics.registry import Metric
+from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
 from uq_tracking.tracking.cases import Maps

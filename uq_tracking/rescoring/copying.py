@@ -14,10 +14,9 @@ from uq_tracking.checks import check_callable, check_flag, check_text
 from uq_tracking.curves import Curve
 from uq_tracking.drawings import picture_of
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError, redact
-from uq_tracking.logged_run import LoggedRun, logged_runs
-from uq_tracking.rescoring.summary import Outcome, Summary
 from uq_tracking.rescoring.unsent import send_entries
-from uq_tracking.rescoring.verb import Progress, worked
+from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
+from uq_tracking.runs.read import LoggedRun, logged_runs
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun
 from uq_tracking.tracking.names import REPORT_FILE, curve_name
 from uq_tracking.tracking.resolve import find_backend, open_store

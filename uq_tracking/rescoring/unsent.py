@@ -14,7 +14,7 @@ from uq_tracking.errors import (
     UQTrackingError,
     redact,
 )
-from uq_tracking.rescoring.summary import Outcome
+from uq_tracking.runs.outcomes import Outcome
 from uq_tracking.tracking.backend import RunStore
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.health import is_sick

@@ -13,7 +13,7 @@ import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import BackendError, FileFormatError, SettingsError, UnknownBackendError
 from uq_tracking.figures.style import line, new_figure, style_axes
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.runs.read import logged_runs
 from uq_tracking_papers import uq_commands
 from uq_tracking_papers.papers import PAPERS, Paper
 from uq_tracking_papers.results import Item, Row

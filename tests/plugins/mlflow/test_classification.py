@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.runs.read import logged_runs
 
 
 def test_a_segmentation_is_logged_to_the_active_run(in_experiment, experiment_name):

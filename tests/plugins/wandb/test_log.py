@@ -20,6 +20,7 @@ from tests.wandb_server import WandbServer
 from tests.wandb_server.fixtures import child_processes
 from uq_tracking.errors import TrackingWarning
 from uq_tracking.inputs import Predictions
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.statistics.store import read_statistics
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.backend import RunStore
@@ -127,7 +128,7 @@ def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, worker
             train(sdk_run, range(3))
             uq.log(sample_predictions(seed=number), method=method, strict=True, figures=False, maps=False)
     ids = [run.run_id for run in store_of("").runs()]
-    summary = uq.rescore(address, alpha=0.8, figures=False, workers=workers)
+    summary = uq.rescore(address, alpha=0.8, options=RescoreOptions(figures=False, workers=workers))
     assert [outcome.status for outcome in summary.outcomes] == ["done", "done"]
     store = store_of("")
     assert [run.run_id for run in store.runs()] == ids
@@ -137,7 +138,7 @@ def test_runs_are_rescored_and_compared(opened: Opened, wandb_home: Path, worker
         assert run.scalars["uq/n_merci"] == report.scores["n_merci"]
         assert "uq.rescored" in run.tags
         assert run.scalars["loss"] == 1 / 3
-    assert len(uq.rescore(address, alpha=0.8, figures=False).skipped) == 2
+    assert len(uq.rescore(address, alpha=0.8, options=RescoreOptions(figures=False)).skipped) == 2
     comparison = uq.compare(address, maps=False)
     assert {"a", "b"} == set(comparison.methods)
 

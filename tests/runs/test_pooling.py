@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import arrays, predictions
+from tests.runs.places import arrays, predictions
 from uq_tracking.errors import (
     BackendError,
     InputTypeError,

@@ -1,18 +1,22 @@
-"""Runs that never knew this package are scored from files of their own."""
+"""What `uq.log` can do with logged runs: score their own files, or their standard deviations on other means."""
 
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatch
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import arrays, predictions
-from uq_tracking.errors import FileFormatError, SettingsError
+from tests.runs.places import QUIET, arrays, predictions
+from uq_tracking.errors import FileFormatError
 from uq_tracking.files import read_predictions
-from uq_tracking.rescoring.foreign import matching, zarr_roots
+from uq_tracking.runs import logged_runs
+from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.folder import DirectoryStore
 
 COLUMNS = {"target": "y", "mean": "mu", "std": "sigma"}
@@ -71,13 +75,20 @@ def stranger(dir_place, tmp_path):
     return run.path / "out"
 
 
-@pytest.mark.parametrize("kind", WRITERS)
-def test_every_format_is_read(stranger, dir_place, kind):
+def log_files(uri, pattern, columns=COLUMNS, **options):
+    """The recipe of docs/rescoring.md: score the files of runs logged without this package."""
+    for run in logged_runs(uri):
+        with TemporaryDirectory() as folder:
+            paths = [run.fetch(name, Path(folder)) for name in run.files if fnmatch(name, pattern)]
+            data = read_predictions(paths if len(paths) > 1 else paths[0], columns)
+        uq.log(data, run=run.stored.uri, **{**QUIET, **options})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind != "zarr"])
+def test_files_of_runs_that_never_knew_us_are_scored(stranger, dir_place, kind):
     WRITERS[kind](stranger / f"p.{kind}", columns_of())
     columns = None if kind == "npy" else COLUMNS
-    for pattern in (f"out/p.{kind}", f"out/*.{kind}", "out"):
-        summary = uq.rescore(dir_place.uri, predictions=pattern, columns=columns, unit="m")
-        assert [outcome.source for outcome in summary.done] == ["predictions"], str(summary)
+    log_files(dir_place.uri, f"out/*.{kind}", columns, unit="m")
     run = dir_place.run()
     report = run.scored()
     assert report.scores == pytest.approx(uq.evaluate(predictions()).scores, rel=1e-12)
@@ -85,47 +96,25 @@ def test_every_format_is_read(stranger, dir_place, kind):
     assert run.stored.scalars["loss"] == 1.0
     assert run.stored.scalars["uq/nll"] == report.scores["nll"]
     assert "uq_curve/calibration.csv" in run.files
-    assert "uq_calibration.png" not in run.files
     assert len(uq.rescore(dir_place.uri, alpha=0.9).done) == 1
-    again = uq.rescore(dir_place.uri, predictions=f"out/p.{kind}", columns=columns)
-    assert len(again.done) == 1
     assert dir_place.run().report().settings["alpha"] == 0.9
 
 
-def test_scores_of_our_own_are_not_replaced_by_those_of_a_file(dir_place):
-    logged = dir_place.log(predictions())
-    as_npz(dir_place.run().store.path / dir_place.run().stored.run_id / "p.npz", columns_of(seed=5))
-    (outcome,) = uq.rescore(dir_place.uri, predictions="p.npz", columns=COLUMNS).skipped
-    assert "it was logged by uq_tracking" in outcome.reason
-    uq.rescore(dir_place.uri, predictions="p.npz", columns=COLUMNS, split="file").raise_failures()
-    assert dir_place.run().report() == logged
-    assert dir_place.run("file").report().scores != logged.scores
-
-
-@pytest.mark.parametrize("pattern", ["**/*.npz", "*/*.npz", "*/a.npz"])
-def test_files_of_our_own_are_no_files_of_the_run(dir_place, tmp_path, pattern):
-    dir_place.log(predictions(), maps=False)
-    as_npz(tmp_path / "a.npz", dict(zip(("y_true", "y_pred", "y_std"), arrays(), strict=True)))
+def test_a_zarr_store_is_scored(stranger, dir_place):
+    as_zarr(stranger / "p.zarr", columns_of())
     run = dir_place.run()
-    run.store.reopen(run.stored.run_id).log_file(tmp_path / "a.npz", "outputs/a.npz")
-    assert {"uq/predictions.npz", "uq/statistics.npz"} <= set(dir_place.run().files)
-    (done,) = uq.rescore(dir_place.uri, predictions=pattern, split="again").outcomes
-    assert done.status == "done", done.reason
-    assert dir_place.run("again").report().counts["n"] == 300
-
-
-def test_our_predictions_are_found_by_their_folder():
-    names = ["uq/maps.npz", "uq/predictions.npz", "uq/statistics.npz", "uq/test/predictions.npz"]
-    assert matching(names, "uq/*.npz") == ["uq/predictions.npz"]
-    assert matching(names, "uq/test") == ["uq/test/predictions.npz"]
-    assert matching(names, "uq/maps.npz") == ["uq/maps.npz"]
+    with TemporaryDirectory() as folder:
+        for name in run.files:
+            run.fetch(name, Path(folder))
+        data = read_predictions(Path(folder) / "out/p.zarr", COLUMNS)
+    assert uq.evaluate(data).scores == uq.evaluate(predictions()).scores
 
 
 def test_a_folder_of_images_is_joined(stranger, dir_place):
     for number in range(3):
         target, mean, std = (column.reshape(20, 15) for column in arrays(300, number))
         np.savez(stranger / f"image_{number}.npz", y=target, mu=mean, sigma=std)
-    uq.rescore(dir_place.uri, predictions="out", columns=COLUMNS).raise_failures()
+    log_files(dir_place.uri, "out/*")
     assert dir_place.run().report().counts["n"] == 900
 
 
@@ -134,7 +123,7 @@ def test_members_of_an_ensemble_are_read(stranger, dir_place):
     target = rng.normal(size=200)
     members = target + rng.normal(size=(5, 200))
     np.savez(stranger / "p.npz", y=target, members=members)
-    uq.rescore(dir_place.uri, predictions="out/p.npz", columns={"target": "y", "samples": "members"})
+    log_files(dir_place.uri, "out/p.npz", {"target": "y", "samples": "members"})
     wanted = uq.evaluate(uq.Predictions.from_samples(target, members))
     assert dir_place.run().report().scores == wanted.scores
 
@@ -150,8 +139,7 @@ def test_tables_of_mlflow_are_read(mlflow_sqlite_place):
     client.log_table(run_id, table, "eval/predictions.json")
     client.set_terminated(run_id, "FAILED")
     before = client.get_run(run_id).info
-    summary = uq.rescore(mlflow_sqlite_place.uri, predictions="eval/predictions.json", columns=COLUMNS)
-    assert len(summary.done) == 1, str(summary)
+    log_files(mlflow_sqlite_place.uri, "eval/predictions.json")
     after = client.get_run(run_id)
     wanted = uq.evaluate(target, mean, std).scores["nll"]
     assert after.data.metrics["uq/nll"] == pytest.approx(wanted, rel=1e-8)  # log_table keeps ten decimals
@@ -179,11 +167,10 @@ def test_tables_and_artifacts_of_wandb_are_read(tracker, request, tmp_path):
     assert wanted <= place.files(wanted)
     wanted = uq.evaluate(target, mean, std).scores
     for pattern, split in (("eval.table.json", "table"), ("preds/*/*.npz", "artifact")):
-        summary = uq.rescore(place.uri, predictions=pattern, columns=COLUMNS, force=True)
-        assert len(summary.done) == 1, str(summary)
-        run = place.run()
-        assert run.report().scores == pytest.approx(wanted, rel=1e-12), split
-        assert run.stored.scalars["uq/nll"] == pytest.approx(wanted["nll"], rel=1e-12)
+        log_files(place.uri, pattern, split=split)
+        run = place.run(split)
+        assert run.report().scores == pytest.approx(wanted, rel=1e-12)
+        assert run.stored.scalars[f"uq/{split}/nll"] == pytest.approx(wanted["nll"], rel=1e-12)
         assert run.stored.scalars["loss"] == 1.0
 
 
@@ -211,46 +198,42 @@ def test_an_empty_cell_of_the_target_is_no_ground_truth(tmp_path):
     assert read_predictions(tmp_path / "t.json", COLUMNS).counts["n_missing"] == 1
 
 
-def test_runs_without_such_a_file_are_skipped_and_damaged_ones_fail(dir_place, tmp_path):
-    store = DirectoryStore(tmp_path / "runs")
-    for name in ("none", "damaged", "fine"):
-        folder = store.create(name).path
-        if name != "none":
-            np.savez(folder / "p.npz", **columns_of())
-        if name == "damaged":
-            (folder / "p.npz").write_bytes(b"PK\x03\x04")
-    summary = uq.rescore(dir_place.uri, predictions="p.npz", columns=COLUMNS)
-    assert {outcome.name: outcome.status for outcome in summary.outcomes} == {
-        "none": "skipped",
-        "damaged": "failed",
-        "fine": "done",
-    }
-    assert "has no file p.npz; it has none" in summary.skipped[0].reason
+class TestACommonPredictor:
+    """Every run's standard deviations against one run's means."""
 
+    @pytest.fixture
+    def three(self, dir_place):
+        target, mean, std = arrays()
+        rng = np.random.default_rng(9)
+        for method in "abc":
+            dir_place.log((uq.Predictions(target, mean, std)), method=method)
+            mean, std = mean + 0.1 * rng.normal(size=mean.shape), rng.permutation(std)
 
-def test_wrong_columns_are_named(stranger, dir_place):
-    as_npz(stranger / "p.npz", columns_of())
-    (outcome,) = uq.rescore(dir_place.uri, predictions="out/p.npz", columns={"target": "truth"}).failed
-    assert "no column 'truth'" in outcome.reason
-    assert isinstance(outcome.error, SettingsError)
+    def test_scores_stand_under_a_split_of_their_own(self, dir_place, three):
+        before = [run.report() for run in dir_place.runs()]
+        common = dir_place.runs()[0].predictions()
+        for run in logged_runs(dir_place.uri):
+            own = run.predictions()
+            assert own.target_digest() == common.target_digest()
+            uq.log(own.replace(mean=common.mean), run=run.stored.uri, split="common", **QUIET)
+        for run, old in zip(dir_place.runs(), before, strict=True):
+            own = run.predictions()
+            wanted = uq.evaluate(common.target, common.mean, own.std)
+            assert logged_scores(wanted, "common").items() <= run.stored.scalars.items()
+            assert run.report() == old
+            assert run.stored.scalars["uq/nll"] == old.scores["nll"]
+        assert len({run.report().scores["rmse"] for run in dir_place.runs("common")}) == 1
+        assert len(uq.rescore(dir_place.uri, split="common", alpha=0.9).done) == 3
+        assert uq.compare(dir_place.uri, split="common").methods
 
-
-@pytest.mark.parametrize(
-    ("pattern", "wanted"),
-    [
-        ("a.npz", ["a.npz"]),
-        ("out", ["out/a.npz", "out/deep/b.npz"]),
-        ("out/", ["out/a.npz", "out/deep/b.npz"]),
-        ("out/*.npz", ["out/a.npz"]),
-        ("*.npz", ["a.npz"]),
-        ("*/*/*.npz", ["out/deep/b.npz"]),
-        ("x/*.zarr", ["x/s.zarr/y/0"]),
-        ("b.npz", []),
-    ],
-)
-def test_patterns(pattern, wanted):
-    assert matching(["out/deep/b.npz", "out/a.npz", "a.npz", "x/s.zarr/y/0"], pattern) == wanted
-
-
-def test_zarr_stores_are_folders():
-    assert zarr_roots(["x/s.zarr/y/0", "x/s.zarr/.zgroup", "x/t.npz"]) == ["x/s.zarr"]
+    @pytest.mark.parametrize("change", ["values", "order", "choice"])
+    def test_other_targets_have_another_digest(self, change):
+        target, mean, std = arrays()
+        digest = uq.Predictions(target, mean, std).target_digest()
+        if change == "values":
+            target[0] += 1
+        elif change == "order":
+            target, mean, std = target[::-1], mean[::-1], std[::-1]
+        else:
+            target[0] = np.nan
+        assert uq.Predictions(target, mean, std).target_digest() != digest

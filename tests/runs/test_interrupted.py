@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
+from tests.runs.places import predictions
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.folder import DirectoryRun
 from uq_tracking.tracking.names import SCORES_TAG
@@ -37,7 +38,7 @@ def test_figures_and_scores_catch_up_with_the_report(dir_place, tmp_path, monkey
 
     assert len(uq.rescore(dir_place.uri, **ASKED).done) == 1
     found = pictures(dir_place, tmp_path / "after")
-    uq.rescore(dir_place.uri, **ASKED, figures=True)
+    uq.rescore(dir_place.uri, **ASKED, options=RescoreOptions(figures=True))
     assert found == pictures(dir_place, tmp_path / "wanted")
     assert found["uq_reliability.png"] != before["uq_reliability.png"]
     assert dir_place.run().stored.tags[SCORES_TAG] == scores_digest(dir_place.run().scored())

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
+from tests.runs.places import predictions
 from uq_tracking.errors import BackendError, TrackerUnreachableError
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.folder import DirectoryStore
 
 
@@ -78,7 +79,7 @@ def test_a_damaged_run_is_reported_and_the_others_are_rescored(dir_place, name, 
     folder = Path(broken.stored.uri.removeprefix("dir:"))
     damage(folder / name)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    summary = uq.rescore(dir_place.uri, alpha=0.9, limit=1_000_000)
+    summary = uq.rescore(dir_place.uri, alpha=0.9, options=RescoreOptions(limit=1_000_000))
     assert [outcome.status for outcome in summary.outcomes] == ["done", "failed", "done"]
     assert match in summary.failed[0].reason
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
@@ -113,7 +114,7 @@ def test_runs_that_hold_nothing_of_ours_are_skipped_with_the_reason(dir_place, t
     dir_place.log(predictions())
     DirectoryStore(tmp_path / "runs").create("stranger").log_scalars({"loss": 1.0})
     (outcome,) = uq.rescore(dir_place.uri).skipped
-    assert (outcome.name, "name its own files with predictions=" in outcome.reason) == ("stranger", True)
+    assert (outcome.name, "log its own files to it with uq.log" in outcome.reason) == ("stranger", True)
 
 
 def test_what_needs_predictions_fails_without_them(dir_place):

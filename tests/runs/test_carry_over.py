@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import arrays, predictions
-from uq_tracking.rescoring.carry_over import carried_over, same_curve
+from tests.runs.places import arrays, predictions
+from uq_tracking.runs.carry_over import carried_over, same_curve
 
 
 def ensemble(n=200, members=6):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
+from tests.runs.places import predictions
 from uq_tracking.plugins import metrics
-from uq_tracking.rescoring.source import PREDICTIONS
+from uq_tracking.runs import RescoreOptions
 
 
 def assert_scores_equal(found, wanted):
@@ -34,8 +34,8 @@ def assert_shown(place, report, prefix="uq"):
 def test_equal_settings_give_equal_scores(place):
     logged = place.log(predictions(), unit="m", tags={"team": "a"})
     before = place.run().stored
-    for options, source in (({}, "exact statistics"), ({"std_floor": 1e-9}, PREDICTIONS)):
-        summary = uq.rescore(place.uri, force=True, **options)
+    for options, source in (({}, "exact statistics"), ({"std_floor": 1e-9}, "predictions")):
+        summary = uq.rescore(place.uri, options=RescoreOptions(force=True), **options)
         assert [(item.status, item.source) for item in summary.outcomes] == [("done", source)], str(summary)
         run = place.run()
         report = run.scored()

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
+from tests.runs.places import predictions
 from uq_tracking.tracking.content import logged_scores
 
 RUNS = 8

@@ -10,6 +10,7 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import BackendError, FileFormatError
 from uq_tracking.report import Report
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.statistics.store import BINDING, read_statistics
 from uq_tracking.tracking.folder import DirectoryStore
 
@@ -38,7 +39,7 @@ def changed(path, **columns):
 
 def rescored(folder):
     before = Report.from_json(folder / "uq" / "report.json")
-    (outcome,) = uq.rescore(f"dir:{folder}", alpha=0.9, figures=False).outcomes
+    (outcome,) = uq.rescore(f"dir:{folder}", alpha=0.9, options=RescoreOptions(figures=False)).outcomes
     return outcome, before, Report.from_json(folder / "uq" / "report.json")
 
 

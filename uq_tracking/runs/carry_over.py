@@ -1,4 +1,4 @@
-"""Carry over what is still valid in the old report, so that a rescore never loses information.
+"""Parts of an old report that are still valid, so that a rescore never replaces a report with a less complete one.
 
 Three things can make a new report poorer than the old one: its source knows less (a sketch of exact statistics),
 something cannot be recomputed (a score that needs samples, intervals, scores after a recalibration), or a metric is
@@ -24,17 +24,14 @@ from uq_tracking.report import Report
 RELATIVE, ABSOLUTE = 1e-3, 5e-4
 """How far a score from a sketch may deviate from the exact one; good models have calibration errors near 0."""
 Settings = Mapping[str, Any]
-"""Those of a report, by name."""
+"""Settings of a report, by name."""
 
 
 def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -> Report:
-    """The new report, completed with what only the old one has.
+    """Complete the new report with what only the old one has.
 
-    Parameters
-    ----------
-    again
-        Scores the same source under the old settings: whatever is equal there and in the new report is unaffected by
-        the change. None if nothing was changed.
+    ``again`` scores the same source under the old settings: whatever is equal there and in the new report is
+    unaffected by the change. None if nothing was changed.
     """
     if not _may_lack(new, old):
         return new
@@ -57,23 +54,21 @@ def carried_over(new: Report, old: Report, again: Callable[[], Report] | None) -
 
 
 def _may_lack(new: Report, old: Report) -> bool:
-    missing = set(old.scores) - set(new.scores) or set(old.undefined) - {*new.scores, *new.undefined}
+    """True if the old report may have something that the new one lacks; else nothing needs to be scored again."""
     names = (*old.scores, *(f"curve {name}" for name in old.curves))
     return bool(
-        missing
-        or any(_is_coarser(new, old, name) for name in names)
+        old.scores.keys() - new.scores.keys()
+        or old.undefined.keys() - {*new.scores, *new.undefined}
+        or old.curves.keys() - new.curves.keys()
+        or old.recalibrations.keys() - new.recalibrations.keys()
         or (old.intervals and not new.intervals)
         or old.verdicts
-        or _lost(new, old)
+        or any(_is_coarser(new, old, name) for name in names)
     )
 
 
-def _lost(new: Report, old: Report) -> bool:
-    return bool(set(old.recalibrations) - set(new.recalibrations) or set(old.curves) - set(new.curves))
-
-
 def _is_coarser(new: Report, old: Report, name: str) -> bool:
-    """Whether the old score or curve was computed from the samples, but the new one from a sketch."""
+    """True if the old score or curve was computed from the samples, but the new one from a sketch."""
     was_exact = old.provenance.get("statistics") == "exact" or name in old.provenance.get("exact", ())
     return was_exact and new.provenance.get("statistics") == "sketch"
 
@@ -81,7 +76,7 @@ def _is_coarser(new: Report, old: Report, name: str) -> bool:
 def _scores(
     new: Report, old: Report, then: Report
 ) -> tuple[dict[str, float], dict[str, Settings], list[str]]:
-    """Scores in the old order, new ones last; also those kept, with their settings, and those still exact."""
+    """Return scores in the old order, new ones last; also those kept, with their settings, and those still exact."""
     scores = {**{key: old.scores[key] for key in old.scores if key in new.scores}, **new.scores}
     kept, exact = {}, []
     for key, value in old.scores.items():
@@ -93,26 +88,26 @@ def _scores(
         if key not in new.scores:
             scores[key] = value
             kept[key] = _settings_behind(old, key)
-        elif is_coarser and then.scores.get(key) == new.scores[key] and _close(value, new.scores[key]):
+        elif (
+            is_coarser
+            and then.scores.get(key) == new.scores[key]
+            and math.isclose(value, new.scores[key], rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        ):
             scores[key] = value
             exact.append(key)
     return scores, kept, exact
 
 
 def _settings_behind(old: Report, name: str) -> Settings:
-    """The settings behind something kept: those of the report from which it was first kept."""
+    """Return the settings of the report from which a score or curve was first kept."""
     known: Mapping[str, Settings] = old.provenance.get("kept", {})
     return known.get(name) or {name: value for name, value in old.settings.items() if value is not None}
-
-
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
 def _curves(
     new: Report, old: Report, then: Report
 ) -> tuple[dict[str, Curve], dict[str, Settings], list[str]]:
-    """New curves, and old ones that cannot be rebuilt or are more exact; also those kept and those still exact."""
+    """Return new curves, and old ones that cannot be rebuilt or are more exact; also those kept and still exact."""
     curves, kept, exact = dict(new.curves), {}, []
     for name, curve in old.curves.items():
         shown = f"curve {name}"
@@ -132,14 +127,14 @@ def _curves(
 
 
 def same_curve(one: Curve, other: Curve) -> bool:
-    """Whether two curves hold the same numbers."""
+    """True if two curves hold the same numbers."""
     if one.columns.keys() != other.columns.keys():
         return False
     return all(np.array_equal(column, other.columns[name]) for name, column in one.columns.items())
 
 
 def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[str, tuple[float, float]]:
-    """Intervals of the unchanged scores."""
+    """Return the intervals of the unchanged scores."""
     return {
         key: interval
         for key, interval in old.intervals.items()
@@ -148,7 +143,7 @@ def _intervals(scores: Mapping[str, float], old: Report, then: Report) -> dict[s
 
 
 def _recalibration(old: Report, *, changed: bool) -> Mapping[str, Any] | None:
-    """The old recalibrations; if the settings changed, with the settings behind their scores."""
+    """Return the old recalibrations; if the settings changed, with the settings behind their scores."""
     if not old.recalibration or not changed:
         return old.recalibration
     settings = dict(old.settings)

@@ -1,4 +1,4 @@
-"""Read logged runs back from any tracker: the reports, statistics and predictions that ``uq.log`` stored."""
+"""Logged runs of any tracker, read back: the reports, statistics and predictions that ``uq.log`` stored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from uq_tracking.checks import check_text
-from uq_tracking.errors import FileFormatError, RunNotFoundError, UQTrackingError
+from uq_tracking.errors import (
+    FileFormatError,
+    RecalibrationError,
+    RunNotFoundError,
+    SettingsError,
+    UQTrackingError,
+)
 from uq_tracking.npz import LIMIT
+from uq_tracking.recalibration import Recalibration, read_recalibrations, recalibrate
 from uq_tracking.report import Report
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.store import read_statistics
@@ -22,8 +29,10 @@ from uq_tracking.tracking.names import (
     METHOD_TAG,
     PAGE_FILE,
     PREDICTIONS_FILE,
+    RECALIBRATION_FILE,
     REPORT_FILE,
     STATISTICS_FILE,
+    check_split,
     file_name,
 )
 from uq_tracking.tracking.resolve import open_store
@@ -36,7 +45,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """One run of a store, and how to read what it holds for one split."""
+    """One run of a store, of which one split is read."""
 
     store: RunStore
     stored: StoredRun
@@ -59,11 +68,11 @@ class LoggedRun:
         return self.store.files(self.stored.run_id)
 
     def has(self, file: str) -> bool:
-        """Whether the run has one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
+        """True if the run has one of our files (``report.json``, ``statistics.npz`` ...) for this split."""
         return file_name(file, self.split) in self.files
 
     def splits(self) -> list[str]:
-        """The splits and outputs below this one for which the run stored a report."""
+        """Splits and outputs below this one for which the run stored a report."""
         own = file_name(REPORT_FILE, self.split)
         start = own.removesuffix(REPORT_FILE)
         names = (name for name in self.files if name.startswith(start) and name != own)
@@ -71,7 +80,7 @@ class LoggedRun:
         return sorted(name.removeprefix("uq/").removesuffix(f"/{REPORT_FILE}") for name in found)
 
     def holds_comparison(self) -> bool:
-        """Whether the run holds the page of a comparison, and no report."""
+        """True if the run holds the page of a comparison, and no report."""
         whole = replace(self, split=None)
         return PAGE_FILE in self.files and not whole.has(REPORT_FILE) and not whole.splits()
 
@@ -81,7 +90,7 @@ class LoggedRun:
         return replace(self, split=splits[0]) if len(splits) == 1 else self
 
     def lacking(self) -> str:
-        """Which report the run lacks at this level, and which it has."""
+        """Text that names the report that the run lacks at this level, and those that it has."""
         whole = replace(self, split=None)
         lacking = "no report of its own" if self.split is None else f"no report of split {self.split!r}"
         if self.split is not None and whole.has(REPORT_FILE):
@@ -92,20 +101,20 @@ class LoggedRun:
         return lacking if whole.has(REPORT_FILE) else f"{lacking}; rescore the run to make one"
 
     def report(self) -> Report:
-        """The stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
+        """Read the stored report, without statistics; FileNotFoundError or FileFormatError says what is wrong."""
         return self.read(REPORT_FILE, Report.from_json)
 
     def statistics(self, report: Report | None = None) -> Statistics:
-        """The stored statistics; FileFormatError if they describe other data than the report beside them."""
+        """Read the stored statistics; FileFormatError if they describe other data than the report beside them."""
         data = None if report is None else report.provenance.get("digest")
         return self.read(STATISTICS_FILE, lambda path: read_statistics(path, data=data))
 
     def predictions(self, task: str = "regression") -> Any:
-        """The stored predictions of a task."""
+        """Read the stored predictions of a task."""
         return self.read(PREDICTIONS_FILE, task_of(task).predictions.load)
 
     def scored(self) -> Report:
-        """The stored report together with its statistics, if stored."""
+        """Read the stored report together with its statistics, if stored."""
         report = self.report()
         return replace(report, statistics=self.statistics(report)) if self.has(STATISTICS_FILE) else report
 
@@ -156,11 +165,11 @@ def logged_runs(uri: str, *, where: str | None = None, split: str | None = None)
             yield LoggedRun(store, stored, split)
     if run_id is not None and not found:
         such = "no such run" if where is None else "no such run that matches where="
-        raise RunNotFoundError(f"{uri}: there is {such}{_others(store)}")
+        raise RunNotFoundError(f"{uri}: there is {such}{_newest(list(store.runs()))}")
 
 
 def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
-    """The one run that a URI names; RunNotFoundError if it names several, or none."""
+    """Return the one run that a URI names; RunNotFoundError if it names several, or none."""
     runs = list(logged_runs(uri, split=split))
     if not runs:
         raise RunNotFoundError(f"{uri}: there is no such run{_beside(uri)}")
@@ -171,25 +180,21 @@ def logged_run(uri: str, *, split: str | None = None) -> LoggedRun:
 
 
 def _beside(uri: str) -> str:
-    """The end of a message that names some runs of the place that would hold this one."""
+    """End of a message that names runs of the place that would hold this one."""
     above, _, name = uri.rpartition("/")
     try:
-        return _others(open_store(above)[0]) if above and name else ""
+        return _newest(list(open_store(above)[0].runs())) if above and name else ""
     except UQTrackingError:
         return ""
 
 
-def _others(store: RunStore) -> str:
-    return _newest(list(store.runs()))
-
-
 def _newest(runs: Sequence[StoredRun]) -> str:
-    """The end of a message that names the newest runs."""
+    """End of a message that names the newest runs."""
     return f"; the newest are {', '.join(run.uri for run in runs[-MOST_NAMED:])}" if runs else ""
 
 
 def unpacked_size(path: Path) -> int:
-    """Size of a file in bytes; for an archive (npz), the size it claims to unpack to."""
+    """Return the size of a file in bytes; for an archive (npz), the size it claims to unpack to."""
     size = path.stat().st_size
     if not zipfile.is_zipfile(path):
         return size
@@ -205,3 +210,52 @@ def _check_size(name: str, size: int | None, limit: int) -> None:
         raise FileFormatError(
             f"{name} has {size:,} bytes, more than the limit of {limit:,}; rescore it with a larger limit="
         )
+
+
+def run_recalibration(
+    uri: str, method: str | None = None, *, split: str | None = None, **options: Any
+) -> Recalibration:
+    """Return the recalibration of a logged run; its predictions are not needed.
+
+    Parameters
+    ----------
+    uri : str
+        A run, such as ``mlflow:EXPERIMENT/RUN_ID`` or ``dir:PATH``; or a store that holds one run.
+    method : str, optional
+        By default the first one that the run logged, else ``std_scaling``. A method the run did not log is fitted to
+        its stored statistics.
+    split : str, optional
+        The split it was logged under; by default the only one, if there is no other.
+    **options
+        ``family``, ``dof`` and ``n_bins`` as for ``recalibrate``; any of them makes the method be refitted.
+
+    Returns
+    -------
+    Recalibration
+        Its ``fitted_on`` says which data it was fitted on.
+
+    Raises
+    ------
+    RunNotFoundError
+        There is no such run, or more than one.
+    RecalibrationError
+        The run stores neither parameters nor statistics, or the method cannot be fitted to them.
+    """
+    unknown = set(options) - {"family", "dof", "n_bins"}
+    if unknown:
+        raise SettingsError(
+            f"unknown option {', '.join(sorted(unknown))}; choose from family, dof and n_bins"
+        )
+    run = logged_run(uri, split=check_split(split)).settled()
+    if run.has(RECALIBRATION_FILE) and not options:
+        logged = run.read(RECALIBRATION_FILE, read_recalibrations)
+        known = logged.get(method) if method else next(iter(logged.values()), None)
+        if known is not None:
+            return known
+    if not run.has(STATISTICS_FILE):
+        of_split = "" if run.split is None else f" of split {run.split!r}"
+        raise RecalibrationError(
+            f"{uri} stores no statistics{of_split} to fit to; name the split it was logged under, if any"
+        )
+    source = run.scored() if run.has(REPORT_FILE) else run.statistics()
+    return recalibrate(source, method or "std_scaling", split=run.split, **options)

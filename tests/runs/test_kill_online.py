@@ -14,8 +14,8 @@ from contextlib import suppress
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
-from tests.rescoring.test_kill import SCRIPT
+from tests.runs.places import predictions
+from tests.runs.test_kill import SCRIPT
 from tests.wandb_server.fixtures import child_processes
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.names import RESCORED_TAG

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from tests.rescoring.places import Place
+from tests.runs.places import Place
 from tests.wandb_server.fixtures import wandb_home, wandb_offline, wandb_online
 
 __all__ = ["wandb_home", "wandb_offline", "wandb_online"]

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import Place, predictions
+from tests.runs.places import Place, predictions
 from uq_tracking.errors import BackendError
 from uq_tracking.figures.picture import picture
-from uq_tracking.logged_run import logged_runs
+from uq_tracking.runs.read import logged_runs
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.folder import DirectoryStore
 

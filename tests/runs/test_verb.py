@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import QUIET, arrays, predictions
+from tests.runs.places import QUIET, arrays, predictions
 from uq_tracking.errors import (
     RunNotFoundError,
     SettingsError,
@@ -17,6 +17,7 @@ from uq_tracking.errors import (
     UnknownMetricError,
     UQTrackingError,
 )
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.tracking.names import RESCORED_TAG
 
 
@@ -44,7 +45,7 @@ class TestWhatIsDone:
         assert statuses(uq.rescore(uri, alpha=0.9)) == ["done"]
         assert statuses(uq.rescore(uri, alpha=0.9)) == ["skipped"]
         assert statuses(uq.rescore(uri, alpha=0.8)) == ["done"]
-        assert statuses(uq.rescore(uri, alpha=0.8, force=True)) == ["done"]
+        assert statuses(uq.rescore(uri, alpha=0.8, options=RescoreOptions(force=True))) == ["done"]
         uq.log(predictions(), run=uri, **QUIET)
         assert statuses(uq.rescore(uri, alpha=0.8)) == ["done"]
         assert place.run().report().settings["alpha"] == 0.8
@@ -78,7 +79,10 @@ class TestWhatIsDone:
         reports = [place.log(predictions(seed=seed), method=f"m{seed}") for seed in range(6)]
         told = []
         summary = uq.rescore(
-            place.uri, alpha=0.9, workers=3, figures=True, progress=lambda outcome, total: told.append(total)
+            place.uri,
+            alpha=0.9,
+            progress=lambda outcome, total: told.append(total),
+            options=RescoreOptions(workers=3, figures=True),
         )
         assert statuses(summary) == ["done"] * 6
         assert told == [6] * 6
@@ -137,7 +141,7 @@ class TestWhatIsWritten:
         drawn = {path.name for path in folder.glob("*.png") if path.stat().st_mtime_ns != stamps[path.name]}
         assert drawn == {"uq_reliability.png"}
         assert not (folder / "uq_sparsification.png").exists()
-        uq.rescore(place.uri, n_bins=20, figures=True)
+        uq.rescore(place.uri, n_bins=20, options=RescoreOptions(figures=True))
         assert (folder / "uq_sparsification.png").exists()
 
     def test_alpha_alone_draws_and_repeats_nothing(self, place, tmp_path):
@@ -217,13 +221,11 @@ class TestWrongArguments:
             ({"metrics": "nonsense"}, UnknownMetricError, "nonsense"),
             ({"alpha": 2.0}, SettingsError, "alpha is 2"),
             ({"std_floor": -1.0}, SettingsError, "std_floor is -1"),
-            ({"workers": 0}, SettingsError, "workers is 0"),
             ({"recalibration": "std_scaling"}, SettingsError, "not what to fit them to"),
             ({"calibration": True, "calibration_split": "val"}, SettingsError, "pass only one"),
             ({"calibration": arrays()}, SettingsError, "calibration is a"),
             ({"calibration": True, "recalibration": "nope"}, SettingsError, "method is called 'nope'"),
             ({"calibration": ["std_scalin"]}, SettingsError, "did you mean 'std_scaling'"),
-            ({"columns": {"target": "y"}}, SettingsError, "pass both"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),
         ],
     )
@@ -233,6 +235,13 @@ class TestWrongArguments:
         with pytest.raises(error, match=match):
             uq.rescore(place.uri, **options)
         assert place.run().stored == before
+
+
+def test_options_are_checked():
+    with pytest.raises(SettingsError, match="workers is 0; pass at least 1"):
+        RescoreOptions(workers=0)
+    with pytest.raises(SettingsError, match="scores is 'some'"):
+        RescoreOptions(scores="some")
 
 
 def test_failures_can_be_raised(dir_place):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import uq_tracking as uq
-from tests.rescoring.places import Place, arrays, predictions
+from tests.runs.places import Place, predictions
 from uq_tracking.cli import app
-from uq_tracking.tracking.folder import DirectoryStore
 
 
 @pytest.fixture
@@ -69,27 +66,11 @@ def test_rescore_says_what_is_wrong_in_one_line(dir_place, call, arguments, matc
     assert "Traceback" not in shown.output
 
 
-def test_rescore_reads_files_of_strangers_and_a_common_predictor(dir_place, call, tmp_path):
-    run = DirectoryStore(tmp_path / "runs").create("stranger")
-    target, mean, std = arrays()
-    np.savez(run.path / "p.npz", y=target, mu=mean, sigma=std)
-    shown = call(
-        "rescore",
-        dir_place.uri,
-        "--predictions",
-        "p.npz",
-        "--columns",
-        "target=y,mean=mu,std=sigma",
-        "--dry-run",
-    )
-    assert "1 would be done" in shown.output
+def test_rescore_takes_options_of_experts(dir_place, call):
     dir_place.log(predictions())
-    uri = dir_place.runs()[1].stored.uri
-    shown = call(
-        "rescore", uri, "--prediction-from", uri, "--where", "uq.method=m", "--workers", 2, "--force"
-    )
+    shown = call("rescore", dir_place.uri, "--where", "uq.method=m", "--workers", 2, "--force", "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert dir_place.runs("common")[1].report().scores == uq.evaluate(target, mean, std).scores
+    assert "1 would be done" in shown.output
 
 
 def test_pool_shows_and_logs_the_whole(dir_place, call, tmp_path):

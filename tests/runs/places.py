@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import uq_tracking as uq
-from uq_tracking.logged_run import LoggedRun, logged_runs
+from uq_tracking.runs.read import LoggedRun, logged_runs
 
 QUIET = {"figures": False, "maps": False, "strict": True}
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 import uq_tracking as uq
-from tests.rescoring.places import predictions
+from tests.runs.places import predictions
 from uq_tracking.tracking.content import logged_scores, scores_digest
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG
 

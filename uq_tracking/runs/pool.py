@@ -1,0 +1,333 @@
+"""Several runs as one: merge the statistics of seeds, folds or shards into one report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from uq_tracking.checks import as_names
+from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.formatting import run_text
+from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.metrics.registry import select
+from uq_tracking.report import Report, same_targets
+from uq_tracking.runs.read import LoggedRun, logged_runs
+from uq_tracking.runs.score import about_input, level_of
+from uq_tracking.settings import Family, Settings, check_level
+from uq_tracking.statistics.group_pooling import digest_of
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.statistics import Statistics
+
+MOST_SHOWN = 3
+"""How many labels or runs a message names."""
+
+
+def pool(
+    sources: str | Report | Iterable[str | Report],
+    *,
+    where: str | None = None,
+    split: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    alpha: float | None = None,
+    n_bins: int | None = None,
+    family: Family | None = None,
+    dof: float | None = None,
+    unit: str | None = None,
+    level: float | None = None,
+) -> Report:
+    """Score the samples of several runs as one set, from their statistics.
+
+    For folds or shards this is the score of the whole. For seeds on the same data it is the score of a predictor that
+    picks one of the runs at random; every sample counts once per run. A run named twice counts once. Of runs or
+    reports with the same predictions only the last one counts, with a warning, and a pool is left out if one of its
+    parts is there. Runs of several methods or splits are pooled with a warning.
+
+    Groups with equal labels are one group: the image that all seeds predict, or of which each shard holds a part. If
+    the runs' targets differ, as in folds that each number their images from 0, a warning says so.
+
+    Parameters
+    ----------
+    sources : str, Report, or several of these
+        Addresses, such as ``mlflow:EXPERIMENT`` for all its runs, and reports that hold their statistics.
+    where, split : str, optional
+        Filter expression, in the tracker's own syntax, and the split to read.
+    metrics : str or iterable of str, optional
+        Keys to compute; by default the whole suite.
+    alpha, n_bins, family, dof, unit : optional
+        As for ``Settings``; by default those of the reports, which must then agree.
+    level : float, optional
+        Confidence level of the intervals, which there are if all runs have groups; by default that of the reports.
+
+    Returns
+    -------
+    Report
+        ``provenance["pooled"]`` names the runs. Pass it to ``uq.log`` to log it.
+
+    Raises
+    ------
+    BackendError
+        There are no runs to pool, or one holds no statistics.
+    SettingsError
+        The reports' settings or confidence levels differ.
+    IncompatibleStatisticsError
+        The tasks, std floors or numbers of classes differ.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> folds = [uq.evaluate([1.0, 2.0], [1.5, 1.0], [1.0, 1.0]), uq.evaluate([3.0, 5.0], [3.5, 4.0], [1.0, 1.0])]
+    >>> pooled = uq.pool(folds)
+    >>> pooled.counts["n"], pooled.scores["mae"]
+    (4, 0.75)
+    """
+    if level is not None:
+        check_level(level)
+    keys = None if metrics is None else as_names("metrics", metrics)
+    parts, repeats = _distinct(list(_parts(sources, where, split)))
+    if not parts:
+        raise BackendError("there are no runs to pool")
+    changes = {"alpha": alpha, "n_bins": n_bins, "family": family, "dof": dof, "unit": unit}
+    settings = _settings(parts, {name: value for name, value in changes.items() if value is not None})
+    level = _level(parts) if level is None else level
+    groups, assumptions = _groups(parts)
+    statistics = replace(_merged([replace(part.statistics, groups=None) for part in parts]), groups=groups)
+    for doubt in (*repeats, *_doubts(parts), *assumptions):
+        warn(doubt)
+    chosen = select(statistics.task, keys)
+    about = about_input(statistics, parts[0].report)
+    report = score(statistics, settings, chosen, about=about, asked=keys)
+    if groups is not None:
+        report = with_intervals(report, groups, settings, chosen, level)
+    pooled = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]
+    return replace(report, provenance={**report.provenance, "digest": _joint(parts), "pooled": pooled})
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A report to pool, its statistics, and the run that holds it."""
+
+    report: Report
+    statistics: Statistics
+    run: LoggedRun | None = None
+
+    @property
+    def address(self) -> str:
+        return "a report" if self.run is None else self.run.stored.uri
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of the predictions, if the report knows it."""
+        digest = self.report.provenance.get("digest")
+        return digest if isinstance(digest, str) else None
+
+    @property
+    def identity(self) -> object:
+        """What identifies the predictions; without a digest, the report itself."""
+        return id(self.report) if self.digest is None else self.digest
+
+    @property
+    def inner(self) -> set[Any]:
+        """Digests of the parts of a pool."""
+        return {part.get("digest") for part in self.report.provenance.get("pooled") or ()} - {None}
+
+    def __str__(self) -> str:
+        return self.address if self.run is None else run_text(self.run.name, self.address)
+
+
+def _parts(sources: Any, where: str | None, split: str | None) -> Iterator[_Part]:
+    """Read every report with its statistics; a run that is named twice once, and a comparison's not at all."""
+    seen: set[tuple[str, str | None]] = set()
+    several = isinstance(sources, Iterable) and not isinstance(sources, str)
+    for source in sources if several else [sources]:
+        if isinstance(source, Report):
+            yield _part(source, None)
+        elif isinstance(source, str):
+            for found in logged_runs(source, where=where, split=split):
+                run = found.settled()
+                if (run.stored.uri, run.split) not in seen and not run.holds_comparison():
+                    seen.add((run.stored.uri, run.split))
+                    yield _read(run)
+        else:
+            raise InputTypeError(
+                f"cannot pool a {type(source).__name__}; pass addresses of runs, and reports"
+            )
+
+
+def _read(run: LoggedRun) -> _Part:
+    name = run_text(run.name, run.stored.uri)
+    try:
+        return _part(run.scored(), run)
+    except FileNotFoundError:
+        raise BackendError(f"{name} has {run.lacking()}; or exclude it with where=") from None
+    except FileFormatError as error:
+        raise BackendError(f"{name} cannot be pooled: {error}; exclude it with where=") from error
+
+
+def _part(report: Report, run: LoggedRun | None) -> _Part:
+    if report.statistics is None:
+        name = "a report" if run is None else run_text(run.name, run.stored.uri)
+        raise BackendError(
+            f"{name} holds no statistics to pool; log the run again, or read it with Report.from_npz"
+        )
+    return _Part(report, report.statistics, run)
+
+
+def _distinct(parts: Sequence[_Part]) -> tuple[list[_Part], list[str]]:
+    """Return the parts whose predictions are in no other, and sentences on those left out or counted twice."""
+    last = {part.identity: part for part in parts}
+    digests = {part.digest for part in last.values()}
+    kept = [part for part in last.values() if not part.inner & digests]
+    repeats = [
+        f"{part} holds the same predictions as "
+        f"{'a later report' if counted.run is None else counted}, which counts"
+        for part in parts
+        if (counted := last[part.identity]) is not part
+    ]
+    repeats += [
+        f"{part} is a pool of runs that are pooled here, and is left out; exclude it with where="
+        for part in last.values()
+        if part.inner & digests
+    ]
+    repeats += [
+        f"{one} and {other} are pools that share runs, whose samples count twice; pool the runs themselves"
+        for one, other in combinations(kept, 2)
+        if one.inner & other.inner
+    ]
+    return kept, repeats
+
+
+def _doubts(parts: Sequence[_Part]) -> Iterator[str]:
+    """Yield why the runs may not belong together: several methods, or several splits."""
+    runs = [part.run for part in parts if part.run is not None]
+    for what, values, cure in (
+        ("methods", {run.method for run in runs}, "where="),
+        ("splits or outputs", {run.split for run in runs}, "split="),
+    ):
+        if len(values) > 1:
+            names = ", ".join(sorted("none" if value is None else repr(value) for value in values))
+            yield f"runs of several {what} are pooled: {names}; choose one with {cure}"
+
+
+def _settings(parts: Sequence[_Part], changes: Mapping[str, Any]) -> Settings:
+    """Return the settings that all reports share, with the changes."""
+    first = parts[0]
+    common = Settings.from_dict({**first.report.settings, **changes})
+    for part in parts[1:]:
+        other = Settings.from_dict({**part.report.settings, **changes}).to_dict()
+        differing = [key for key, value in common.to_dict().items() if other[key] != value]
+        if differing:
+            raise SettingsError(
+                f"{first} and {part} were scored with different {', '.join(differing)}; pass "
+                f"{differing[0]}= to pool them"
+            )
+    return common
+
+
+def _level(parts: Sequence[_Part]) -> float:
+    """Return the confidence level that all reports share."""
+    levels = {level_of(part.report) for part in parts if part.report.intervals}
+    if len(levels) > 1:
+        shown = ", ".join(map(str, sorted(levels)))
+        raise SettingsError(
+            f"the reports' intervals have different levels ({shown}); pass level= to pool them"
+        )
+    return levels.pop() if levels else level_of(parts[0].report)
+
+
+def _merged(statistics: Sequence[Any]) -> Any:
+    """Return the sum, made in pairs so that every sample is moved only a few times."""
+    while len(statistics) > 1:
+        pairs = [statistics[k : k + 2] for k in range(0, len(statistics), 2)]
+        statistics = [pair[0] + pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
+    return statistics[0]
+
+
+def _joint(parts: Sequence[_Part]) -> str | None:
+    """Return a digest of all the data, whatever their order; None if a report lacks its own."""
+    digests = [part.digest for part in parts if part.digest is not None]
+    if len(digests) < len(parts):
+        return None
+    return hashlib.sha256(",".join(sorted(digests)).encode()).hexdigest()[:16]
+
+
+_Held = Sequence[tuple[_Part, GroupTables]]
+
+
+def _groups(parts: Sequence[_Part]) -> tuple[GroupTables | None, list[str]]:
+    """Return the groups of all parts, if all have them, and what was assumed of them."""
+    held = [(part, tables) for part in parts if (tables := part.statistics.groups) is not None]
+    lacking = [part for part in parts if part.statistics.groups is None]
+    if held and lacking:
+        return None, [
+            f"no intervals, as there are runs scored without groups ({_some(lacking)}); log all with groups="
+        ]
+    if len(held) < 2:
+        return next((tables for _, tables in held), None), []
+    first, *rest = _labelled([tables for _, tables in held])
+    merged = first.merge(*rest)
+    if merged is None:
+        return None, []
+    lost = {tables.members: tables.n_groups - len(tables) for _, tables in held}
+    return replace(merged, n_groups=merged.n_groups + sum(lost.values())), [*_shared(held), *_apart(held)]
+
+
+def _labelled(every: Sequence[GroupTables]) -> list[GroupTables]:
+    """Return the tables; groups whose labels are unknown get labels that only runs of the same groups share."""
+    fewest: dict[str, int] = {}
+    for tables in every:
+        if not _has_labels(tables):
+            fewest[tables.members] = min(len(tables), fewest.get(tables.members, len(tables)))
+    return [
+        _renamed(tables.pooled_to(fewest[tables.members])) if tables.members in fewest else tables
+        for tables in every
+    ]
+
+
+def _renamed(tables: GroupTables) -> GroupTables:
+    labels = tuple(f"{tables.members} {number:06}" for number in range(len(tables)))
+    return replace(tables, labels=labels, n_groups=len(labels))
+
+
+def _has_labels(tables: GroupTables) -> bool:
+    """True if its groups have the user's labels: not if they were pooled to be stored, or are single samples."""
+    return len(tables) == tables.n_groups and tables.members == digest_of(tables.labels)
+
+
+def _shared(held: _Held) -> list[str]:
+    """Return what was assumed of groups that have equal labels in runs of different targets."""
+    labels: dict[tuple[type, object], None] = {}
+    for (one, own), (other, theirs) in combinations(held, 2):
+        if _has_labels(own) and _has_labels(theirs) and not same_targets(one.report, other.report):
+            known = {(type(label), label) for label in theirs.labels}
+            labels |= dict.fromkeys(item for label in own.labels if (item := (type(label), label)) in known)
+    if not labels:
+        return []
+    shown = ", ".join(repr(label) for _, label in list(labels)[:MOST_SHOWN])
+    more = f" and {len(labels) - MOST_SHOWN} more" if len(labels) > MOST_SHOWN else ""
+    return [
+        f"runs of different targets share labels of groups ({shown}{more}), each of which is taken for one group; if "
+        "they are different images, log the runs again with labels that no two runs share"
+    ]
+
+
+def _apart(held: _Held) -> list[str]:
+    """Return what was assumed of groups that were pooled to be stored, which lost their labels."""
+    if len({tables.members for _, tables in held}) < 2:
+        return []
+    pooled = [part for part, tables in held if len(tables) < tables.n_groups < part.report.counts["n"]]
+    if not pooled:
+        return []
+    return [
+        f"the groups of {_some(pooled)} were too many to be stored with their labels, and are taken for others than "
+        "those of the other runs"
+    ]
+
+
+def _some(parts: Sequence[_Part]) -> str:
+    names = list(dict.fromkeys(map(str, parts)))
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return ", ".join(names[:MOST_SHOWN]) + more
