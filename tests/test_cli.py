@@ -107,7 +107,7 @@ def test_log_streams_what_is_larger_than_memory(kind, tmp_path, monkeypatch):
         group = zarr.open_group(str(path), mode="w")
         for name, array in (("y_true", y), ("y_pred", mu), ("y_std", s)):
             group.create_array(name, data=array, chunks=(10, 40))
-    monkeypatch.setattr("uq_tracking.files.blocks.BLOCK_SAMPLES", 400)
+    monkeypatch.setattr("uq_tracking.files.reading.BLOCK_SAMPLES", 400)
     where = f"dir:{tmp_path / 'runs'}"
     run("log", str(path), "--to", where, "--stream", "--n-bins", "5")
     (logged,) = logged_runs(where)

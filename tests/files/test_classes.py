@@ -10,7 +10,6 @@ import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import SettingsError
 from uq_tracking.files import read_predictions
-from uq_tracking.files.classes import holds_classes, read_class_predictions
 
 RNG = np.random.default_rng(0)
 LABELS, PROBS = RNG.integers(0, 12, 60), RNG.dirichlet(np.ones(12), 60)
@@ -34,19 +33,19 @@ def table(path, stem, label="label", classes=range(12), **others):
 )
 def test_each_class_has_a_column(tmp_path, label, stem, columns):
     path = table(tmp_path / "t.csv", stem, label, others=np.zeros(60))
-    assert holds_classes(path, columns)
-    found = uq.evaluate_classification(read_class_predictions(path, columns))
+    found = uq.evaluate_classification(read_predictions(path, columns))
     assert found == uq.evaluate_classification(LABELS, PROBS)
 
 
 def test_logits_of_each_class(tmp_path):
-    data = read_class_predictions(table(tmp_path / "t.csv", "logit_"))
+    data = read_predictions(table(tmp_path / "t.csv", "logit_"))
     assert uq.evaluate_classification(data) == uq.evaluate_classification(LABELS, PROBS, logits=True)
 
 
 @pytest.mark.parametrize("others", [{"y_std": LABELS}, {"classes": (0, 2, 3)}, {"label": "y_pred"}])
 def test_a_table_of_other_things_holds_no_classes(tmp_path, others):
-    assert not holds_classes(table(tmp_path / "t.csv", "prob_", **others))
+    with pytest.raises(SettingsError, match=r"no column looks like (target|mean)"):
+        read_predictions(table(tmp_path / "t.csv", "prob_", **others))
 
 
 def test_the_command_line_recognizes_classes(tmp_path):
@@ -59,5 +58,15 @@ def test_the_command_line_recognizes_classes(tmp_path):
 def test_columns_of_unknown_names_are_told_how_to_be_classes(tmp_path):
     with pytest.raises(SettingsError, match=r"of classes, --columns 'labels=NAME,probs=p\[0-9\]\*'$"):
         read_predictions(table(tmp_path / "t.csv", "p"))
-    found = read_class_predictions(tmp_path / "t.csv", {"labels": "label", "probs": "p[0-9]*"})
+    found = read_predictions(tmp_path / "t.csv", {"labels": "label", "probs": "p[0-9]*"})
     assert uq.evaluate_classification(found) == uq.evaluate_classification(LABELS, PROBS)
+
+
+def test_classes_of_many_files_are_joined(tmp_path):
+    for number, part in enumerate((slice(0, 20), slice(20, 60))):
+        np.savez(tmp_path / f"{number}.npz", labels=LABELS[part], probs=PROBS[part], mask=LABELS[part] == 0)
+        np.savez(tmp_path / f"event{number}.npz", labels=(LABELS[part] > 5) * 1, probs=PROBS[part][:, 0])
+    found = uq.evaluate_classification(read_predictions(tmp_path / "?.npz", {"mask": "mask"}))
+    assert found == uq.evaluate_classification(LABELS, PROBS, mask=LABELS == 0)
+    events = uq.evaluate_classification(read_predictions(tmp_path / "event*.npz"))
+    assert events == uq.evaluate_classification(LABELS > 5, PROBS[:, 0])

@@ -15,7 +15,7 @@ from uq_tracking.errors import (
     MissingPackageError,
     SettingsError,
 )
-from uq_tracking.files import read_predictions
+from uq_tracking.files import read_blocks, read_predictions
 
 from .made import NAN, WRITERS, made_columns
 
@@ -199,3 +199,16 @@ def test_zarr_of_xarray_without_xarray_says_so(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xarray", None)
     with pytest.raises(MissingPackageError, match="pip install xarray"):
         read_predictions(tmp_path / "p.zarr")
+
+
+def test_packed_zarr_of_xarray_is_streamed(tmp_path, monkeypatch):
+    monkeypatch.setattr("uq_tracking.files.reading.BLOCK_SAMPLES", 2)
+    names = ("target", "mean", "std")
+    dataset = xr.Dataset({name: ("y", [0.5, 1.0, 1.5], {"units": "m"}) for name in names})
+    dataset["target"].encoding = {"dtype": "int16", "scale_factor": 0.1, "_FillValue": -9999}
+    dataset.to_zarr(tmp_path / "p.zarr", zarr_format=3, consolidated=False)
+    found = read_blocks(tmp_path / "p.zarr")
+    assert found.total == 3
+    blocks = list(found.blocks)
+    assert_allclose(np.concatenate([block["y_true"] for block in blocks]), [0.5, 1.0, 1.5], rtol=1e-15)
+    assert [block["y_true"].attrs["units"] for block in blocks] == ["m", "m"]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import InvalidValueError, SettingsError
-from uq_tracking.files.classes import read_class_predictions
+from uq_tracking.files import read_predictions
 from uq_tracking.frameworks.lightning import UncertaintyCallback
 from uq_tracking.frameworks.sklearn import evaluate_estimator, log_estimator
 from uq_tracking.runs.read import logged_runs
@@ -76,9 +76,9 @@ def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
         for key, value in expected.scores.items():
             assert_allclose(run.report().scores[key], value, rtol=1e-12, err_msg=key)
     saved = uq.ClassPredictions(labels, probs).save(tmp_path / "saved.npz")
-    assert uq.evaluate_classification(read_class_predictions(saved)) == expected
+    assert uq.evaluate_classification(read_predictions(saved)) == expected
     with pytest.raises(SettingsError, match="no column looks like labels"):
-        read_class_predictions(_without_labels(tmp_path, probs))
+        read_predictions(_without_labels(tmp_path, probs))
 
 
 def _without_labels(folder, probs):

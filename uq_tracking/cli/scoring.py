@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ from uq_tracking.formatting import format_number
 
 if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
+    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.streams.accumulator import Accumulator
 
 
@@ -60,7 +62,7 @@ def log(
     ] = None,
 ) -> None:
     """Score a file of predictions (means and stds, quantiles, intervals, draws or classes) and log it as a run."""
-    from uq_tracking.files.classes import holds_classes, read_class_predictions
+    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.deadline import PATIENCE
     from uq_tracking.tracking.log import log as log_regression
@@ -78,12 +80,10 @@ def log(
         named = parse_columns(columns)
         if weights is not None:
             named = {**(named or {}), "weights": weights}
-        if holds_classes(files, named):
-            with messages.status(f"reading {files}"):
-                data: Any = read_class_predictions(files, named, on_invalid=options["on_invalid"])
+        data: Any = _read(files, named, stream, options, scoring)
+        verb = log_regression
+        if isinstance(data, ClassPredictions):
             verb, scoring = log_classification, {"n_bins": n_bins}
-        else:
-            verb, data = log_regression, _read(files, named, stream, options, scoring)
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         target = address_target(to, method or "uq")
@@ -109,22 +109,27 @@ def _read(
     stream: bool | None,
     options: dict[str, Any],
     scoring: dict[str, Any],
-) -> Predictions | Accumulator:
+) -> Predictions | ClassPredictions | Accumulator:
     """The predictions, or an accumulator that has counted them block by block, with a progress bar."""
     from uq_tracking.files import read_blocks, read_predictions
+    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.settings import EXACT_LIMIT
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.streams.blocks import count_blocks
 
     found = read_blocks(files, columns, on_invalid=options["on_invalid"]) if stream is not False else None
-    if found is None or not (stream or (found.total or 0) > EXACT_LIMIT):
-        with messages.status(f"reading {files}"):
-            return read_predictions(files, columns=columns, **options)
-    with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
-        task = bar.add_task("scoring", total=found.total)
-        return count_blocks(
-            Accumulator(**options, **scoring), found.blocks, progress=lambda n: bar.advance(task, n)
-        )
+    if found is not None and (stream or (found.total or 0) > EXACT_LIMIT):
+        first = next(found.blocks)
+        if not isinstance(first, ClassPredictions):
+            with Progress(*Progress.get_default_columns(), console=messages, transient=True) as bar:
+                task = bar.add_task("scoring", total=found.total)
+                return count_blocks(
+                    Accumulator(**options, **scoring),
+                    chain([first], found.blocks),
+                    progress=lambda n: bar.advance(task, n),
+                )
+    with messages.status(f"reading {files}"):  # classes are read whole
+        return read_predictions(files, columns=columns, **options)
 
 
 @app.command()

@@ -26,8 +26,21 @@ GUESSES: Mapping[str, tuple[str, ...]] = {
 """Names tried, ignoring case, for a role the user does not mention. ``mask`` is not among them, because it marks what
 to leave out in one file and what to keep in another; nor are ``weights``, because a weight may be an ordinary
 quantity."""
+CLASS_GUESSES: Mapping[str, tuple[str, ...]] = {
+    "target": ("labels", "label", "y_true", "target", "class"),
+    "probs": ("probs", "probabilities", "proba", "y_prob", "softmax"),
+    "logits": ("logits", "scores"),
+    "groups": ("groups", "group", "image", "scene"),
+    "by": ("by", "stratum"),
+}
+"""The same for a file of classes."""
+_NUMBERED = {
+    "probs": (*CLASS_GUESSES["probs"], "prob", "probability", "p_class", "prob_class"),
+    "logits": ("logits", "logit"),
+}
+"""What precedes the number of the class if each class has a column: ``prob_0``, ``prob_1``."""
 
-ROLES = (*GUESSES, "quantiles", "member_std", "mask", "weights", "level")
+ROLES = (*GUESSES, "quantiles", "member_std", "probs", "logits", "mask", "weights", "level")
 SPREADS: tuple[tuple[str, ...], ...] = (
     ("std",),
     ("variance",),
@@ -37,12 +50,15 @@ SPREADS: tuple[tuple[str, ...], ...] = (
     ("quantiles",),
 )
 """Ways to state the uncertainty, in the order they are looked for."""
-NUMERIC = frozenset(
-    {"target", "mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)}
-)
-"""Roles whose columns hold numbers."""
-_WITHOUT_MEAN = (("low", "high"), ("samples",), ("quantiles",))
-"""Ways that also give the mean if it is absent: as the midpoint, the mean of the members, or the median."""
+OF_CLASSES: tuple[tuple[str, ...], ...] = (("probs",), ("logits",))
+"""The same for classes."""
+SEVERAL = ("samples", "member_std", "quantiles", "probs", "logits")
+"""Roles that may have several columns: one for each member, level or class."""
+NUMERIC = frozenset({"mean", "member_std", "weights", *(role for roles in SPREADS for role in roles)})
+"""Roles whose columns hold numbers; so does the target, unless it holds labels."""
+_WITH_OWN_MEAN = (("low", "high"), ("quantiles",))
+"""Ways that give the mean, as the midpoint or the median, if it is absent."""
+_WITHOUT_MEAN = (*_WITH_OWN_MEAN, ("samples",), *OF_CLASSES)
 _QUANTILE = re.compile(
     r"(?P<of>.*[_-])?(?:q|quantile)[_-]?(?P<level>\d*\.?\d+)|(?P<share>0?\.\d+)", re.IGNORECASE
 )
@@ -56,7 +72,9 @@ _PLACES = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that identify rows: numbers, dates and places are not a spread, and not proposed as one."""
-_ALIASES = {"group": "groups"}
+_ALIASES = {"group": "groups", "labels": "target"}
+
+Chosen = dict[str, list[str]]
 
 
 def choose(
@@ -64,11 +82,12 @@ def choose(
     names: Sequence[str],
     columns: Mapping[str, str] | None,
     holds_numbers: Callable[[str], bool] = lambda name: True,
-) -> dict[str, list[str]]:
-    """The columns of a file by role; only ``samples``, ``member_std`` and ``quantiles`` may have several.
+) -> Chosen:
+    """Choose the columns of a file by role; only `SEVERAL` may have more than one.
 
     Quantiles are given by level, ``{"0.1": "lower", "0.9": "upper"}``, or by a pattern of columns named after their
-    levels, ``{"quantiles": "q*"}``; the role ``levels`` of the result holds the levels.
+    levels, ``{"quantiles": "q*"}``; the role ``levels`` of the result holds the levels. Labels of classes are the
+    target.
 
     Parameters
     ----------
@@ -77,9 +96,9 @@ def choose(
     names
         Its columns.
     columns
-        The user's choice; roles not mentioned are guessed from `GUESSES`.
+        The user's choice; roles not mentioned are guessed.
     holds_numbers
-        Whether a column holds numbers; only such columns are proposed for a missing role.
+        True for columns that hold numbers; only such columns are proposed for a missing role.
 
     Raises
     ------
@@ -87,21 +106,33 @@ def choose(
         A role is unknown, missing or claimed by several columns, the file lacks a column, or the uncertainty is
         stated in two ways.
     """
-    given, levels = _levels(columns or {})
-    chosen = {role: _find(path, names, role, name) for role, name in _known(given).items()}
+    columns = columns or {}
+    levels = {role: name for role, name in columns.items() if re.fullmatch(r"0?\.\d+|[01]\.?0*", role)}
+    named = {_ALIASES.get(role, role): str(name) for role, name in columns.items() if role not in levels}
+    unknown = [role for role in named if role not in ROLES]
+    if unknown:
+        raise SettingsError(
+            f"columns= has an unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
+            f"the roles are {', '.join(ROLES)}"
+        )
+    chosen = {role: _find(path, names, role, name) for role, name in named.items()}
+    if levels and "quantiles" in chosen:
+        raise SettingsError("columns name quantiles by level and by pattern; choose one")
     if levels:
         chosen["quantiles"] = [_find(path, names, level, name)[0] for level, name in levels.items()]
         chosen["levels"] = list(levels)
     elif "quantiles" in chosen:
         chosen |= _by_level(path, chosen["quantiles"])
+    guesses = CLASS_GUESSES if _are_classes(names, columns) else GUESSES
     if _spread(chosen) is None:
-        chosen |= _guess_spread(path, names, "level" in chosen)
-    needed = ["target"] if _spread(chosen) in _WITHOUT_MEAN else ["target", "mean"]
-    own_mean = ["mean"] if _spread(chosen) in (("low", "high"), ("quantiles",)) else []
-    for role in (*needed, *own_mean, "groups", "by"):
+        chosen |= _guess_spread(path, names, guesses, "level" in chosen)
+    spread = _spread(chosen)
+    needed = ["target"] if spread in _WITHOUT_MEAN or guesses is CLASS_GUESSES else ["target", "mean"]
+    for role in (*needed, *(["mean"] if spread in _WITH_OWN_MEAN else []), "groups", "by"):
         if role not in chosen:
-            chosen |= _guess(path, names, role)
-    missing = [role for role in (*needed, *(_spread(chosen) or ("std",))) if role not in chosen]
+            chosen |= _guess(path, names, role, guesses)
+    default = ("probs",) if guesses is CLASS_GUESSES else ("std",)
+    missing = [role for role in (*needed, *(spread or default)) if role not in chosen]
     if missing:
         taken = {name for several in chosen.values() for name in several}
         free = [
@@ -109,38 +140,48 @@ def choose(
             for name in names
             if name not in taken and not _PLACES.fullmatch(name) and holds_numbers(name)
         ]
-        raise SettingsError(_missing_columns(path, names, missing, free))
+        raise SettingsError(_missing_columns(path, names, missing, free, guesses is CLASS_GUESSES))
     _check_companions(chosen)
     return chosen
 
 
-def _known(columns: Mapping[str, str]) -> dict[str, str]:
-    named = {_ALIASES.get(role, role): str(name) for role, name in columns.items()}
-    unknown = [role for role in named if role not in ROLES]
-    if unknown:
-        raise SettingsError(
-            f"columns= has an unknown role {', '.join(unknown)}{closest(unknown[0], ROLES)}; "
-            f"the roles are {', '.join(ROLES)}"
-        )
-    return named
+def _are_classes(names: Sequence[str], columns: Mapping[str, str]) -> bool:
+    """True if the file holds classes, judging by its names or by those the user gave."""
+    if {"probs", "logits", "labels"} & columns.keys():
+        return True
+    lower = {name.lower() for name in names}
+    if lower & {*CLASS_GUESSES["probs"], "logits"}:
+        return True
+    is_labelled = bool(lower & set(CLASS_GUESSES["target"])) and not lower & set(GUESSES["std"])
+    return is_labelled and any(_by_class(names, role) for role in _NUMBERED)
+
+
+def _by_class(names: Sequence[str], role: str) -> list[str]:
+    """The columns of the classes 0, 1, ... by their names; empty where a class is missing."""
+    for stem in _NUMBERED[role]:
+        matches = (re.fullmatch(rf"{stem}[_-]?(\d+)", name, re.IGNORECASE) for name in names)
+        found = {int(match[1]): match[0] for match in matches if match}
+        if len(found) > 1 and found.keys() == set(range(len(found))):
+            return [found[number] for number in range(len(found))]
+    return []
 
 
 def _find(path: Path, names: Sequence[str], role: str, name: str) -> list[str]:
-    if role == "level":  # a number, not a column
+    """The columns that a name or pattern means; those of classes in the order of their numbers."""
+    if role == "level" or name in names:  # a level is a number, not a column
         return [name]
-    if name in names:
-        return [name]
-    if role in ("samples", "member_std", "quantiles"):
-        several = [candidate for candidate in names if fnmatchcase(candidate, name)]
-        if several:
-            return several
-    raise SettingsError(
-        f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {_listed(names)}"
-    )
+    found = [candidate for candidate in names if role in SEVERAL and fnmatchcase(candidate, name)]
+    if not found:
+        raise SettingsError(
+            f"{path} has no column {name!r} for {role}{closest(name, names)}; it has {_listed(names)}"
+        )
+    if (role,) in OF_CLASSES:  # prob_2 before prob_10
+        found.sort(key=lambda one: [int(p) if p.isdecimal() else p for p in re.split(r"(\d+)", one)])
+    return found
 
 
 def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
-    stated = [roles for roles in SPREADS if any(role in chosen for role in roles)]
+    stated = [roles for roles in SPREADS + OF_CLASSES if any(role in chosen for role in roles)]
     if len(stated) > 1:
         raise SettingsError(
             f"columns name {' and '.join('/'.join(roles) for roles in stated)}; state the uncertainty only once"
@@ -148,24 +189,15 @@ def _spread(chosen: Mapping[str, object]) -> tuple[str, ...] | None:
     return stated[0] if stated else None
 
 
-def _guess(path: Path, names: Sequence[str], role: str) -> dict[str, list[str]]:
-    found = [name for name in names if name.lower() in GUESSES[role]]
-    strong = [name for name in found if name.lower() not in _WEAK]
-    found = strong or found
+def _guess(path: Path, names: Sequence[str], role: str, guesses: Mapping[str, tuple[str, ...]]) -> Chosen:
+    found = [name for name in names if name.lower() in guesses[role]]
+    found = [name for name in found if name.lower() not in _WEAK] or found
     if len(found) > 1:
         raise SettingsError(
             f"{path}: {' and '.join(found)} could each be the {role}; say which, for example "
             f"--columns {role}={found[0]} (in Python columns={{{role!r}: {found[0]!r}}})"
         )
     return {role: found} if found else {}
-
-
-def _levels(columns: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The roles, and the columns of quantiles by level."""
-    levels = {role: name for role, name in columns.items() if re.fullmatch(r"0?\.\d+|[01]\.?0*", role)}
-    if levels and "quantiles" in columns:
-        raise SettingsError("columns name quantiles by level and by pattern; choose one")
-    return {role: name for role, name in columns.items() if role not in levels}, levels
 
 
 def quantile_level(name: str) -> tuple[str, float] | None:
@@ -186,7 +218,7 @@ def quantile_level(name: str) -> tuple[str, float] | None:
     return None
 
 
-def _by_level(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
+def _by_level(path: Path, names: Sequence[str]) -> Chosen:
     """Columns of quantiles named after their levels, and the levels; empty if there are none."""
     found = {name: level for name in names if (level := quantile_level(name)) is not None}
     owners = list(dict.fromkeys(owner for owner, _ in found.values()))
@@ -199,29 +231,37 @@ def _by_level(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
     return {"quantiles": list(found), "levels": [f"{level:g}" for level in levels]} if len(found) > 1 else {}
 
 
-def _guess_spread(path: Path, names: Sequence[str], has_level: bool) -> dict[str, list[str]]:
-    for roles in SPREADS:
-        found: dict[str, list[str]] = {}
+def _guess_spread(
+    path: Path, names: Sequence[str], guesses: Mapping[str, tuple[str, ...]], has_level: bool
+) -> Chosen:
+    for roles in OF_CLASSES if guesses is CLASS_GUESSES else SPREADS:
+        found: Chosen = {}
         if roles == ("quantiles",):
             return _by_level(path, names)
         if has_level == (roles == ("low", "high")):
             for role in roles:
-                found |= _guess(path, names, role)
+                found |= _guess(path, names, role, guesses)
+        if roles in OF_CLASSES and not found and (by_class := _by_class(names, *roles)):
+            return {roles[0]: by_class}
         if len(found) == len(roles):
             return found
     return {}
 
 
-def _missing_columns(path: Path, names: Sequence[str], missing: Sequence[str], free: Sequence[str]) -> str:
+def _missing_columns(
+    path: Path, names: Sequence[str], missing: Sequence[str], free: Sequence[str], are_classes: bool
+) -> str:
     """Say what is missing and how to name it, using numeric columns without a role as the example."""
+    start = f"{path}: no column looks like "
+    middle = f"; the file has columns {_listed(names)}; say which is which, for example --columns "
+    if are_classes:
+        told = " or ".join("labels" if role == "target" else role for role in missing)
+        return f"{start}{told}{middle}'labels=NAME,probs=prob_*'"
     found = zip_longest(missing, free[: len(missing)], fillvalue="...")
     example = ",".join(f"{role}={name}" for role, name in found)
     first = next((name for name in free if name.endswith("0") and f"{name[:-1]}1" in free), None)
     classes = "" if first is None else f"; of classes, --columns 'labels=NAME,probs={first[:-1]}[0-9]*'"
-    return (
-        f"{path}: no column looks like {', '.join(missing)}; the file has columns {_listed(names)}; "
-        f"say which is which, for example --columns {quote(example)} (roles: {', '.join(ROLES)}){classes}"
-    )
+    return f"{start}{', '.join(missing)}{middle}{quote(example)} (roles: {', '.join(ROLES)}){classes}"
 
 
 def _check_companions(chosen: Mapping[str, object]) -> None:
@@ -235,8 +275,8 @@ def _check_companions(chosen: Mapping[str, object]) -> None:
         raise SettingsError("level belongs to low and high; also name those columns")
     if "member_std" in chosen and spread != ("samples",):
         raise SettingsError("member_std belongs to samples; also name that column")
-    if "mean" in chosen and spread == ("samples",):
-        raise SettingsError("samples determine the mean; omit mean from the columns")
+    if spread is not None and "mean" in chosen and spread in (("samples",), *OF_CLASSES):
+        raise SettingsError(f"{spread[0]} determine the mean; omit mean from the columns")
 
 
 def _listed(names: Iterable[str], most: int = 40) -> str:

@@ -1,42 +1,62 @@
-"""Files as named columns. Nothing is ever unpickled, because a file of predictions may come from anywhere."""
+"""Files as named columns, by pandas, pyarrow, zarr and xarray.
+
+A file may come from anywhere: nothing is ever unpickled, and its stated size is compared with its actual size before
+it is read.
+"""
 
 from __future__ import annotations
 
+import gzip
 import importlib
-import io
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from uq_tracking.errors import FileFormatError, MissingPackageError, UQTrackingError
-from uq_tracking.files.room import Unpacked, check_unpacked, room, size_of
-from uq_tracking.npz import check_room
+from uq_tracking.errors import FileFormatError, MissingPackageError, SettingsError, UQTrackingError
+from uq_tracking.npz import CURE, RATIO, VARIABLE, check_room
 
+ROOM = 2**30
+"""Any file may unpack to this many bytes, however small it is; the environment may set another limit."""
 LONGEST_HEAD = 2**20
 """Characters of the first line used to detect a table's separator."""
 EXTRA = 'pip install "uq-tracking[files]"'
 
+Columns = dict[str, Any]
+
 
 @dataclass(frozen=True)
 class ColumnFile:
-    """A file's column names, and how to load some of them."""
+    """A file's column names, and how to read some of them.
+
+    Columns of a ``sliceable`` file are read from disk only as they are sliced.
+    """
 
     path: Path
     names: list[str]
-    load: Callable[[Sequence[str]], dict[str, Any]]
-    lazy: Callable[[Sequence[str]], dict[str, Any]] | None = None
-    """Columns as arrays that are read only as they are sliced, if the format supports that."""
+    columns: Callable[[Sequence[str]], Columns]
+    sliceable: bool = False
+
+    def load(self, names: Sequence[str]) -> Columns:
+        """Read some columns whole."""
+        with reading(self.path):
+            found = self.columns(names)
+            return {name: in_memory(array) for name, array in found.items()} if self.sliceable else found
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether a column holds numbers rather than text or dates."""
-        with reading(self.path):
-            return np.asarray(self.load([name])[name]).dtype.kind in "fiu"
+        """True if a column holds numbers rather than text or dates."""
+        return np.asarray(self.load([name])[name]).dtype.kind in "fiu"
+
+
+def in_memory(array: Any) -> Any:
+    """Read a memory map, an array of zarr or one of xarray, which keeps its axes and attributes."""
+    return array.load() if hasattr(array, "load") else np.array(array)
 
 
 def open_table(path: Path) -> ColumnFile:
@@ -80,134 +100,126 @@ def _need(module: str, path: Path, cure: str = EXTRA) -> Any:
         ) from error
 
 
-def _open_npz(path: Path) -> ColumnFile:
-    check_room(path, room())
-    with (
-        path.open("rb") as file,
-        np.load(file, allow_pickle=False) as archive,
-    ):  # numpy leaves a damaged file open
-        names = list(archive.files)
+def _room() -> int:
+    """Return the number of bytes to which any file may unpack."""
+    given = os.environ.get(VARIABLE) or str(ROOM)
+    if not given.isdecimal():
+        raise SettingsError(f"{VARIABLE} is {given!r}; set it to a whole number of bytes, such as {ROOM}")
+    return int(given)
 
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
+
+def _check_unpacked(path: Path, size: int) -> None:
+    """Raise FileFormatError if a file would unpack to far more bytes than measured numbers ever do."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    packed = sum(file.stat().st_size for file in files)
+    if size > max(_room(), RATIO * packed):
+        raise FileFormatError(
+            f"{path}: {packed:,} bytes would unpack to {size:,}, which measured numbers never do; {CURE}"
+        )
+
+
+def _open_npz(path: Path) -> ColumnFile:
+    check_room(path, _room())
+
+    def columns(wanted: Sequence[str]) -> Columns:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in wanted}
 
-    return ColumnFile(path, names, load)
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # closes damaged files too
+        return ColumnFile(path, list(archive.files), columns)
 
 
 def _open_npy(path: Path) -> ColumnFile:
-    whole = _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False))
-    return replace(
-        whole,
-        load=lambda wanted: {name: np.array(a) for name, a in whole.load(wanted).items()},
-        lazy=whole.load,
-    )
+    return _matrix(path, np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _matrix(path: Path, array: Any) -> ColumnFile:
-    """A structured array by its fields; a plain one by its columns: target, mean and std if there are three."""
+    """Name the fields of a structured array, or the columns of a plain one: three are target, mean and std."""
     if array.dtype.names:
-        return ColumnFile(
-            path, list(array.dtype.names), lambda wanted: {name: array[name] for name in wanted}
-        )
+        names = list(array.dtype.names)
+        return ColumnFile(path, names, lambda wanted: {name: array[name] for name in wanted}, sliceable=True)
     if array.ndim != 2:
         raise FileFormatError(
             f"{path} holds an array of shape {array.shape}; it needs one column each for target, mean and std"
         )
     width = array.shape[1]
     names = ["target", "mean", "std"] if width == 3 else [str(k) for k in range(width)]
-
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
-        return {name: array[:, names.index(name)] for name in wanted}
-
-    return ColumnFile(path, names, load)
+    return ColumnFile(
+        path, names, lambda wanted: {name: array[:, names.index(name)] for name in wanted}, sliceable=True
+    )
 
 
 def _open_csv(path: Path) -> ColumnFile:
     pandas = _need("pandas", path)
-    with _text(path) as file:
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    if opened is gzip.open:
+        with gzip.open(path) as packed:
+            _check_unpacked(path, sum(map(len, iter(lambda: packed.read(2**20), b""))))
+    with opened(path, "rt", encoding="utf-8") as file:
         separator = max(",;\t|", key=file.readline(LONGEST_HEAD).count)
-    with _text(path) as file:
-        names = [str(name) for name in pandas.read_csv(file, sep=separator, nrows=0).columns]
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if _loses_digits(pandas) else {}
+    names = pandas.read_csv(path, sep=separator, nrows=0).columns
+    # From 3.1 on pandas keeps the last digit by itself.
+    older = tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1)
+    exact = {"float_precision": "round_trip"} if older else {}
 
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
-        with _text(path) as file:
-            table = pandas.read_csv(file, sep=separator, usecols=list(wanted), **exact)
+    def columns(wanted: Sequence[str]) -> Columns:
+        table = pandas.read_csv(path, sep=separator, usecols=list(wanted), **exact)
         return {name: table[name].to_numpy() for name in wanted}
 
-    return ColumnFile(path, names, load)
-
-
-def _loses_digits(pandas: Any) -> bool:
-    """Whether this pandas may lose the last digit of a number by default; from 3.1 on it does not."""
-    major, minor = (int(part) for part in pandas.__version__.split(".")[:2])
-    return (major, minor) < (3, 1)
-
-
-def _text(path: Path) -> Any:
-    if path.suffix != ".gz":
-        return path.open(encoding="utf-8")
-    return io.TextIOWrapper(io.BufferedReader(Unpacked(path)), encoding="utf-8")
+    return ColumnFile(path, [str(name) for name in names], columns)
 
 
 def _open_parquet(path: Path) -> ColumnFile:
     dataset = _need("pyarrow.dataset", path).dataset(path, format="parquet")
 
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
-        check_unpacked(path, _parquet_bytes(dataset, wanted), size_of(path))
+    def columns(wanted: Sequence[str]) -> Columns:
+        chunks = [
+            group.column(place)
+            for fragment in dataset.get_fragments()
+            for group in map(fragment.metadata.row_group, range(fragment.metadata.num_row_groups))
+            for place in range(group.num_columns)
+        ]
+        sizes = (
+            max(8 * chunk.num_values, chunk.total_uncompressed_size)
+            for chunk in chunks
+            if chunk.path_in_schema.split(".")[0] in wanted
+        )
+        _check_unpacked(path, sum(sizes))
         table = dataset.to_table(columns=list(wanted))
-        return {name: _arrow_column(table.column(name)) for name in wanted}
+        return {name: _plain(table.column(name).to_numpy()) for name in wanted}
 
-    return ColumnFile(path, list(dataset.schema.names), load)
-
-
-def _parquet_bytes(dataset: Any, wanted: Sequence[str]) -> int:
-    """Size of some columns in memory, by the file's index: eight bytes per value, or more for longer text."""
-    total = 0
-    for fragment in dataset.get_fragments():
-        about = fragment.metadata
-        for group in map(about.row_group, range(about.num_row_groups)):
-            for column in map(group.column, range(group.num_columns)):
-                if column.path_in_schema.split(".")[0] in wanted:
-                    total += max(8 * column.num_values, column.total_uncompressed_size)
-    return total
+    return ColumnFile(path, list(dataset.schema.names), columns)
 
 
-def _arrow_column(column: Any) -> Any:
-    """A column as a numpy array; a column of equally long lists as a matrix."""
-    values = column.to_numpy()
+def _plain(values: Any) -> Any:
+    """Turn a column of equally long lists into a matrix; leave any other as it is."""
     is_list = values.dtype == object and len(values) > 0 and isinstance(values[0], np.ndarray)
     return np.stack(values) if is_list else values
 
 
 def _open_json(path: Path) -> ColumnFile:
-    """A table as ``{"columns": [...], "data": [[...], ...]}``, as MLflow's ``log_table`` and W&B write it."""
-    with path.open(encoding="utf-8") as file:
-        content = json.load(file)
+    """Read a table ``{"columns": [...], "data": [[...], ...]}``, as MLflow's ``log_table`` and W&B write it."""
+    content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or not {"columns", "data"} <= content.keys():
         raise FileFormatError(
             f'{path} is not a table; write it as {{"columns": [...], "data": [[...], ...]}}'
         )
-    names = [str(name) for name in content["columns"]]
-    rows = content["data"]
+    names, rows = [str(name) for name in content["columns"]], content["data"]
     if any(len(row) != len(names) for row in rows):
         raise FileFormatError(f"{path}: its rows must be as long as its {len(names)} column names")
 
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
-        return {name: _json_column(path, name, [row[names.index(name)] for row in rows]) for name in wanted}
+    def columns(wanted: Sequence[str]) -> Columns:
+        found = {}
+        for name in wanted:
+            cells = [row[names.index(name)] for row in rows]
+            found[name] = np.asarray(cells, dtype=np.float64 if None in cells else None)  # null is NaN
+            if found[name].dtype == object:
+                raise FileFormatError(
+                    f"{path}: column {name!r} holds neither numbers nor equally long lists of numbers"
+                )
+        return found
 
-    return ColumnFile(path, names, load)
-
-
-def _json_column(path: Path, name: str, cells: list[Any]) -> Any:
-    """Numbers, or equally long lists of them; null is NaN."""
-    column = np.asarray(cells, dtype=None if all(cell is not None for cell in cells) else np.float64)
-    if column.dtype == object:
-        raise FileFormatError(
-            f"{path}: column {name!r} holds neither numbers nor equally long lists of numbers"
-        )
-    return column
+    return ColumnFile(path, names, columns)
 
 
 def _open_zarr(path: Path) -> ColumnFile:
@@ -215,48 +227,39 @@ def _open_zarr(path: Path) -> ColumnFile:
     _refuse_pickle_codec(path)
     node = zarr.open(str(path), mode="r")
     if not hasattr(node, "array_keys"):
-        _check_zarr(path, [node])
+        _check_arrays(path, [node])
         return _matrix(path, node[...])
-
-    def load(wanted: Sequence[str]) -> dict[str, Any]:
-        _check_zarr(path, [node[name] for name in wanted])
-        if any(_by_xarray(node[name]) for name in wanted):
-            return _load_by_xarray(path, wanted)
-        return {name: node[name][...] for name in wanted}
-
     names = sorted(node.array_keys())
-    if any(_by_xarray(node[name]) for name in names):
-        return ColumnFile(path, names, load)
-    return ColumnFile(path, names, load, lazy=lambda wanted: {name: node[name] for name in wanted})
+
+    def columns(wanted: Sequence[str]) -> Columns:
+        arrays = {name: node[name] for name in wanted}
+        _check_arrays(path, list(arrays.values()))
+        if not any(map(_has_dimensions, arrays.values())):
+            return arrays
+        xarray = _need("xarray", path, "pip install xarray (it decodes scale factors and fill values)")
+        dataset = xarray.open_dataset(path, engine="zarr", chunks=None, consolidated=False)
+        return {name: dataset[name] for name in wanted}
+
+    return ColumnFile(path, names, columns, sliceable=True)
 
 
-def _check_zarr(path: Path, arrays: Sequence[Any]) -> None:
+def _check_arrays(path: Path, arrays: Sequence[Any]) -> None:
     """Reject arrays, or single chunks, whose declared size far exceeds everything in the store."""
     sizes = [max(math.prod(array.shape), math.prod(array.chunks)) * array.dtype.itemsize for array in arrays]
-    check_unpacked(path, sum(sizes), size_of(path))
+    _check_unpacked(path, sum(sizes))
 
 
-def _by_xarray(array: Any) -> bool:
-    """Whether an array has dimension names, and so may hide scale, offset and fill value (CF conventions)."""
+def _has_dimensions(array: Any) -> bool:
+    """True if an array names its dimensions, and so may hide scale, offset and fill value (CF conventions)."""
     named = getattr(getattr(array, "metadata", None), "dimension_names", None)
     return "_ARRAY_DIMENSIONS" in array.attrs or bool(named)
-
-
-def _load_by_xarray(path: Path, wanted: Sequence[str]) -> dict[str, Any]:
-    xarray = _need("xarray", path, "pip install xarray (it decodes scale factors and fill values)")
-    with xarray.open_dataset(path, engine="zarr", chunks=None, consolidated=False) as dataset:
-        return {name: dataset[name].load() for name in wanted}
 
 
 def _refuse_pickle_codec(path: Path) -> None:
     """Reject pickle as a chunk codec, which the format allows but which would run a stranger's code."""
     for folder in (path, *(entry for entry in path.iterdir() if entry.is_dir())):
-        for name in (".zarray", ".zmetadata", "zarr.json"):
-            file = folder / name
-            if (
-                file.is_file()
-                and "pickle" in json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
-            ):
+        for file in filter(Path.is_file, (folder / name for name in (".zarray", ".zmetadata", "zarr.json"))):
+            if "pickle" in json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower():
                 raise FileFormatError(
                     f"{file} uses the pickle codec, which can run arbitrary code; it is not opened"
                 )

@@ -1,10 +1,13 @@
-"""One or more files as `Predictions`."""
+"""One or more files as predictions, whole or block by block."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +22,30 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.files.columns import NUMERIC, choose
-from uq_tracking.files.formats import ColumnFile, open_table, reading
+from uq_tracking.files.columns import NUMERIC, SEVERAL, Chosen, choose
+from uq_tracking.files.formats import ColumnFile, in_memory, open_table, reading
 from uq_tracking.inputs import Options, Predictions
+from uq_tracking.inputs.class_storage import is_own
+from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.labels import spread
 from uq_tracking.inputs.storage import ABOUT, REQUIRED
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+Values = dict[str, Any]
+"""Arrays by role; ``level``, ``levels`` and the ``axis`` of the members are numbers."""
+BLOCK_SAMPLES = 1 << 22
 _NUMBERS = ("level", "levels", "axis")
-_OF_MEMBERS = ("samples", "member_std", "quantiles")
+_LAST = ("probs", "logits")
+"""Roles whose classes lie along the last axis."""
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*|nan|[-+]?inf(inity)?", re.IGNORECASE)
+_LABELS = ("mask", "weights", "groups", "by")
 
 
 def read_predictions(
     path: str | Path | Sequence[Path], columns: Mapping[str, str] | None = None, **options: Unpack[Options]
-) -> Predictions:
+) -> Predictions | ClassPredictions:
     """Read predictions from npz, npy, csv (also tsv, gzipped), parquet, zarr, or a table in JSON (split orientation).
 
     Parameters
@@ -47,17 +58,19 @@ def read_predictions(
         Names in the file by role: ``target``; ``mean``; one of ``std``, ``variance``, ``log_variance``, ``low`` and
         ``high`` with ``level`` (a number such as ``"0.9"``), ``samples`` (members along the first or last axis, or a
         pattern such as ``"member_*"``; with ``member_std`` if there is one), or quantiles, by level (``{"0.1":
-        "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); ``mask`` (True excludes a sample), ``weights``,
-        ``groups`` and ``by``. Common names are found without it, except for masks, because files differ in what True
-        means, and weights. The columns of a plain npy matrix are numbered from "0"; three columns are target, mean
-        and std.
+        "q10"}``) or by a pattern (``{"quantiles": "AutoARIMA-*"}``); of classes, ``labels`` with ``probs`` or
+        ``logits`` (one array with the classes along its last axis, or a pattern such as ``"prob_*"`` with one column
+        per class, in the order of their numbers); ``mask`` (True excludes a sample), ``weights``, ``groups`` and
+        ``by``. Common names are found without it, except for masks, because files differ in what True means, and
+        weights; columns numbered by class have to start at 0. The columns of a plain npy matrix are numbered from
+        "0"; three columns are target, mean and std.
     **options
-        As for `Predictions`; arrays given here override those in the file.
+        As for `Predictions` or `ClassPredictions`; arrays given here override those in the file.
 
     Returns
     -------
-    Predictions
-        For a single file from `Predictions.save`, everything that was saved.
+    Predictions or ClassPredictions
+        For a single file from their ``save``, everything that was saved.
 
     Raises
     ------
@@ -72,36 +85,123 @@ def read_predictions(
     InputError
         The columns cannot be scored.
     """
-    paths = matching(path)
-    tables = [open_table(file) for file in paths]
+    tables = _open(path)
+    if len(tables) == 1 and _holds_saved_classes(tables[0]):
+        return _saved_classes(tables[0].path, columns, options)
     if len(tables) == 1 and not columns and _is_own(tables[0]):
-        return _load_own(paths[0], options)
-    found = [load(table, columns) for table in tables]
-    values = found[0] if len(found) == 1 else _join(paths, found)
+        return _saved(tables[0].path, options)
+    found = [_values(table, columns) for table in tables]
+    values = found[0] if len(found) == 1 else _join([table.path for table in tables], found)
     try:
-        return build(values, options)
+        return _predictions(values, options)
     except InputError as error:
-        where = path if isinstance(path, str | Path) else f"{paths[0]} ... {paths[-1]}"
+        where = path if isinstance(path, str | Path) else f"{tables[0].path} ... {tables[-1].path}"
         raise type(error)(f"{where}: {error}") from error
 
 
-def matching(path: str | Path | Sequence[Path]) -> list[Path]:
-    """The files that a path, a glob or a list names."""
+@dataclass(frozen=True)
+class FileBlocks:
+    """Predictions from files, block by block."""
+
+    total: int | None
+    """Samples in all files; None if a file must be read to find out."""
+    blocks: Iterator[Predictions | ClassPredictions | dict[str, Any]]
+    """Input for ``Accumulator.update`` and `evaluate_blocks`."""
+
+
+def read_blocks(
+    path: str | Path, columns: Mapping[str, str] | None = None, **options: Unpack[Options]
+) -> FileBlocks:
+    """Read predictions without holding them all: npy and zarr in slices of the first axis, others file by file.
+
+    Parameters
+    ----------
+    path, columns, **options
+        As for `read_predictions`.
+
+    Returns
+    -------
+    FileBlocks
+        Its blocks are input for ``Accumulator.update`` or `evaluate_blocks`.
+
+    Raises
+    ------
+    FileNotFoundError, FileFormatError, MissingPackageError, SettingsError, InputError
+        As for `read_predictions`, when a block is read.
+    """
+    tables = _open(path)
+    sliced = [_sliced(table, columns) for table in tables]
+    sizes = [prod(arrays["target"].shape) for arrays in sliced if arrays is not None]
+
+    def blocks() -> Iterator[Predictions | ClassPredictions | dict[str, Any]]:
+        for table, arrays in zip(tables, sliced, strict=True):
+            if arrays is None:
+                yield _predictions(_values(table, columns), options)
+                continue
+            shape = arrays["target"].shape
+            step = max(1, BLOCK_SAMPLES // max(1, prod(shape[1:])))
+            for start in range(0, shape[0], step):
+                with reading(table.path):
+                    part = {
+                        role: _as_role(role, [in_memory(array[start : start + step])])
+                        for role, array in arrays.items()
+                    }
+                yield _arguments(part) if "std" in part else _predictions(part, options)
+
+    return FileBlocks(sum(sizes) if len(sizes) == len(tables) else None, blocks())
+
+
+def _open(path: str | Path | Sequence[Path]) -> list[ColumnFile]:
+    """Open the files that a path, a glob or a list names."""
     if not isinstance(path, str | Path):
-        return list(path)
+        return [open_table(file) for file in path]
     if Path(path).exists():
-        return [Path(path)]
+        return [open_table(Path(path))]
     found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
     if not found:
         raise FileNotFoundError(f"there is no file {path}")
+    return [open_table(file) for file in found]
+
+
+def _sliced(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any] | None:
+    """Arrays by role that can be read in slices; None if the file must be read whole."""
+    if not table.sliceable:
+        return None
+    chosen = choose(table.path, table.names, columns, table.holds_numbers)
+    if {*SEVERAL, "level"} & chosen.keys():  # not split along the target's first axis
+        return None
+    with reading(table.path):
+        arrays = table.columns([several[0] for several in chosen.values()])
+    found = {role: arrays[several[0]] for role, several in chosen.items()}
+    if len({array.shape[:1] for array in found.values()}) > 1:
+        shapes = ", ".join(f"{role} {array.shape}" for role, array in found.items())
+        raise ShapeError(f"{table.path}: shapes differ, and nothing is broadcast: {shapes}")
     return found
+
+
+def _arguments(part: dict[str, Any]) -> dict[str, Any]:
+    """Arguments for ``Accumulator.update``, whose options decide about bad values and blocks without truth."""
+    names = {"target": "y_true", "mean": "y_pred", "std": "y_std"}
+    return {names.get(role, role): array for role, array in part.items()}
+
+
+def _holds_saved_classes(table: ColumnFile) -> bool:
+    """True for a file written by `ClassPredictions.save`."""
+    is_archive = table.path.suffix.lower() == ".npz" and ABOUT in table.names
+    return is_archive and is_own(table.load([ABOUT]))
+
+
+def _saved_classes(path: Path, columns: Mapping[str, str] | None, options: Options) -> ClassPredictions:
+    if columns or any(value is not None for name, value in options.items() if name != "on_invalid"):
+        raise SettingsError(f"{path} was written by ClassPredictions.save, which needs no further options")
+    return ClassPredictions.load(path)
 
 
 def _is_own(table: ColumnFile) -> bool:
     return table.path.suffix.lower() == ".npz" and {ABOUT, *REQUIRED} <= set(table.names)
 
 
-def _load_own(path: Path, options: Options) -> Predictions:
+def _saved(path: Path, options: Options) -> Predictions:
     """A file from `Predictions.save`, which already determines which samples count."""
     data = Predictions.load(path)
     if options.get("mask") is not None:
@@ -112,20 +212,17 @@ def _load_own(path: Path, options: Options) -> Predictions:
     return data.replace(**given) if given else data
 
 
-def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]:
-    """The content of a file by role; ``level`` and the ``axis`` of the members are numbers."""
+def _values(table: ColumnFile, columns: Mapping[str, str] | None) -> Values:
+    """The content of a file by role."""
     chosen = choose(table.path, table.names, columns, table.holds_numbers)
     level, levels = chosen.pop("level", None), chosen.pop("levels", None)
     own = _is_own(table) and "mask" not in chosen
     if own and "weights" in table.names:
         chosen.setdefault("weights", ["weights"])
     saved = ["valid"] if own and "valid" in table.names else []
-    names = list(dict.fromkeys([name for several in chosen.values() for name in several] + saved))
-    with reading(table.path):
-        arrays = table.load(names)
-    for role in chosen.keys() & NUMERIC:
-        _check_numbers(table.path, role, {name: arrays[name] for name in chosen[role]})
-    values = {role: _one(role, [arrays[name] for name in several]) for role, several in chosen.items()}
+    arrays = table.load(list(dict.fromkeys([*(name for one in chosen.values() for name in one), *saved])))
+    _check_numbers(table.path, chosen, arrays)
+    values = {role: _as_role(role, [arrays[name] for name in several]) for role, several in chosen.items()}
     if own:
         values["mask"] = ~arrays["valid"] if saved else np.zeros(np.shape(values["target"]), dtype=bool)
     if "samples" in values:
@@ -136,24 +233,28 @@ def load(table: ColumnFile, columns: Mapping[str, str] | None) -> dict[str, Any]
     return values if level is None else {**values, "level": _number(level[0])}
 
 
-def _check_numbers(path: Path, role: str, arrays: Mapping[str, Any]) -> None:
+def _check_numbers(path: Path, chosen: Chosen, arrays: Mapping[str, Any]) -> None:
     """Raise InputTypeError, naming the column, if it holds dates or text; EmptyInputError if a table has no rows."""
-    for name, array in arrays.items():
-        if np.asarray(array).dtype.kind == "O" and not np.size(array):
+    labels = {"target"} if set(_LAST) & chosen.keys() else set()
+    for role, name in [(role, name) for role, several in chosen.items() for name in several]:
+        array = np.asarray(arrays[name])
+        if role not in NUMERIC | {"target"} or role in labels:
+            continue
+        if array.dtype.kind == "O" and not array.size:
             raise EmptyInputError(f"{path} has column names but no rows; there is nothing to score")
-        told = _other_than_numbers(np.asarray(array))
-        if told:
-            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {told}, not numbers")
+        found = _other_than_numbers(array)
+        if found:
+            raise InputTypeError(f"{path}: column {name!r} (for {role}) holds {found}, not numbers")
 
 
 def _other_than_numbers(array: npt.NDArray[Any]) -> str:
-    """What an array holds instead of numbers; empty for numbers, and if only the values would tell."""
+    """Name what an array holds instead of numbers; empty for numbers, and if only the values would tell."""
     if array.dtype.kind in "fiubc":
         return ""
     first = next((value for value in array.flat if value is not None and value == value), None)
     texts = [(row, value) for row, value in enumerate(array.flat, start=1) if isinstance(value, str)]
     if texts:
-        row, text = next(((row, text) for row, text in texts if not _is_number(text)), texts[0])
+        row, text = next(((row, text) for row, text in texts if not _NUMBER.fullmatch(text)), texts[0])
         try:
             datetime.fromisoformat(text)
         except ValueError:
@@ -162,18 +263,12 @@ def _other_than_numbers(array: npt.NDArray[Any]) -> str:
     return "dates" if isinstance(first, date | np.datetime64) else ""
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _one(role: str, arrays: Sequence[Any]) -> Any:
-    """The array for a role; several columns are the members of an ensemble."""
-    array = arrays[0] if len(arrays) == 1 else np.stack([np.asarray(array) for array in arrays])
-    return np.asarray(array) != 0 if role == "mask" and np.asarray(array).dtype.kind in "iu" else array
+def _as_role(role: str, arrays: Sequence[Any]) -> Any:
+    """The array for a role; several columns are the members of an ensemble, or the classes."""
+    if len(arrays) > 1:
+        return np.stack([np.asarray(one) for one in arrays], axis=-1 if role in _LAST else 0)
+    is_mask = role == "mask" and np.asarray(arrays[0]).dtype.kind in "iu"
+    return np.asarray(arrays[0]) != 0 if is_mask else arrays[0]
 
 
 def _number(text: str) -> float:
@@ -183,32 +278,28 @@ def _number(text: str) -> float:
         raise SettingsError(f"level={text!r} is not a number; write, for example, level=0.9") from None
 
 
-def build(values: dict[str, Any], options: Options) -> Predictions:
-    """Add the file's mask and labels to the options, unless the options already have them."""
-    own: Any = {name: values[name] for name in ("mask", "weights", "groups", "by") if name in values}
-    own.update((name, value) for name, value in options.items() if value is not None)
-    return _construct(values, own)
-
-
-def _construct(values: dict[str, Any], options: Options) -> Predictions:
+def _predictions(values: Values, options: Options) -> Predictions | ClassPredictions:
+    """Construct predictions; the file's mask and labels serve unless the options have them."""
+    own: Any = {name: values[name] for name in _LABELS if name in values}
+    own |= {name: value for name, value in options.items() if value is not None}
     target, mean = values["target"], values.get("mean")
+    for role in _LAST:
+        if role in values:
+            return ClassPredictions(target, values[role], logits=role == "logits", **own)
     if "quantiles" in values:
-        return Predictions.from_quantiles(
-            target, values["quantiles"], values["levels"], mean, axis=0, **options
-        )
+        return Predictions.from_quantiles(target, values["quantiles"], values["levels"], mean, axis=0, **own)
     if "samples" in values:
         noise, axis = values.get("member_std"), values["axis"]
         if noise is None:
-            return Predictions.from_samples(target, values["samples"], axis=axis, **options)
-        return Predictions.from_ensemble(target, values["samples"], noise, axis=axis, **options)
+            return Predictions.from_samples(target, values["samples"], axis=axis, **own)
+        return Predictions.from_ensemble(target, values["samples"], noise, axis=axis, **own)
     if "low" in values:
-        low, high = values["low"], values["high"]
-        return Predictions.from_interval(target, low, high, values["level"], mean, **options)
+        return Predictions.from_interval(target, values["low"], values["high"], values["level"], mean, **own)
     if "variance" in values:
-        return Predictions.from_variance(target, mean, values["variance"], **options)
+        return Predictions.from_variance(target, mean, values["variance"], **own)
     if "log_variance" in values:
-        return Predictions.from_log_variance(target, mean, values["log_variance"], **options)
-    return Predictions(target, mean, values["std"], **options)
+        return Predictions.from_log_variance(target, mean, values["log_variance"], **own)
+    return Predictions(target, mean, values["std"], **own)
 
 
 def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
@@ -222,7 +313,7 @@ def _member_axis(samples: Any, shape: tuple[int, ...]) -> int:
     return -1 if last else 0
 
 
-def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _join(paths: Sequence[Path], found: Sequence[Values]) -> Values:
     """The values of several files as those of one."""
     for path, values in zip(paths, found, strict=True):
         if values.get("levels") != found[0].get("levels"):
@@ -238,22 +329,24 @@ def _join(paths: Sequence[Path], found: Sequence[dict[str, Any]]) -> dict[str, A
     parts = [_spread_out(*item) for item in zip(paths, found, shapes, strict=True)]
     joined = {role: found[0][role] for role in _NUMBERS if role in found[0]}
     for role in parts[0]:
-        lead = int(role in _OF_MEMBERS)
-        joined[role] = _join_arrays([part[role] for part in parts], shapes, lead, paths)
+        array = _join_arrays([part[role] for part in parts], shapes, int(role in SEVERAL), paths)
+        if role in _LAST:
+            array = array[0] if np.shape(found[0][role]) == shapes[0] else np.moveaxis(array, 0, -1)
+        joined[role] = array
     return joined | ({"axis": 0} if "axis" in joined else {})
 
 
-def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Members first, and one label per sample, so that all arrays can be joined the same way."""
+def _spread_out(path: Path, values: Values, shape: tuple[int, ...]) -> dict[str, npt.NDArray[Any]]:
+    """Members or classes first, and one label per sample, so that all arrays can be joined the same way."""
     out = {role: np.asarray(value) for role, value in values.items() if role not in _NUMBERS}
-    for role in _OF_MEMBERS:
-        if role in out:
-            out[role] = np.moveaxis(out[role], values["axis"], 0)
+    for role in out.keys() & set(SEVERAL):
+        array = out[role][..., None] if out[role].shape == shape else out[role]  # probabilities of an event
+        out[role] = np.moveaxis(array, -1 if role in _LAST else values["axis"], 0)
     for role in ("weights", "groups", "by"):
         if role in out and out[role].shape == shape[:1]:
             out[role] = spread(out[role], shape)
     for role, array in out.items():
-        if array.shape[int(role in _OF_MEMBERS) :] != shape:
+        if array.shape[int(role in SEVERAL) :] != shape:
             raise ShapeError(
                 f"{path}: {role} has shape {array.shape}, but target has {shape}; they must be equal"
             )
@@ -261,9 +354,9 @@ def _spread_out(path: Path, values: dict[str, Any], shape: tuple[int, ...]) -> d
 
 
 def _join_arrays(
-    arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]], lead: int, paths: Sequence[Path]
-) -> Any:
-    """Join along the first axis after ``lead`` axes of members."""
+    arrays: Sequence[npt.NDArray[Any]], shapes: Sequence[tuple[int, ...]], lead: int, paths: Sequence[Path]
+) -> npt.NDArray[Any]:
+    """Join along the first axis after ``lead`` axes of members or classes."""
     if len({array.shape[:lead] for array in arrays}) > 1:
         raise FileFormatError(
             f"{paths[0]} and the others hold ensembles of different sizes; read them separately"
