@@ -8,7 +8,7 @@ slope or ridge by comparing their height with the mean height around them. The c
 interpolated from 5 % of the cells. They are trained in the west, calibrated on a strip in the middle, and scored in
 the east. Cells at the border, whose surroundings are unknown, have the ignore label 255::
 
-    pip install "uq-tracking[demo]"
+    pip install "uq-tracking[demo]" ./examples/papers
     python examples/gallery/segmentation.py [--to mlflow:segmentation]
 """
 
@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 
 import uq_tracking as uq
-from uq_tracking.demo import landforms
 from uq_tracking.demo.terrain import load_terrain
+from uq_tracking_papers import landforms
 
 TRAINING, CALIBRATION, TEST = slice(0, 180), slice(180, 230), slice(230, 403)
 

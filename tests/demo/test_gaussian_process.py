@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from uq_tracking.demo.methods.gaussian_process import ROUNDING, Matern, condition, fit_kernel
+from uq_tracking.demo.methods import ROUNDING, Matern, condition, fit_kernel
 
 
 def test_given_all_measurements_it_is_the_exact_gaussian_process():

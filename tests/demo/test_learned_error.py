@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from uq_tracking.demo.methods.learned_error import ErrorModel, surroundings
+from uq_tracking.demo.methods import ErrorModel, surroundings
 
 
 def test_stds_are_recovered_from_absolute_errors():

@@ -6,16 +6,23 @@ comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.demo.terrain import Heights, Positions
+
 Array = npt.NDArray[np.float32]
 Layers = list[tuple[Array, Array]]
 """Weights (inputs, outputs) and biases (outputs,) from the first layer to the last."""
+
+LENGTH_SCALE = 20.0
+"""Distance, in cells, over which the phase of a typical wave advances by one radian."""
+CELLS_AT_ONCE = 8192
+"""Cells predicted at a time, so that their features stay in cache."""
 
 
 @dataclass(frozen=True)
@@ -54,16 +61,11 @@ class Network:
     """
 
     def __init__(self, inputs: int, architecture: Architecture, rng: np.random.Generator) -> None:
-        self.dropout = architecture.dropout
-        self.rng = rng
-        sizes = [inputs, *architecture.hidden, 1]
-        self.layers: Layers = [
-            (
-                rng.standard_normal((rows, columns), np.float32) * np.float32(np.sqrt(2 / rows)),
-                _zeros(columns),
-            )
-            for rows, columns in pairwise(sizes)
-        ]
+        self.dropout, self.rng = architecture.dropout, rng
+        self.layers: Layers = []
+        for rows, columns in pairwise([inputs, *architecture.hidden, 1]):
+            weights = rng.standard_normal((rows, columns), np.float32) * np.float32(np.sqrt(2 / rows))
+            self.layers.append((weights, np.zeros(columns, np.float32)))
 
     def fit(
         self, x: Array, y: Array, schedule: Schedule, after_epoch: Callable[[int], None] | None = None
@@ -76,7 +78,8 @@ class Network:
         batches = -(-len(y) // schedule.batch)
         rates = schedule.rates(schedule.epochs * batches).reshape(schedule.epochs, batches)
         for epoch, epoch_rates in enumerate(rates, start=1):
-            for rows, rate in zip(_minibatches(len(y), batches, self.rng), epoch_rates, strict=True):
+            parts = np.array_split(self.rng.permutation(len(y)), batches)
+            for rows, rate in zip(parts, epoch_rates, strict=True):
                 adam.step(self._gradients(x[rows], y[rows]), rate)
             if after_epoch is not None:
                 after_epoch(epoch)
@@ -111,9 +114,8 @@ class Network:
 
     def _mask(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         """1/(1 - dropout) for units that stay and 0 for the others, so the expected activation is unchanged."""
-        return (rng.random(shape, np.float32) >= self.dropout).astype(np.float32) / np.float32(
-            1 - self.dropout
-        )
+        kept = rng.random(shape, np.float32) >= self.dropout
+        return kept.astype(np.float32) / np.float32(1 - self.dropout)
 
     def _pull(self, outputs: Array, y: Array) -> Array:
         """Derivative of each sample's loss, half the squared error, with respect to its output."""
@@ -141,32 +143,78 @@ class Network:
 class Adam:
     """Adam (Kingma and Ba 2015, algorithm 1); updates ``layers`` in place."""
 
-    def __init__(
-        self, layers: Layers, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8
-    ) -> None:
+    def __init__(self, layers: Layers) -> None:
         self.parameters = [array for layer in layers for array in layer]
         self.first = [np.zeros_like(array) for array in self.parameters]
         self.second = [np.zeros_like(array) for array in self.parameters]
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.steps = 0
 
     def step(self, gradients: Layers, rate: float) -> None:
-        """One update against ``gradients`` with learning rate ``rate``."""
+        """Update the layers once against ``gradients`` with learning rate ``rate``."""
         self.steps += 1
-        bias1, bias2 = 1 - self.beta1**self.steps, 1 - self.beta2**self.steps
+        bias1, bias2 = 1 - 0.9**self.steps, 1 - 0.999**self.steps
         flat = [array for layer in gradients for array in layer]
         for parameter, gradient, first, second in zip(
             self.parameters, flat, self.first, self.second, strict=True
         ):
-            first += (1 - self.beta1) * (gradient - first)
-            second += (1 - self.beta2) * (gradient * gradient - second)
-            parameter -= float(rate) / bias1 * first / (np.sqrt(second / bias2) + self.epsilon)
+            first += (1 - 0.9) * (gradient - first)
+            second += (1 - 0.999) * (gradient * gradient - second)
+            parameter -= float(rate) / bias1 * first / (np.sqrt(second / bias2) + 1e-8)
 
 
-def _zeros(size: int) -> Array:
-    return np.zeros(size, np.float32)
+class HeightModel:
+    """Heights in metres from positions in cells: sines and cosines of random plane waves, then the network.
 
+    From raw positions the network would only learn smooth hills. The waves are those of Rahimi and Recht (2007), with
+    the spectrum of a Matern-3/2 kernel: frequencies follow a bivariate t-distribution with three degrees of freedom.
 
-def _minibatches(n: int, count: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.intp]]:
-    """``n`` shuffled rows in ``count`` minibatches of nearly equal size."""
-    yield from np.array_split(rng.permutation(n), count)
+    Parameters
+    ----------
+    architecture : Architecture
+        Hidden layers and dropout of the network.
+    seed : int
+        Determines the waves, the initial weights, the order of the minibatches and the dropout masks.
+    waves : int
+        Number of random plane waves.
+    """
+
+    def __init__(self, architecture: Architecture, seed: int, waves: int = 128) -> None:
+        rng = np.random.default_rng(seed)
+        normal = rng.standard_normal((2, waves))
+        spread = np.sqrt(rng.chisquare(3, waves) / 3)
+        self.frequencies = (normal / spread / LENGTH_SCALE).astype(np.float32)
+        self.network = Network(2 * waves, architecture, rng)
+        self.mean, self.scale = 0.0, 1.0
+
+    def fit(
+        self,
+        positions: Positions,
+        heights: Heights,
+        schedule: Schedule,
+        after_epoch: Callable[[int], None] | None = None,
+    ) -> HeightModel:
+        """Fit to measurements; ``after_epoch`` is called with the number of epochs done."""
+        self.mean, self.scale = float(heights.mean()), float(heights.std())
+        standardized = ((heights - self.mean) / self.scale).astype(np.float32)
+        self.network.fit(self._features(positions), standardized, schedule, after_epoch)
+        return self
+
+    def predict(self, positions: Positions) -> Heights:
+        """Heights (n,)."""
+        heights: Heights = self._heights(positions, lambda x: self.network.predict(x)[None])[0]
+        return heights
+
+    def sample(self, positions: Positions, passes: int, seed: int) -> Heights:
+        """Heights (passes, n) from passes with dropout active."""
+        rng = np.random.default_rng(seed)
+        return self._heights(positions, lambda x: self.network.sample(x, passes, rng))
+
+    def _features(self, positions: Positions) -> Array:
+        phase = positions.astype(np.float32) @ self.frequencies
+        return np.concatenate([np.sin(phase), np.cos(phase)], axis=1)
+
+    def _heights(self, positions: Positions, outputs: Callable[[Array], Array]) -> Heights:
+        starts = range(0, len(positions), CELLS_AT_ONCE)
+        blocks = [outputs(self._features(positions[start : start + CELLS_AT_ONCE])) for start in starts]
+        standardized: Heights = np.concatenate(blocks, axis=1).astype(np.float64)
+        return self.mean + self.scale * standardized

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import uq_tracking as uq
-from uq_tracking.demo.methods import FAST, Effort, Estimate, choose, predict
+from uq_tracking.demo.methods import FAST, Effort, choose, predict
 from uq_tracking.demo.terrain import Terrain, load_terrain
-from uq_tracking.demo.trackers import Tracker, check_scikit_learn, tracker_named
+from uq_tracking.demo.trackers import Directory, tracker_named
 from uq_tracking.report import Report
 from uq_tracking.tracking.names import PAGE_FILE
 
@@ -61,38 +61,55 @@ def run_demo(
         The tracker or scikit-learn is not installed, or the tracker failed.
     """
     chosen = choose(methods)
-    check_scikit_learn()
-    output.mkdir(parents=True, exist_ok=True)
     tracker = tracker_named(backend, output)
+    output.mkdir(parents=True, exist_ok=True)
     console = console or Console(emoji=False)
     terrain = load_terrain(seed, fast=fast)
-    announce(terrain, console)
-    effort = FAST if fast else Effort()
-    with tracker.session():
-        reports = {name: run_method(name, terrain, effort, seed, tracker, console) for name in chosen}
-        rescore_runs(tracker, console)
-        show_comparison(tracker, output, console)
-        show_way_in(tracker, console)
-    return reports
-
-
-def announce(terrain: Terrain, console: Console) -> None:
-    """Say what the task is."""
     rows, columns = terrain.shape
     say(
         console,
         f"Terrain completion: {rows} x {columns} cells around Jacksboro, Tennessee. {len(terrain.heights):,} cells "
         "are measured; each method predicts the heights of the others and how far off it may be.",
     )
+    effort = FAST if fast else Effort()
+    with tracker.session():
+        reports = {name: run_method(name, terrain, effort, seed, tracker, console) for name in chosen}
+        start = time.perf_counter()
+        summary = uq.rescore(tracker.address, alpha=ALPHA)
+        summary.raise_failures()
+        took = time.perf_counter() - start
+        say(
+            console,
+            f"\n{len(summary.done)} runs rescored with alpha {ALPHA} from what they store, in {took:.1f} s\n",
+        )
+        comparison = uq.compare(tracker.address)
+        page = output / PAGE_FILE
+        comparison.to_html(page)
+        console.print(comparison.to_rich(SHOWN))
+        say(
+            console,
+            f"\nAll scores, curves and maps side by side, to open in a browser: {page.resolve().as_uri()}\n",
+        )
+        say(console, "\n  ".join(["To look at the runs:", *tracker.how_to_look()]))
+    return reports
 
 
 def run_method(
-    name: str, terrain: Terrain, effort: Effort, seed: int, tracker: Tracker, console: Console
+    name: str, terrain: Terrain, effort: Effort, seed: int, tracker: Directory, console: Console
 ) -> Report:
     """Predict with one method inside a run, and log the prediction in one line."""
     start = time.perf_counter()
+    columns = TextColumn("{task.description:18}"), BarColumn(), TimeElapsedColumn()
     with tracker.run(name) as run:
-        estimate = predict_with_bar(name, terrain, effort, seed, console)
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task(name, total=1.0)
+            estimate = predict(
+                name,
+                terrain,
+                effort=effort,
+                seed=seed,
+                advance=lambda share: bar.update(task, completed=share),
+            )
         predicted = time.perf_counter()
         report: Report = uq.log(
             terrain.target,
@@ -107,50 +124,6 @@ def run_method(
     times = f"{predicted - start:5.1f} s to predict, {logged - predicted:4.1f} s to log"
     say(console, f"{name:18}{times}   RMSE {report.scores['rmse']:.1f} m")
     return report
-
-
-def predict_with_bar(name: str, terrain: Terrain, effort: Effort, seed: int, console: Console) -> Estimate:
-    """Predict every cell, with a progress bar on a terminal."""
-    columns = TextColumn("{task.description:18}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=1.0)
-
-        def advance(share: float) -> None:
-            progress.update(task, completed=share)
-
-        return predict(name, terrain, effort=effort, seed=seed, advance=advance)
-
-
-def rescore_runs(tracker: Tracker, console: Console) -> None:
-    """Rescore the logged runs at another level of MeRCI, from what they store."""
-    start = time.perf_counter()
-    summary = uq.rescore(tracker.address, alpha=ALPHA)
-    summary.raise_failures()
-    took = time.perf_counter() - start
-    say(
-        console,
-        f"\n{len(summary.done)} runs rescored with alpha {ALPHA} from what they store, in {took:.1f} s",
-    )
-
-
-def show_comparison(tracker: Tracker, output: Path, console: Console) -> None:
-    """Read the runs back, print the methods ranked, and write the page that compares them."""
-    comparison = uq.compare(tracker.address)
-    page = output / PAGE_FILE
-    comparison.to_html(page)
-    console.print()
-    console.print(comparison.to_rich(SHOWN))
-    say(
-        console,
-        f"\nAll scores, curves and maps side by side, to open in a browser: {page.resolve().as_uri()}",
-    )
-
-
-def show_way_in(tracker: Tracker, console: Console) -> None:
-    """Print how to look at the runs."""
-    console.print("\nTo look at the runs:")
-    for line in tracker.how_to_look():
-        say(console, f"  {line}")
 
 
 def say(console: Console, text: str) -> None:

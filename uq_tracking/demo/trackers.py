@@ -7,10 +7,10 @@ import os
 import shlex
 import shutil
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,48 +24,63 @@ INSTALL = 'pip install "uq-tracking[demo]"'
 PORT = 5000
 
 
-class Tracker(ABC):
-    """A tracker that the demo can log to, with its files below one folder."""
+class Directory:
+    """A tracker that the demo can log to, with its files below one folder: plain folders in ``uq_runs``.
 
-    address: str
-    """Address at which ``uq.rescore`` and ``uq.compare`` find the runs while the session is open."""
+    Attributes
+    ----------
+    address : str
+        Where ``uq.rescore`` and ``uq.compare`` find the runs while the session is open.
+    log_options : mapping
+        Options for ``uq.log``: a person is waiting for the demo, and wants to see failures.
+    """
+
     log_options: Mapping[str, Any] = MappingProxyType({"strict": True, "deadline": PATIENCE})
-    """Options for ``uq.log``: a person is waiting for the demo, and wants to see failures."""
-
-    def session(self) -> AbstractContextManager[None]:
-        """Point the tracker to the folder, and restore it at the end."""
-        return nullcontext()
-
-    @abstractmethod
-    def run(self, name: str) -> AbstractContextManager[Any]:
-        """Open a run and finish it; pass what it yields to ``uq.log`` as ``run``, None for an active run."""
-
-    @abstractmethod
-    def how_to_look(self) -> list[str]:
-        """Lines to print: the command that shows the runs, and the link to open."""
-
-
-class MLflow(Tracker):
-    """The sqlite store ``mlflow.db`` in the folder, with the artifacts in ``mlruns`` beside it."""
-
-    address = f"mlflow:{EXPERIMENT}"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.address = f"dir:{folder / 'uq_runs'}"
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Point the tracker to the folder, and restore it at the end."""
+        yield
+
+    @contextmanager
+    def run(self, name: str) -> Iterator[str | None]:
+        """Open a run and finish it; yield ``run`` for ``uq.log``: an address, or None for the active run."""
+        yield self.address
+
+    def how_to_look(self) -> list[str]:
+        """Lines to print: the command that shows the runs, and the link to open."""
+        return [f"ls {shlex.quote(str(self.folder / 'uq_runs'))}"]
+
+
+class MLflow(Directory):
+    """The sqlite store ``mlflow.db`` in the folder, with the artifacts in ``mlruns`` beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.address = f"mlflow:{EXPERIMENT}"
         self.uri = f"sqlite:///{(folder / 'mlflow.db').resolve()}"
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Use the store, whatever tracking URI was set, and restore that afterwards."""
+        """Use the store, whatever tracking URI was set, and keep the steps of creating it quiet."""
         mlflow: Any = import_module("mlflow")
         before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
-        with quiet("mlflow", "alembic"):
+        loggers = [logging.getLogger(name) for name in ("mlflow", "alembic")]
+        levels = [logger.level for logger in loggers]
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.WARNING)
             mlflow.set_tracking_uri(self.uri)
-            try:
-                self.experiment_id = self._experiment()
-                yield
-            finally:
-                mlflow.set_tracking_uri(before)
+            self.experiment_id = self._experiment()
+            yield
+        finally:
+            mlflow.set_tracking_uri(before)
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
     def _experiment(self) -> str:
         import mlflow
@@ -78,7 +93,7 @@ class MLflow(Tracker):
 
     @contextmanager
     def run(self, name: str) -> Iterator[None]:
-        """``mlflow.start_run`` and its end; see `Tracker`."""
+        """Open a run by ``mlflow.start_run``."""
         import mlflow
 
         with mlflow.start_run(run_name=name, experiment_id=self.experiment_id):
@@ -92,22 +107,27 @@ class MLflow(Tracker):
         return [command, f"http://127.0.0.1:{PORT}/{page}"]
 
 
-class Wandb(Tracker):
+class Wandb(Directory):
     """Offline runs of W&B below ``wandb`` in the folder; no account is needed."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        super().__init__(folder)
         self.address = f"wandb-offline:{folder / 'wandb'}"
 
     @contextmanager
     def session(self) -> Iterator[None]:
-        """Keep the artifacts beside the runs: W&B stages them below its data folder."""
-        with _variable("WANDB_DATA_DIR", str((self.folder / "wandb").resolve())):
+        """Keep the artifacts beside the runs: W&B stages them below its data folder, unless the user names one."""
+        own = "WANDB_DATA_DIR" not in os.environ
+        os.environ.setdefault("WANDB_DATA_DIR", str((self.folder / "wandb").resolve()))
+        try:
             yield
+        finally:
+            if own:
+                del os.environ["WANDB_DATA_DIR"]
 
     @contextmanager
     def run(self, name: str) -> Iterator[None]:
-        """``wandb.init`` and the run's end; see `Tracker`."""
+        """Open a run by ``wandb.init``."""
         import wandb
 
         settings = wandb.Settings(silent=True, console="off")
@@ -121,31 +141,10 @@ class Wandb(Tracker):
         return [f"{_program('wandb')} sync {shlex.quote(str(self.folder / 'wandb'))}/offline-run-*"]
 
 
-class Directory(Tracker):
-    """Plain folders below ``uq_runs``."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "uq_runs"
-        self.address = f"dir:{self.folder}"
-
-    @contextmanager
-    def run(self, name: str) -> Iterator[str]:
-        """Yield the address: each call of ``uq.log`` creates a run there."""
-        yield self.address
-
-    def how_to_look(self) -> list[str]:
-        """The folder."""
-        return [f"ls {shlex.quote(str(self.folder))}"]
+TRACKERS: Mapping[str, type[Directory]] = {"mlflow": MLflow, "wandb": Wandb, "dir": Directory}
 
 
-TRACKERS: dict[str, type[MLflow] | type[Wandb] | type[Directory]] = {
-    "mlflow": MLflow,
-    "wandb": Wandb,
-    "dir": Directory,
-}
-
-
-def tracker_named(name: str, folder: Path) -> Tracker:
+def tracker_named(name: str, folder: Path) -> Directory:
     """Return the tracker.
 
     Raises
@@ -153,10 +152,12 @@ def tracker_named(name: str, folder: Path) -> Tracker:
     SettingsError
         The demo does not know it.
     BackendError
-        It is not installed or too old.
+        It, or scikit-learn, which fits the Gaussian process, is not installed or too old.
     """
     if name not in TRACKERS:
         raise SettingsError(f"the demo cannot log to {name!r}; choose from {', '.join(TRACKERS)}")
+    if not _is_installed("sklearn"):
+        raise BackendError(f"the demo's models need scikit-learn; install it: {INSTALL}")
     status = find_backend(name).status()
     if not status.usable:
         cure = INSTALL if name == "mlflow" else status.hint
@@ -164,38 +165,11 @@ def tracker_named(name: str, folder: Path) -> Tracker:
     return TRACKERS[name](folder)
 
 
-def check_scikit_learn() -> None:
-    """Raise BackendError with an install hint if scikit-learn, which fits the Gaussian process, is missing."""
+def _is_installed(package: str) -> bool:
     try:
-        import_module("sklearn")
-    except ImportError as error:
-        raise BackendError(f"the demo's models need scikit-learn; install it: {INSTALL}") from error
-
-
-@contextmanager
-def quiet(*loggers: str) -> Iterator[None]:
-    """Silence the loggers below warnings, such as the steps of creating a database."""
-    before = {name: logging.getLogger(name).level for name in loggers}
-    for name in before:
-        logging.getLogger(name).setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
-
-
-@contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable unless the user has already set it."""
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
+        return find_spec(package) is not None
+    except ValueError:  # someone put None in its place
+        return False
 
 
 def _program(name: str) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import uq_tracking as uq
-from uq_tracking.demo import landforms
 from uq_tracking.demo.terrain import load_terrain
 from uq_tracking.inputs import Predictions
+from uq_tracking_papers import landforms
 from uq_tracking_papers.bundle import (
     Bundle,
     Training,

@@ -1,0 +1,317 @@
+"""Seven ways to predict with uncertainty: the six compared in MeRCI (2018), and a Gaussian process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial import cKDTree
+
+from uq_tracking.demo.network import Architecture, HeightModel, Network, Schedule
+from uq_tracking.demo.terrain import Heights, Positions, Terrain
+from uq_tracking.errors import SettingsError
+
+Map = npt.NDArray[np.float64]
+
+Advance = Callable[[float], None]
+"""Called with the share of a method's work done, from 0 to 1."""
+
+HIDDEN: tuple[tuple[int, ...], ...] = (
+    (64, 64), (128,), (64, 64, 64), (32, 32), (128, 64), (32, 32, 32),
+    (128, 128), (64,), (96, 48), (64, 32, 16), (48, 48, 48, 48), (64, 128),
+)  # fmt: skip
+"""Hidden layers of the different networks."""
+DROPOUT = Architecture((128, 128), dropout=0.1)
+"""Wider than the others, because dropout leaves only part of a network active."""
+
+FOLDS = 4
+NEIGHBORS_OF_ERROR = 8
+SMALLEST_ERROR = 0.5
+"""Metres: the measurements are whole metres, so smaller errors carry no information."""
+LOG_STD_OVER_ERROR = 0.5 * (np.euler_gamma + np.log(2))
+"""Mean of -log |z| for a standard normal z: converts the mean log error to the log standard deviation."""
+ERROR_MODEL = Architecture((16,))
+ERROR_EPOCHS = 30
+
+FITTED_TO = 800
+"""Number of measurements to which the kernel is fitted; the cost grows with its cube."""
+NEIGHBORS = 16
+CELLS_AT_ONCE = 4096
+ROUNDING = 1 / 12
+"""Variance, in square metres, of rounding to whole metres: the noise of the measurements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Predictive mean and standard deviation of every cell, in metres; float64 (rows, columns)."""
+
+    mean: Map
+    std: Map
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a method may compute: training of each network, ensemble members, dropout passes."""
+
+    schedule: Schedule = field(default_factory=Schedule)
+    members: int = 12
+    passes: int = 30
+
+
+FAST = Effort(Schedule(epochs=60, batch=32), members=6, passes=15)
+"""For the small crop of the terrain."""
+
+MethodFunction = Callable[[Terrain, Effort, int, Advance], Estimate]
+"""A method's function: from terrain, effort, seed and progress to an estimate for every cell."""
+
+
+def _seeds(seed: int, method: str, count: int) -> list[int]:
+    """``count`` seeds that depend only on the demo's seed and the method's name."""
+    sequence = np.random.SeedSequence([seed, *method.encode()])
+    return [int(word) for word in sequence.generate_state(count)]
+
+
+def _spread(terrain: Terrain, members: Sequence[Map]) -> Estimate:
+    """Mean and standard deviation over the members of an ensemble, as in MeRCI (2018), section 5."""
+    heights = np.stack(members)
+    return Estimate(heights.mean(0).reshape(terrain.shape), heights.std(0).reshape(terrain.shape))
+
+
+def _networks(
+    terrain: Terrain,
+    effort: Effort,
+    seeds: Sequence[int],
+    advance: Advance,
+    hidden: Sequence[tuple[int, ...]] | None = None,
+    bootstrap: bool = False,
+) -> Estimate:
+    """The disagreement of networks of different seeds, hidden layers or training sets."""
+    n, members = len(terrain.heights), []
+    for done, seed in enumerate(seeds):
+        drawn = np.random.default_rng(seed).integers(0, n, n) if bootstrap else slice(None)
+        model = HeightModel(Architecture(hidden[done]) if hidden else Architecture(), seed)
+        model.fit(terrain.positions[drawn], terrain.heights[drawn], effort.schedule)
+        members.append(model.predict(terrain.cells))
+        advance((done + 1) / len(seeds))
+    return _spread(terrain, members)
+
+
+def multi_inits(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """Networks with different random initializations (Lakshminarayanan et al. 2017)."""
+    return _networks(terrain, effort, _seeds(seed, "multi-inits", effort.members), advance)
+
+
+def bagging(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """Networks trained on bootstrap samples of the measurements (Breiman 1996)."""
+    return _networks(terrain, effort, _seeds(seed, "bagging", effort.members), advance, bootstrap=True)
+
+
+def multi_networks(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """Networks of different depth and width."""
+    hidden = HIDDEN[: effort.members]
+    return _networks(terrain, effort, _seeds(seed, "multi-networks", len(hidden)), advance, hidden)
+
+
+def multi_epochs(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """Snapshots of one network from several epochs in the second half of its training."""
+    model = HeightModel(Architecture(), _seeds(seed, "multi-epochs", 1)[0])
+    epochs = effort.schedule.epochs
+    kept = {round(epoch) for epoch in np.linspace(epochs / 2, epochs, effort.members)}
+    members: list[Map] = []
+
+    def keep(epoch: int) -> None:
+        if epoch in kept:
+            members.append(model.predict(terrain.cells))
+        advance(epoch / epochs)
+
+    model.fit(terrain.positions, terrain.heights, effort.schedule, after_epoch=keep)
+    return _spread(terrain, members)
+
+
+def mc_dropout(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """One network whose dropout stays active during prediction (Gal and Ghahramani 2016)."""
+    model_seed, pass_seed = _seeds(seed, "mc-dropout", 2)
+    half = 2 * effort.schedule.epochs
+    model = HeightModel(DROPOUT, model_seed)
+    model.fit(terrain.positions, terrain.heights, effort.schedule, lambda epoch: advance(epoch / half))
+    return _spread(terrain, list(model.sample(terrain.cells, effort.passes, pass_seed)))
+
+
+def learned_error(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """A second network predicts |error| from the relief around a cell and its distance to measurements.
+
+    It learns from errors at measurements the first has not seen. On its own training data a network's errors are far
+    too small: learned from those, nominal 95 % intervals contained about a third of the truth here.
+    """
+    height_seed, fold_seed, error_seed = _seeds(seed, "learned-error", 3)
+    shuffle_seed, *fold_seeds = _seeds(fold_seed, "folds", FOLDS + 1)
+    n = len(terrain.heights)
+    fold_of = np.random.default_rng(shuffle_seed).permutation(n) % FOLDS
+    errors, clues = np.empty(n), np.empty((n, 3))
+    for fold, fold_seed in enumerate(fold_seeds):
+        held = fold_of == fold
+        positions, heights = terrain.positions[~held], terrain.heights[~held]
+        model = HeightModel(Architecture(), fold_seed).fit(positions, heights, effort.schedule)
+        errors[held] = np.abs(model.predict(terrain.positions[held]) - terrain.heights[held])
+        clues[held] = surroundings(terrain.positions[held], positions, heights)
+        advance(0.8 * (fold + 1) / FOLDS)
+    error_model = ErrorModel(error_seed).fit(clues, errors, effort.schedule.batch)
+    model = HeightModel(Architecture(), height_seed)
+    model.fit(terrain.positions, terrain.heights, effort.schedule)
+    std = error_model.std(surroundings(terrain.cells, terrain.positions, terrain.heights))
+    return Estimate(model.predict(terrain.cells).reshape(terrain.shape), std.reshape(terrain.shape))
+
+
+def surroundings(at: Positions, positions: Positions, heights: Heights) -> Map:
+    """Predictors of a large error: log distances to the nearest measurements, and log relief among them; (n, 3)."""
+    distances, nearest = cKDTree(positions).query(at, NEIGHBORS_OF_ERROR)
+    relief = heights[nearest].std(1)
+    return np.asarray(np.log1p(np.column_stack([distances[:, 0], distances.mean(1), relief])))
+
+
+class ErrorModel:
+    """Standard deviations from clues; the log of the error is fitted, so they are positive by construction."""
+
+    def __init__(self, seed: int) -> None:
+        self.network = Network(3, ERROR_MODEL, np.random.default_rng(seed))
+
+    def fit(self, clues: Map, errors: Heights, batch: int) -> ErrorModel:
+        """Fit to clues (n, 3) and absolute errors (n,) in metres."""
+        logs = np.log(np.maximum(errors, SMALLEST_ERROR))
+        self.clue_mean, self.clue_scale = clues.mean(0), clues.std(0)
+        self.mean, self.scale = logs.mean(), logs.std()
+        x, y = (clues - self.clue_mean) / self.clue_scale, (logs - self.mean) / self.scale
+        self.network.fit(x.astype(np.float32), y.astype(np.float32), Schedule(ERROR_EPOCHS, batch))
+        return self
+
+    def std(self, clues: Map) -> Heights:
+        """Standard deviations (n,) in metres."""
+        x = ((clues - self.clue_mean) / self.clue_scale).astype(np.float32)
+        logs = self.mean + self.scale * self.network.predict(x).astype(np.float64)
+        return np.asarray(np.exp(logs + LOG_STD_OVER_ERROR))
+
+
+@dataclass(frozen=True)
+class Matern:
+    """Covariance of heights by distance, Matern with smoothness 3/2: ``std`` in metres, ``length`` in cells."""
+
+    std: float
+    length: float
+
+    def __call__(self, distance: Map) -> Map:
+        """Covariance in square metres; the shape of ``distance``."""
+        scaled = np.sqrt(3) * distance / self.length
+        return np.asarray(self.std**2 * (1 + scaled) * np.exp(-scaled))
+
+
+def gaussian_process(terrain: Terrain, effort: Effort, seed: int, advance: Advance) -> Estimate:
+    """A stationary Gaussian process: its uncertainty depends on the distance to measurements, not on the relief.
+
+    Scikit-learn fits its kernel, and each cell is predicted from the nearest measurements (Datta et al. 2016; in
+    geostatistics, kriging with a moving neighborhood): many systems of 16 equations replace one of 7000. More distant
+    measurements are screened by nearer ones and change little.
+    """
+    level = terrain.heights.mean()
+    kernel = fit_kernel(terrain.positions, terrain.heights - level, centre=np.array(terrain.shape) / 2)
+    tree = cKDTree(terrain.positions)
+    blocks = np.array_split(terrain.cells, -(-len(terrain.cells) // CELLS_AT_ONCE))
+    means, stds = [], []
+    for done, block in enumerate(blocks, start=1):
+        distances, nearest = tree.query(block, NEIGHBORS)
+        near, heights = terrain.positions[nearest], terrain.heights[nearest] - level
+        mean, std = condition(kernel, near, heights, distances)
+        means.append(level + mean)
+        stds.append(std)
+        advance(done / len(blocks))
+    return Estimate(np.concatenate(means).reshape(terrain.shape), np.concatenate(stds).reshape(terrain.shape))
+
+
+def fit_kernel(positions: Positions, heights: Heights, centre: Positions) -> Matern:
+    """Maximise the marginal likelihood of the measurements around ``centre``, heights about zero.
+
+    A patch, not a random draw from everywhere: thinned out, measurements would not show how rough the terrain is over
+    the distances to be bridged.
+    """
+    from sklearn.gaussian_process import GaussianProcessRegressor, kernels
+
+    patch = np.argsort(np.linalg.norm(positions - centre, axis=1), kind="stable")[:FITTED_TO]
+    variance = float(heights.var())
+    start = kernels.ConstantKernel(variance, (variance / 100, variance * 100)) * kernels.Matern(
+        20.0, (1.0, 1000.0), nu=1.5
+    )
+    fitted = GaussianProcessRegressor(start, alpha=ROUNDING).fit(positions[patch], heights[patch]).kernel_
+    return Matern(float(np.sqrt(fitted.k1.constant_value)), float(fitted.k2.length_scale))
+
+
+def condition(kernel: Matern, near: Positions, heights: Heights, distances: Map) -> tuple[Heights, Heights]:
+    """Mean and standard deviation (n,) of n cells, each given its k nearest measurements.
+
+    ``near`` (n, k, 2) are their positions, ``heights`` (n, k) their heights about zero, and ``distances`` (n, k)
+    those from each cell.
+    """
+    between = np.linalg.norm(near[:, :, None] - near[:, None], axis=-1)
+    covariance = kernel(between) + ROUNDING * np.eye(near.shape[1])
+    to_cell = kernel(distances)
+    weights = np.linalg.solve(covariance, to_cell[..., None])[..., 0]
+    variance = kernel.std**2 - (weights * to_cell).sum(1) + ROUNDING
+    return (weights * heights).sum(1), np.sqrt(variance)
+
+
+METHODS: dict[str, MethodFunction] = {
+    "multi-inits": multi_inits,
+    "bagging": bagging,
+    "mc-dropout": mc_dropout,
+    "multi-epochs": multi_epochs,
+    "multi-networks": multi_networks,
+    "learned-error": learned_error,
+    "gaussian-process": gaussian_process,
+}
+"""The methods by name, in the order of MeRCI (2018), table 2."""
+
+
+def predict(
+    name: str,
+    terrain: Terrain,
+    *,
+    effort: Effort | None = None,
+    seed: int = 0,
+    advance: Advance | None = None,
+) -> Estimate:
+    """Predict every cell of a terrain with the named method.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.
+    terrain : Terrain
+        What was measured.
+    effort : Effort, optional
+        How much to compute; the default suits the whole terrain.
+    seed : int
+        The same seed gives the same numbers.
+    advance : callable, optional
+        Called with the share of the work done.
+
+    Raises
+    ------
+    SettingsError
+        No method has this name.
+    """
+    from threadpoolctl import threadpool_limits
+
+    method = choose([name])[name]
+    advance = advance or (lambda share: None)
+    with threadpool_limits(1):  # the arrays are small, so more threads cost more than they gain
+        estimate = method(terrain, effort or Effort(), seed, advance)
+    advance(1.0)
+    return estimate
+
+
+def choose(names: Sequence[str] | None) -> dict[str, MethodFunction]:
+    """Return the named methods, or all for None; SettingsError for an unknown name."""
+    unknown = [name for name in names or () if name not in METHODS]
+    if unknown:
+        raise SettingsError(f"no method is called {', '.join(unknown)}; choose from {', '.join(METHODS)}")
+    return {name: function for name, function in METHODS.items() if names is None or name in names}
