@@ -43,7 +43,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Case]]:
         yield name, file_case(folder / name, content, read)
     yield "run.json, log.jsonl", run_case(folder)
     yield "evaluate", _evaluate
-    yield "evaluate_classification", _evaluate_classification
+    yield "evaluate", _evaluate_classification
     yield "log", partial(_log, folder)
 
 
@@ -155,7 +155,7 @@ def _evaluate_classification(rng: Random) -> bool:
         probabilities = np.asarray([rng.random() for _ in range(count * max(classes, 1))]).reshape(shape)
         probabilities = probabilities / probabilities.sum(-1, keepdims=True) if classes else probabilities
     names = (*OPTION_NAMES, "logits", "class_axis", "ignore_label")
-    return _scored(lambda: uq.evaluate_classification(labels, probabilities, **_options(rng, names, 2)))
+    return _scored(lambda: uq.evaluate(labels, probs=probabilities, **_options(rng, names, 2)))
 
 
 def _log(folder: Path, rng: Random) -> bool:

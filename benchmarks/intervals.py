@@ -152,14 +152,15 @@ def evaluated(setting: Setting, arrays: Arrays, weights: np.ndarray | None = Non
     """The report without groups."""
     shown = [*SHOWN[setting.task]]
     if setting.task == "classification":
-        return uq.evaluate_classification(*arrays, metrics=shown)
+        labels, probs = arrays
+        return uq.evaluate(labels, probs=probs, metrics=shown)
     return uq.evaluate(*arrays, weights=weights, metrics=shown)
 
 
 def grouped(arrays: Arrays, label: np.ndarray, weights: np.ndarray | None = None) -> GroupTables | None:
     """The groups' statistics, all that intervals are made of."""
     if len(arrays) == 2:
-        return build_groups(CLASSIFICATION, uq.ClassPredictions(*arrays, groups=label))
+        return build_groups(CLASSIFICATION, uq.Predictions.from_probs(*arrays, groups=label))
     return build_groups(REGRESSION, uq.Predictions(*arrays, weights=weights, groups=label))
 
 
@@ -292,7 +293,8 @@ def useless(rng: np.random.Generator, label: np.ndarray) -> Arrays:
 def judged(arrays: Arrays, label: np.ndarray | None) -> uq.Report:
     """A report with its verdict, by groups where there are labels."""
     if len(arrays) == 2:
-        return uq.evaluate_classification(*arrays, groups=label, metrics=["ece"])
+        labels, probs = arrays
+        return uq.evaluate(labels, probs=probs, groups=label, metrics=["ece"])
     report = uq.evaluate(*arrays, metrics=["ence", "auce"])
     if label is None:
         return report

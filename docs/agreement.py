@@ -313,7 +313,7 @@ def regression_rows() -> list[tuple[str, str, float]]:
 def classification_rows() -> list[tuple[str, str, float]]:
     """The same for class probabilities."""
     labels, probs = classes()
-    scores = uq.evaluate_classification(labels, probs).scores
+    scores = uq.evaluate(labels, probs=probs).scores
     rows = []
     for key, score in scores.items():
         found = {peer: f(labels, probs) for peer, f in CLASS_PEERS.get(key, {}).items()}

@@ -15,34 +15,25 @@ from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from uq_tracking.comparison import Comparison, compare
-    from uq_tracking.evaluation.independent import iid_stability
     from uq_tracking.inputs import Predictions
-    from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
     from uq_tracking.rescoring import sync
     from uq_tracking.runs.pool import pool
     from uq_tracking.runs.rescore import rescore
-    from uq_tracking.streams.accumulator import Accumulator, ClassificationAccumulator
-    from uq_tracking.streams.blocks import evaluate_blocks
-    from uq_tracking.tracking.log import log, log_classification
-    from uq_tracking.verbs import evaluate, evaluate_classification
+    from uq_tracking.streams.accumulator import Accumulator
+    from uq_tracking.tracking.log import log
+    from uq_tracking.verbs import evaluate
 
 _HOME = {
     "Accumulator": "streams.accumulator",
-    "ClassPredictions": "inputs.classification",
-    "ClassificationAccumulator": "streams.accumulator",
     "Comparison": "comparison",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
     "compare": "comparison",
     "evaluate": "verbs",
-    "evaluate_blocks": "streams.blocks",
-    "evaluate_classification": "verbs",
-    "iid_stability": "evaluation.independent",
     "log": "tracking.log",
-    "log_classification": "tracking.log",
     "pool": "runs.pool",
     "recalibrate": "recalibration",
     "rescore": "runs.rescore",
@@ -52,8 +43,6 @@ _HOME = {
 
 __all__ = [
     "Accumulator",
-    "ClassPredictions",
-    "ClassificationAccumulator",
     "Comparison",
     "Predictions",
     "Recalibration",
@@ -61,11 +50,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
-    "evaluate_blocks",
-    "evaluate_classification",
-    "iid_stability",
     "log",
-    "log_classification",
     "pool",
     "recalibrate",
     "rescore",
@@ -82,4 +67,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from uq_tracking.errors import SettingsError, closest
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 LONGEST = 80
 """Characters of a value that a message repeats; a longer one is named by its type."""
@@ -88,3 +91,31 @@ def path_of(path: Any) -> Path:
         raise SettingsError(
             f"path is {value_text(path)}; pass the path of a file, as text or a pathlib.Path"
         ) from None
+
+
+def listing(*sources: Callable[..., Any], **more: Any) -> Callable[[F], F]:
+    """Make ``help``, ``inspect.signature`` and completion list the options that a function takes as ``**options``.
+
+    They are the keyword arguments of the sources, and ``more`` with these defaults.
+    """
+
+    def listed(function: F) -> F:
+        own = inspect.signature(function)
+        items = [item for item in own.parameters.values() if item.kind is not item.VAR_KEYWORD]
+        for source in sources:
+            items += [
+                item
+                for item in inspect.signature(source).parameters.values()
+                if item.kind is item.KEYWORD_ONLY
+            ]
+        items += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+            for name, value in more.items()
+        ]
+        distinct = {item.name: item for item in reversed(items)}
+        vars(function)["__signature__"] = own.replace(
+            parameters=[item for item in items if distinct[item.name] is item]
+        )
+        return function
+
+    return listed

@@ -1,13 +1,13 @@
-"""The options that affect the numbers, in one frozen object that every report carries."""
+"""The options of a call: those that affect the numbers, which every report carries, and what to compute."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
-from uq_tracking.checks import check_choice
+from uq_tracking.checks import as_names, check_choice, check_flag
 from uq_tracking.errors import SettingsError
 
 Family = Literal["gaussian", "laplace", "uniform", "logistic", "student_t"]
@@ -39,7 +39,7 @@ MOST_BINS = 10**6
 """More bins than any data set fills; at some point they would not fit in memory."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """How statistics become scores.
 
@@ -89,3 +89,77 @@ class Settings:
         """Inverse of ``to_dict``; unknown names (from a newer version) are ignored."""
         known = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in values.items() if name in known})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(Settings):
+    """What to compute from a forecast and how: the `Settings`, and the options of `evaluate` beyond them.
+
+    Parameters
+    ----------
+    metrics : iterable of str, optional
+        Keys to compute; by default the whole suite.
+    statistics : {"auto", "exact", "sketch"}
+        Exact statistics, or a sketch of constant size; "auto" is exact up to ten million samples.
+    calibration : optional
+        Adds scores after recalibration, in ``report.recalibration``, and says how to obtain them:
+
+        - a second set (``Predictions``, ``Report``, statistics, or a tuple like the scored arrays, such as
+          ``(y_true, y_pred, y_std)`` or ``(labels, probs)``) to fit on;
+        - fitted parameters (`recalibrate`), or a list of them;
+        - True, a method's name or a list of names, without a second set: one half of the samples is scored before
+          and after, with parameters fitted on the other half; whole groups if ``groups`` are given, else at random.
+    recalibration : str or iterable of str, optional
+        Methods to fit to the second set or to each half; by default ``std_scaling``, or ``temperature`` for class
+        probabilities.
+    intervals : bool, optional
+        Whether to compute confidence intervals, ``report.intervals``. By default only if ``groups`` are given, which
+        are then resampled. True without groups resamples the samples as if they were independent: neighboring
+        pixels are not, so their intervals come out much too narrow.
+    level, seed
+        Confidence level of the intervals, and random seed.
+    reference : (mean, std) or probabilities, optional
+        Arrays in the form of the forecast for ``kl_to_reference`` to compare with, such as those of a long MCMC run.
+    curves : str or iterable of str, optional
+        Curves to make besides the default ones: ``scale_sweep`` (proper scores with all stds multiplied by 0.1 ...
+        10), ``by_members`` (metrics against the size of an ensemble), ``stability`` (metrics on growing subsets, with
+        a verdict on the size of the test set in ``report.verdicts``).
+    by_target : float or sequence of float, optional
+        Width or edges of target intervals in which to compute the chosen metrics.
+    curve_metrics : iterable of str, optional
+        Metrics of these curves and of those over ``by``; by default six of different kinds.
+    """
+
+    metrics: Iterable[str] | None = None
+    statistics: Literal["auto", "exact", "sketch"] = "auto"
+    calibration: Any = None
+    recalibration: Iterable[str] | None = None
+    intervals: bool | None = None
+    level: float = 0.95
+    seed: int = 0
+    reference: Any = None
+    curves: Iterable[str] | None = None
+    by_target: Any = None
+    curve_metrics: Iterable[str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_level(self.level)
+        check_seed(self.seed)
+        if self.intervals is not None:
+            check_flag("intervals", self.intervals)
+        if self.recalibration is not None and self.calibration in (None, False):
+            raise SettingsError(
+                "recalibration= names methods but not what to fit them to; pass calibration= data or True"
+            )
+        for name in ("metrics", "recalibration", "curves", "curve_metrics"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else as_names(name, value))
+
+    @property
+    def settings(self) -> Settings:
+        """The options that affect the numbers."""
+        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+
+
+SCORE_OPTIONS = frozenset(field.name for field in fields(ScoreOptions))

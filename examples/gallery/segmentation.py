@@ -62,12 +62,12 @@ def run(n_members: int = 6, to: str | None = None) -> dict[str, uq.Report]:
             "class_names": landforms.NAMES,
             "calibration": (labels[:, CALIBRATION], calibration[:count]),
         }
-        arrays = labels[:, TEST], test[:count]
+        truth, probs = labels[:, TEST], test[:count]
         if to is None:
-            reports[name] = uq.evaluate_classification(*arrays, **options)
+            reports[name] = uq.evaluate(truth, probs=probs, **options)
         else:
-            reports[name] = uq.log_classification(
-                *arrays, **options, run=to, method=name, images=heights[:, TEST]
+            reports[name] = uq.log(
+                truth, probs=probs, **options, run=to, method=name, images=heights[:, TEST]
             )
     return reports
 

@@ -22,9 +22,7 @@ def naive_ece(labels, probs, n_bins=10):
 
 
 def test_a_case_by_hand():
-    report = uq.evaluate_classification(
-        [0, 1, 1, 0], [[0.75, 0.25], [0.25, 0.75], [0.875, 0.125], [0.5, 0.5]]
-    )
+    report = uq.evaluate([0, 1, 1, 0], probs=[[0.75, 0.25], [0.25, 0.75], [0.875, 0.125], [0.5, 0.5]])
     scores = report.scores
     assert scores["accuracy"] == 0.75
     expected = {
@@ -42,17 +40,17 @@ def test_a_case_by_hand():
 
 def test_pixels_are_scored_as_samples():
     labels, probs = pixels()
-    flat = uq.evaluate_classification(labels.reshape(-1), probs.reshape(-1, 4))
+    flat = uq.evaluate(labels.reshape(-1), probs=probs.reshape(-1, 4))
     channels_first = np.moveaxis(probs, -1, 1)
-    same(flat, uq.evaluate_classification(labels, channels_first, class_axis=1), rtol=0, atol=0)
+    same(flat, uq.evaluate(labels, probs=channels_first, class_axis=1), rtol=0, atol=0)
     tensors = torch.from_numpy(labels), torch.from_numpy(np.ascontiguousarray(channels_first))
-    same(flat, uq.evaluate_classification(*tensors, class_axis=1), rtol=0, atol=0)
+    same(flat, uq.evaluate(tensors[0], probs=tensors[1], class_axis=1), rtol=0, atol=0)
 
 
 def test_logits_score_as_their_softmax():
     labels, z = samples()
     same(
-        uq.evaluate_classification(labels, softmax(z)), uq.evaluate_classification(labels, z, logits=True),
+        uq.evaluate(labels, probs=softmax(z)), uq.evaluate(labels, probs=z, logits=True),
         rtol=1e-11,
     )  # fmt: skip
 
@@ -61,16 +59,16 @@ def test_a_binary_classifier_in_one_or_two_columns():
     labels, z = samples(classes=2)
     one = z[:, 1] - z[:, 0]
     p = 1 / (1 + np.exp(-one))
-    both = uq.evaluate_classification(labels, np.stack([1 - p, p], axis=1))
-    same(both, uq.evaluate_classification(labels, p))
-    same(both, uq.evaluate_classification(labels, one, logits=True), rtol=1e-10)
+    both = uq.evaluate(labels, probs=np.stack([1 - p, p], axis=1))
+    same(both, uq.evaluate(labels, probs=p))
+    same(both, uq.evaluate(labels, probs=one, logits=True), rtol=1e-10)
 
 
 def test_an_ensemble_scores_as_its_mean():
     labels, z = samples()
     members = np.stack([softmax(z), softmax(z / 2), softmax(z + 1.0)])
-    report = uq.evaluate_classification(labels, members, members_axis=0)
-    same(report, uq.evaluate_classification(labels, members.mean(axis=0)))
+    report = uq.evaluate(labels, probs=members, members_axis=0)
+    same(report, uq.evaluate(labels, probs=members.mean(axis=0)))
     assert report.settings["n_members"] == 3
 
 
@@ -78,18 +76,18 @@ def test_ignored_pixels_are_as_if_they_were_not_there():
     labels, probs = pixels()
     marked = labels.copy()
     marked[:, :5] = 255
-    report = uq.evaluate_classification(marked, probs, ignore_label=255)
-    same(report, uq.evaluate_classification(labels[:, 5:], probs[:, 5:]), rtol=1e-12)
+    report = uq.evaluate(marked, probs=probs, ignore_label=255)
+    same(report, uq.evaluate(labels[:, 5:], probs=probs[:, 5:]), rtol=1e-12)
     assert report.counts["n_ignored"] == (marked == 255).sum()
-    masked = uq.evaluate_classification(labels, probs, mask=marked == 255)
+    masked = uq.evaluate(labels, probs=probs, mask=marked == 255)
     same(report, masked, rtol=0, atol=0)
     assert masked.counts["n_masked"] == report.counts["n_ignored"]
 
 
 def test_an_impossible_label_makes_the_log_score_undefined():
-    report = uq.evaluate_classification([0, 1], [[1.0, 0.0], [1.0, 0.0]])
+    report = uq.evaluate([0, 1], probs=[[1.0, 0.0], [1.0, 0.0]])
     assert report.undefined["nll"] == "infinite: 0.5 of the true classes have probability 0"
-    logits = uq.evaluate_classification([0, 1], [[900.0, 0.0], [900.0, 0.0]], logits=True)
+    logits = uq.evaluate([0, 1], probs=[[900.0, 0.0], [900.0, 0.0]], logits=True)
     assert logits.scores["nll"] == 450.0
 
 
@@ -100,9 +98,7 @@ def test_ece_is_that_of_torchmetrics(classes):
     peer = multiclass_calibration_error(
         torch.from_numpy(probs), torch.from_numpy(labels), num_classes=classes, n_bins=10, norm="l1"
     )
-    np.testing.assert_allclose(
-        uq.evaluate_classification(labels, probs).scores["ece"], peer.item(), rtol=1e-5
-    )
+    np.testing.assert_allclose(uq.evaluate(labels, probs=probs).scores["ece"], peer.item(), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +114,8 @@ def many():
 def test_float32_scores_as_its_float64_copy(many, method):
     labels, probs = many
     assert probs.dtype == np.float32
-    one = uq.evaluate_classification(labels, probs, statistics=method)
-    two = uq.evaluate_classification(labels, probs.astype(np.float64), statistics=method)
+    one = uq.evaluate(labels, probs=probs, statistics=method)
+    two = uq.evaluate(labels, probs=probs.astype(np.float64), statistics=method)
     same(one, two, rtol=0, atol=1e-6)
     assert abs(one.scores["ece"] - naive_ece(labels, probs)) < 1e-9
     assert confusion_matrix(one.statistics).dtype == np.int64
@@ -134,14 +130,14 @@ def test_sums_go_on_where_float32_bins_stop():
     probs = np.full(n, 0.9375, dtype=np.float32)  # of class 1, which is right three times of four
     peer = binary_calibration_error(torch.from_numpy(probs), torch.from_numpy(labels), n_bins=10)
     assert peer.item() < 0.01
-    report = uq.evaluate_classification(labels, probs, metrics=["ece", "accuracy"])
+    report = uq.evaluate(labels, probs=probs, metrics=["ece", "accuracy"])
     assert report.scores == {"ece": 0.9375 - 0.75, "accuracy": 0.75}
     assert report.provenance["statistics"] == "sketch"
 
 
 def test_curves_agree_with_their_scores():
     labels, z = samples(5000)
-    report = uq.evaluate_classification(labels, softmax(z), n_bins=15)
+    report = uq.evaluate(labels, probs=softmax(z), n_bins=15)
     bins = report.curves["reliability"].columns
     assert list(bins) == [
         "confidence_low", "confidence_high", "confidence", "accuracy", "count", "chance_low", "chance_high",
@@ -164,15 +160,13 @@ def test_curves_agree_with_their_scores():
 
 
 def test_empty_bins_are_left_out_of_the_curve():
-    curve = uq.evaluate_classification([0, 0, 1], [[0.95, 0.05], [0.55, 0.45], [0.52, 0.48]]).curves[
-        "reliability"
-    ]
+    curve = uq.evaluate([0, 0, 1], probs=[[0.95, 0.05], [0.55, 0.45], [0.52, 0.48]]).curves["reliability"]
     np.testing.assert_array_equal(curve.columns["count"], [2, 1])
     np.testing.assert_array_equal(curve.steps, [5, 9])
 
 
 def test_a_perfect_classifier_has_no_sparsification():
-    report = uq.evaluate_classification(np.arange(10) % 3, np.eye(3)[np.arange(10) % 3])
+    report = uq.evaluate(np.arange(10) % 3, probs=np.eye(3)[np.arange(10) % 3])
     assert report.undefined == {"ause_brier": "every Brier score is 0, so there is no error to normalize by"}
     assert "sparsification_brier" not in report.curves
     assert report.scores["ece"] == 0
@@ -180,7 +174,7 @@ def test_a_perfect_classifier_has_no_sparsification():
 
 def test_a_report_survives_its_files(tmp_path):
     labels, z = samples()
-    report = uq.evaluate_classification(labels, softmax(z), class_names=list("abcd"))
+    report = uq.evaluate(labels, probs=softmax(z), class_names=list("abcd"))
     assert uq.Report.from_json(report.to_json()) == report
     report.to_npz(tmp_path / "report.npz")
     read = uq.Report.from_npz(tmp_path / "report.npz")
@@ -192,34 +186,32 @@ def test_a_report_survives_its_files(tmp_path):
 
 def test_class_predictions_stand_for_the_input():
     labels, z = samples()
-    data = uq.ClassPredictions(labels, z, logits=True)
-    same(uq.evaluate_classification(data), uq.evaluate_classification(labels, z, logits=True), rtol=0, atol=0)
-    with pytest.raises(SettingsError, match="pass logits, probs to ClassPredictions"):
-        uq.evaluate_classification(data, z, logits=True)
+    data = uq.Predictions.from_probs(labels, z, logits=True)
+    same(uq.evaluate(data), uq.evaluate(labels, probs=z, logits=True), rtol=0, atol=0)
+    with pytest.raises(SettingsError, match=r"pass logits, probs to Predictions\.from_probs"):
+        uq.evaluate(data, probs=z, logits=True)
 
 
 def test_wrong_arguments():
-    with pytest.raises(SettingsError, match="probs is missing"):
-        uq.evaluate_classification([0, 1])
+    with pytest.raises(SettingsError, match=r"y_pred and y_std are missing; .*probs="):
+        uq.evaluate([0, 1])
     with pytest.raises(SettingsError, match="statistics is 'fast'"):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], statistics="fast")
+        uq.evaluate([0, 1], probs=[0.2, 0.9], statistics="fast")
     with pytest.raises(UnknownMetricError, match="no classification metric is called rmse"):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], metrics=["rmse"])
+        uq.evaluate([0, 1], probs=[0.2, 0.9], metrics=["rmse"])
     with pytest.raises(SettingsError, match="n_bins is 0"):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], n_bins=0)
+        uq.evaluate([0, 1], probs=[0.2, 0.9], n_bins=0)
 
 
 class TestTemperature:
     def test_a_fit_to_the_samples_that_are_scored_is_told(self):
         labels, z = samples(500, factor=2.5)
         with pytest.warns(TrackingWarning, match="temperature was fitted on the samples it is scored on"):
-            uq.evaluate_classification(labels, z, logits=True, calibration=(labels, z))
+            uq.evaluate(labels, probs=z, logits=True, calibration=(labels, z))
 
     def test_a_second_set_recovers_the_factor(self):
         labels, z = samples(20_000, factor=2.5)
-        report = uq.evaluate_classification(
-            labels[::2], z[::2], logits=True, calibration=(labels[1::2], z[1::2])
-        )
+        report = uq.evaluate(labels[::2], probs=z[::2], logits=True, calibration=(labels[1::2], z[1::2]))
         entry = report.recalibration["methods"]["temperature"]
         assert entry["how"] == "second set"
         assert abs(entry["scalars"]["temperature"] - 2.5) < 0.1
@@ -228,9 +220,9 @@ class TestTemperature:
         assert entry["scores"]["accuracy"] == report.scores["accuracy"]
         assert "reliability_recalibrated" in report.curves
         fitted = Recalibration.from_dict(entry["recalibration"])
-        after = uq.evaluate_classification(labels[::2], fitted.apply(z[::2]))
+        after = uq.evaluate(labels[::2], probs=fitted.apply(z[::2]))
         np.testing.assert_allclose(after.scores["nll"], entry["scores"]["nll"], rtol=1e-12)
-        again = uq.evaluate_classification(labels[::2], z[::2], logits=True, calibration=fitted)
+        again = uq.evaluate(labels[::2], probs=z[::2], logits=True, calibration=fitted)
         assert again.recalibration["methods"]["temperature"]["how"] == "fitted object"
         assert again.recalibration["methods"]["temperature"]["scores"] == entry["scores"]
 
@@ -246,8 +238,8 @@ class TestTemperature:
             (members, {"members_axis": 0}),
         ):
             parts = [probs[:, part] if "members_axis" in options else probs[part] for part in half]
-            report = uq.evaluate_classification(
-                labels[half[0]], parts[0], calibration=(labels[half[1]], parts[1]), **options
+            report = uq.evaluate(
+                labels[half[0]], probs=parts[0], calibration=(labels[half[1]], parts[1]), **options
             )
             after = report.recalibration["methods"]["temperature"]
             assert abs(after["scalars"]["temperature"] - 2.0) < 0.25
@@ -257,10 +249,10 @@ class TestTemperature:
         labels, z = samples(500)
         sure = np.eye(4)[labels]
         with pytest.warns(TrackingWarning, match="no scores after temperature: .*not finite"):
-            report = uq.evaluate_classification(labels, softmax(z), calibration=(labels, sure))
+            report = uq.evaluate(labels, probs=softmax(z), calibration=(labels, sure))
         assert "not finite" in report.recalibration["methods"]["temperature"]["refused"]
         with pytest.raises(SettingsError, match="no recalibration method is called 'isotonic'"):
-            uq.evaluate_classification(labels, z, logits=True, calibration="isotonic")
+            uq.evaluate(labels, probs=z, logits=True, calibration="isotonic")
 
     def test_another_number_of_classes_is_refused(self):
         labels, z = samples(500)
@@ -268,12 +260,12 @@ class TestTemperature:
         with pytest.raises(
             SettingsError, match="fitted to 4 logits per sample, but these predictions have 3"
         ):
-            uq.evaluate_classification(*samples(500, 3), logits=True, calibration=temperature)
+            uq.evaluate(uq.Predictions.from_probs(*samples(500, 3), logits=True), calibration=temperature)
 
     def test_a_cross_fit_is_that_of_literal_halves(self):
         labels, z = samples(3000, factor=2.0)
         groups = np.arange(3000) // 150
-        report = uq.evaluate_classification(labels, z, logits=True, groups=groups, calibration=True)
+        report = uq.evaluate(labels, probs=z, logits=True, groups=groups, calibration=True)
         entry = report.recalibration["methods"]["temperature"]
         assert entry["how"] == "fitted on half of the groups, scored on the others"
         second = np.isin(groups, np.random.default_rng(0).permutation(20)[:10])
@@ -281,7 +273,7 @@ class TestTemperature:
         # the search ends within 1e-8
         assert used == pytest.approx(Temperature.fit(labels[~second], z[~second]).temperature, rel=1e-6)
         assert (entry["split"]["fitted"], entry["split"]["scored"]) == (1500, 1500)
-        unseen = uq.evaluate_classification(labels[second], z[second] / used, logits=True)
+        unseen = uq.evaluate(labels[second], probs=z[second] / used, logits=True)
         same(unseen, report.after(), rtol=1e-11)
         assert 0 < entry["spread"]["nll"] < 0.1
         whole = Temperature.fit(labels, z).temperature
@@ -294,13 +286,13 @@ class TestTemperature:
         labels, probs = pixels()
         marked = np.where(np.arange(labels.size).reshape(labels.shape) % 7, labels, 9)
         options = {"ignore_label": 9, "statistics": method}
-        report = uq.evaluate_classification(marked, probs, calibration=True, **options)
+        report = uq.evaluate(marked, probs=probs, calibration=True, **options)
         entry = report.recalibration["methods"]["temperature"]
         assert entry["how"] == "fitted on a random half of the samples, scored on the others"
         assert entry["split"]["fitted"] + entry["split"]["scored"] == report.counts["n"]
         keep = marked.reshape(-1) != 9
-        flat = {"labels": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "statistics": method}
-        again = uq.evaluate_classification(**flat, calibration="temperature")
+        flat = {"y_true": labels.reshape(-1)[keep], "probs": probs.reshape(-1, 4)[keep], "statistics": method}
+        again = uq.evaluate(**flat, calibration="temperature")
         same(report.after(), again.after(), rtol=1e-9, atol=1e-12)
         assert Recalibration.from_dict(entry["recalibration"]).fitted_on.n == report.counts["n"]
 
@@ -309,8 +301,6 @@ class TestTemperature:
         with pytest.warns(
             TrackingWarning, match="cross-fitting needs at least two groups; pass a second set"
         ):
-            report = uq.evaluate_classification(
-                labels, z, logits=True, groups=np.zeros(300, int), calibration=True
-            )
+            report = uq.evaluate(labels, probs=z, logits=True, groups=np.zeros(300, int), calibration=True)
         assert "two groups" in report.recalibration["methods"]["temperature"]["refused"]
         assert report.scores

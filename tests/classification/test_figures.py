@@ -24,9 +24,7 @@ DRAWINGS = [class_reliability, class_sparsification, risk_coverage]
 @pytest.fixture(scope="module")
 def report():
     labels, z = samples(5000)
-    return uq.evaluate_classification(
-        labels[:4000], softmax(z[:4000]), calibration=(labels[4000:], softmax(z[4000:]))
-    )
+    return uq.evaluate(labels[:4000], probs=softmax(z[:4000]), calibration=(labels[4000:], softmax(z[4000:])))
 
 
 def panels(figure):
@@ -52,7 +50,7 @@ def test_bars_are_the_bins(report):
 
 def test_many_bins_state_the_sum_of_the_counts():
     labels, z = samples(2000)
-    figure = class_reliability(uq.evaluate_classification(labels, softmax(z), n_bins=40))
+    figure = class_reliability(uq.evaluate(labels, probs=softmax(z), n_bins=40))
     assert "2,000 samples" in seen.texts(figure)
 
 
@@ -89,12 +87,12 @@ def test_before_and_after(report):
     [([0], [[0.5, 0.5]]), ([0, 1], np.eye(2)), ([1, 0], np.eye(2)), ([0, 1, 2] * 5, np.full((15, 3), 1 / 3))],
 )
 def test_degenerate_reports_are_drawn(draw, labels, probs):
-    figure = draw(uq.evaluate_classification(labels, probs))
+    figure = draw(uq.evaluate(labels, probs=probs))
     assert seen.thumbnail(figure).std() > 5
 
 
 def test_what_is_undefined_says_why():
-    perfect = uq.evaluate_classification([0, 1], np.eye(2))
+    perfect = uq.evaluate([0, 1], probs=np.eye(2))
     assert "every Brier score is 0" in seen.texts(class_sparsification(perfect)).replace("\n", " ")
 
 
@@ -182,7 +180,7 @@ def test_curves_on_demand_are_drawn_as_those_of_a_regression(name):
     members = softmax(logits + np.random.default_rng(1).normal(size=(4, *logits.shape)))
     asked = [name] if name != "by_group" else None
     by = np.arange(300) % 3
-    report = uq.evaluate_classification(labels, members, members_axis=0, by=by, curves=asked)
+    report = uq.evaluate(labels, probs=members, members_axis=0, by=by, curves=asked)
     spec = plugins.figures("classification")[name]
     assert spec.has_curves(report.curves)
     side = "get_xlabel" if name == "by_group" else "get_ylabel"

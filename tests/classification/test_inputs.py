@@ -13,7 +13,7 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.probabilities import places
 
 from .made import pixels, samples, softmax
@@ -31,7 +31,7 @@ def test_samples_come_out_in_c_order_whatever_the_class_axis():
     labels, probs = pixels()
     expected = (labels.reshape(-1), probs.reshape(-1, 4))
     for axis in (-1, 0, 1, 2, 3):
-        data = ClassPredictions(labels, np.moveaxis(probs, -1, axis), class_axis=axis)
+        data = Predictions.from_probs(labels, np.moveaxis(probs, -1, axis), class_axis=axis)
         for found, wanted in zip(all_rows(data), expected, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
@@ -46,7 +46,7 @@ def test_pieces_cover_every_sample_once_in_order():
 
 def test_input_is_viewed_and_stays_writable():
     labels, probs = pixels()
-    data = ClassPredictions(labels, probs)
+    data = Predictions.from_probs(labels, probs)
     assert np.shares_memory(data.scores.values, probs)
     assert np.shares_memory(data.labels, labels)
     assert probs.flags.writeable
@@ -55,27 +55,29 @@ def test_input_is_viewed_and_stays_writable():
 
 
 def test_a_number_per_sample_is_the_probability_of_class_1():
-    data = ClassPredictions([0, 1, 1], [0.25, 0.5, 1.0])
+    data = Predictions.from_probs([0, 1, 1], [0.25, 0.5, 1.0])
     np.testing.assert_array_equal(all_rows(data)[1], [[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]])
 
 
 def test_logits_become_softmax_and_sigmoid():
     labels, z = samples(50)
-    np.testing.assert_allclose(all_rows(ClassPredictions(labels, z, logits=True))[1], softmax(z), rtol=1e-13)
+    np.testing.assert_allclose(
+        all_rows(Predictions.from_probs(labels, z, logits=True))[1], softmax(z), rtol=1e-13
+    )
     one = z[:, 0]
-    probs = all_rows(ClassPredictions(labels % 2, one, logits=True))[1]
+    probs = all_rows(Predictions.from_probs(labels % 2, one, logits=True))[1]
     np.testing.assert_allclose(probs[:, 1], 1 / (1 + np.exp(-one)), rtol=1e-13)
 
 
 def test_a_logit_of_minus_infinity_rules_a_class_out():
-    data = ClassPredictions([0, 1], [[1.0, -np.inf, 1.0], [0.0, 0.0, -np.inf]], logits=True)
+    data = Predictions.from_probs([0, 1], [[1.0, -np.inf, 1.0], [0.0, 0.0, -np.inf]], logits=True)
     np.testing.assert_array_equal(all_rows(data)[1], [[0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
 
 
 def test_logits_far_apart_keep_a_finite_log_probability():
     (row,) = [
         data.probabilities(p)
-        for data in [ClassPredictions([1], [[2000.0, 0.0]], logits=True)]
+        for data in [Predictions.from_probs([1], [[2000.0, 0.0]], logits=True)]
         for p in data.places()
     ]
     assert row.probs[0, 1] == 0
@@ -87,17 +89,17 @@ def test_members_are_averaged_as_probabilities():
     labels = samples(60)[0]
     mean = np.mean([softmax(z) for z in members], axis=0)
     for logits, arrays in ((True, members), (False, [softmax(z) for z in members])):
-        data = ClassPredictions(labels, arrays, logits=logits, members_axis=0)
+        data = Predictions.from_probs(labels, arrays, logits=logits, members_axis=0)
         assert data.n_members == 3
         np.testing.assert_allclose(all_rows(data)[1], mean, rtol=1e-13)
-        stacked = ClassPredictions(
+        stacked = Predictions.from_probs(
             labels, np.stack(arrays, axis=2), logits=logits, members_axis=2, class_axis=1
         )
         np.testing.assert_array_equal(all_rows(stacked)[1], all_rows(data)[1])
 
 
 def test_members_of_a_binary_classifier():
-    data = ClassPredictions([0, 1], [[0.25, 0.5], [0.75, 1.0]], members_axis=0)
+    data = Predictions.from_probs([0, 1], [[0.25, 0.5], [0.75, 1.0]], members_axis=0)
     np.testing.assert_array_equal(all_rows(data)[1][:, 1], [0.5, 0.75])
 
 
@@ -105,34 +107,34 @@ def test_torch_and_its_small_floats():
     labels, z = samples(64)
     tensor = torch.from_numpy(z).requires_grad_()
     np.testing.assert_array_equal(
-        ClassPredictions(torch.from_numpy(labels), tensor, logits=True).scores.values[0], z
+        Predictions.from_probs(torch.from_numpy(labels), tensor, logits=True).scores.values[0], z
     )
     for kind in (torch.bfloat16, torch.float16):
         probs = torch.softmax(torch.from_numpy(z), dim=1).to(kind)
-        assert ClassPredictions(labels, probs).scores.values.dtype == np.float32
+        assert Predictions.from_probs(labels, probs).scores.values.dtype == np.float32
 
 
 def test_labels_of_any_integer_type_and_bool():
     for kind in (np.uint8, np.int16, np.int64, np.uint64, bool):
-        data = ClassPredictions(np.array([0, 1], dtype=kind), HALVES)
+        data = Predictions.from_probs(np.array([0, 1], dtype=kind), HALVES)
         np.testing.assert_array_equal(all_rows(data)[0], [0, 1])
 
 
 def test_what_is_left_out_is_counted_and_never_read():
     labels = np.ma.masked_array([0, 255, 1, 1, 0], [False, False, True, False, False])
     probs = np.array([[1.0, 0.0], [np.nan, 9.0], [7.0, 7.0], [-1.0, 0.0], [0.5, 0.5]])
-    data = ClassPredictions(labels, probs, ignore_label=255, mask=[False, False, False, True, False])
+    data = Predictions.from_probs(labels, probs, ignore_label=255, mask=[False, False, False, True, False])
     assert data.counts == {"n": 2, "n_ignored": 1, "n_masked": 2, "n_invalid": 0}
     np.testing.assert_array_equal(all_rows(data)[1], [[1.0, 0.0], [0.5, 0.5]])
 
 
 def test_an_ignore_label_outside_the_labels_type():
-    assert ClassPredictions(np.array([0, 1], np.uint8), HALVES, ignore_label=-1).n == 2
+    assert Predictions.from_probs(np.array([0, 1], np.uint8), HALVES, ignore_label=-1).n == 2
 
 
 def test_bad_samples_are_dropped_and_counted():
     probs = [[0.5, 0.5], [np.nan, 1.0], [-0.5, 1.5], [0.7, 0.7]]
-    data = ClassPredictions([0, 0, 0, 0], probs, on_invalid="drop")
+    data = Predictions.from_probs([0, 0, 0, 0], probs, on_invalid="drop")
     assert data.counts == {"n": 1, "n_ignored": 0, "n_masked": 0, "n_invalid": 3}
 
 
@@ -141,7 +143,7 @@ def test_one_bad_member_makes_a_sample_bad():
     with pytest.raises(
         InvalidValueError, match=r"probs of 1 sample are non-finite \(first at index \(1,\)\)"
     ):
-        ClassPredictions([0, 1], probs, members_axis=0)
+        Predictions.from_probs([0, 1], probs, members_axis=0)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +151,9 @@ def test_one_bad_member_makes_a_sample_bad():
     [(np.float64, 1e-4, 1e-6), (np.float32, 1e-3, 3e-5), (np.float16, 0.1, 5e-3)],
 )
 def test_sums_are_checked_as_the_type_allows(kind, off, fine):
-    ClassPredictions([0], np.array([[0.5, 0.5 + fine]], dtype=kind))
+    Predictions.from_probs([0], np.array([[0.5, 0.5 + fine]], dtype=kind))
     with pytest.raises(InvalidValueError, match="do not sum to 1"):
-        ClassPredictions([0], np.array([[0.5, 0.5 + off]], dtype=kind))
+        Predictions.from_probs([0], np.array([[0.5, 0.5 + off]], dtype=kind))
 
 
 LABELS = np.zeros((2, 5, 6), dtype=int)
@@ -200,25 +202,25 @@ LABELS = np.zeros((2, 5, 6), dtype=int)
 )  # fmt: skip
 def test_refusals(labels, probs, options, error, match):
     with pytest.raises(error, match=match):
-        ClassPredictions(labels, probs, **options)
+        Predictions.from_probs(labels, probs, **options)
 
 
 def test_labelled_arrays_must_agree():
     probs = xr.DataArray(np.full((3, 2), 0.5), dims=("time", "class"), coords={"time": [0, 1, 2]})
     labels = xr.DataArray([0, 1, 0], dims=("time",), coords={"time": [0, 1, 2]})
-    assert ClassPredictions(labels, probs).n == 3
+    assert Predictions.from_probs(labels, probs).n == 3
     with pytest.raises(AlignmentError, match="different labels along 'time'"):
-        ClassPredictions(labels.assign_coords(time=[1, 2, 3]), probs)
+        Predictions.from_probs(labels.assign_coords(time=[1, 2, 3]), probs)
     table = pd.DataFrame({"cat": [0.5, 0.1], "dog": [0.5, 0.9]}, index=["x", "y"])
-    assert ClassPredictions(pd.Series([0, 1], index=["x", "y"]), table).n == 2
+    assert Predictions.from_probs(pd.Series([0, 1], index=["x", "y"]), table).n == 2
     with pytest.raises(AlignmentError, match="different labels along 'index'"):
-        ClassPredictions(pd.Series([0, 1], index=["y", "x"]), table)
+        Predictions.from_probs(pd.Series([0, 1], index=["y", "x"]), table)
 
 
 def test_a_file_holds_everything(tmp_path):
     labels, z = samples(40)
     labels[3] = 255
-    data = ClassPredictions(
+    data = Predictions.from_probs(
         labels.astype(np.uint8),
         np.stack([z, z / 2]).astype(np.float32),
         logits=True,
@@ -226,7 +228,7 @@ def test_a_file_holds_everything(tmp_path):
         ignore_label=255,
         class_names=list("abcd"),
     )
-    read = ClassPredictions.load(data.save(tmp_path / "p.npz"))
+    read = Predictions.load(data.save(tmp_path / "p.npz"))
     for name in ("labels", "valid"):
         np.testing.assert_array_equal(getattr(read, name), getattr(data, name))
     np.testing.assert_array_equal(read.scores.values, data.scores.values)
@@ -236,29 +238,29 @@ def test_a_file_holds_everything(tmp_path):
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
-    path = ClassPredictions([0, 1], HALVES).save(tmp_path / "p.npz")
+    path = Predictions.from_probs([0, 1], HALVES).save(tmp_path / "p.npz")
     with np.load(path) as archive:
         arrays = dict(archive)
     np.savez(tmp_path / "q.npz", **{**arrays, "labels": np.array([0, 7])})
     with pytest.raises(FileFormatError, match="damaged: values and counts disagree"):
-        ClassPredictions.load(tmp_path / "q.npz")
+        Predictions.load(tmp_path / "q.npz")
     np.savez(tmp_path / "q.npz", **{**arrays, "labels": np.array([0, 1, 1])})
     with pytest.raises(FileFormatError, match="damaged: the shapes differ"):
-        ClassPredictions.load(tmp_path / "q.npz")
+        Predictions.load(tmp_path / "q.npz")
     np.savez(tmp_path / "q.npz", labels=[0])
-    with pytest.raises(FileFormatError, match=r"was not written by ClassPredictions\.save"):
-        ClassPredictions.load(tmp_path / "q.npz")
+    with pytest.raises(FileFormatError, match=r"was not written by Predictions\.save"):
+        Predictions.load(tmp_path / "q.npz")
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(FileFormatError, match="cannot be read"):
-        ClassPredictions.load(path)
+        Predictions.load(path)
 
 
 def test_the_digest_tells_data_apart_and_not_types():
     labels, z = samples(300)
     probs = softmax(z).astype(np.float32)
-    digest = ClassPredictions(labels, probs).digest()
-    assert ClassPredictions(labels.astype(np.uint8), probs.astype(np.float64)).digest() == digest
-    assert ClassPredictions(labels.reshape(15, 20), probs.reshape(15, 20, 4)).digest() == digest
-    assert ClassPredictions(labels[::-1], probs[::-1]).digest() != digest
-    assert ClassPredictions(labels, probs, ignore_label=0).digest() != digest
-    assert ClassPredictions(labels, probs, logits=True).digest() != digest
+    digest = Predictions.from_probs(labels, probs).digest()
+    assert Predictions.from_probs(labels.astype(np.uint8), probs.astype(np.float64)).digest() == digest
+    assert Predictions.from_probs(labels.reshape(15, 20), probs.reshape(15, 20, 4)).digest() == digest
+    assert Predictions.from_probs(labels[::-1], probs[::-1]).digest() != digest
+    assert Predictions.from_probs(labels, probs, ignore_label=0).digest() != digest
+    assert Predictions.from_probs(labels, probs, logits=True).digest() != digest

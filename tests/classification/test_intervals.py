@@ -52,7 +52,7 @@ def scenes(seed=0, groups=20, size=100, spread=0.5, classes=3):
 
 
 def grouped(codes, labels, z, **options):
-    data = uq.ClassPredictions(labels, z, logits=True, groups=codes, **options)
+    data = uq.Predictions.from_probs(labels, z, logits=True, groups=codes, **options)
     return with_groups(data)
 
 
@@ -62,7 +62,7 @@ def with_groups(data):
 
 
 def evaluated(codes, labels, z, **options):
-    return uq.evaluate_classification(labels, z, logits=True, groups=codes, **{**options})
+    return uq.evaluate(labels, probs=z, logits=True, groups=codes, **{**options})
 
 
 def scores_of(statistics):
@@ -94,7 +94,7 @@ class TestResamples:
         top = rng.choice([0.55, 0.6, 0.7, 0.8, 0.95], 500)
         labels = (rng.random(500) < 0.8).astype(int)
         probs = np.stack([1 - top, top], axis=1)
-        statistics = with_groups(uq.ClassPredictions(labels, probs, groups=codes))
+        statistics = with_groups(uq.Predictions.from_probs(labels, probs, groups=codes))
         (made,) = resampled(statistics.groups, np.ones((1, 10)))
         for key, value in scores_of(statistics).items():
             assert_allclose(scores_of(made)[key], value, rtol=1e-9, err_msg=key)
@@ -104,13 +104,13 @@ class TestResamples:
         probs = softmax(z)
         first = np.flatnonzero(codes == 3)[0]
         probs[first] = np.eye(3)[(labels[first] + 1) % 3]
-        tables = with_groups(uq.ClassPredictions(labels, probs, groups=codes)).groups
+        tables = with_groups(uq.Predictions.from_probs(labels, probs, groups=codes)).groups
         weights = np.ones((2, 10))
         weights[1, 3] = 0
         made = [compute(one, SETTINGS, SUITE) for one in resampled(tables, weights)]
         assert "nll" in made[0][1]
         keep = codes != 3
-        expected = uq.evaluate_classification(labels[keep], probs[keep]).scores["nll"]
+        expected = uq.evaluate(labels[keep], probs=probs[keep]).scores["nll"]
         assert_allclose(made[1][0]["nll"], expected, rtol=1e-10)
 
 
@@ -139,7 +139,7 @@ class TestCoverage:
 
     def test_sample_intervals_of_a_share_are_its_standard_error(self):
         labels = (np.random.default_rng(0).random(20_000) < 0.3).astype(int)
-        report = uq.evaluate_classification(labels, np.full(20_000, 0.3), intervals=True)
+        report = uq.evaluate(labels, probs=np.full(20_000, 0.3), intervals=True)
         expected = 2 * 1.96 * np.sqrt(0.3 * 0.7 / 20_000)
         # twenty sets know a standard error to a sixth
         assert_allclose(np.ptp(report.intervals["accuracy"]), expected * 2.09 / 1.96, rtol=0.4)
@@ -160,7 +160,7 @@ class TestIntervals:
 
     def test_the_scores_are_those_without_groups(self):
         codes, labels, z = scenes()
-        plain = uq.evaluate_classification(labels, z, logits=True)
+        plain = uq.evaluate(labels, probs=z, logits=True)
         assert plain.intervals == {}
         assert plain.statistics.groups is None
         assert evaluated(codes, labels, z).scores == plain.scores
@@ -188,14 +188,14 @@ class TestIntervals:
         codes, labels, z = scenes()
         probs = softmax(z)
         probs[0] = np.eye(3)[(labels[0] + 1) % 3]
-        report = uq.evaluate_classification(labels, probs, groups=codes)
+        report = uq.evaluate(labels, probs=probs, groups=codes)
         assert report.intervals.keys() == report.scores.keys() - {"mce"}
         assert "nll" in report.undefined
 
     def test_it_ends_at_the_range_of_the_metric(self):
         labels = np.arange(80) % 2
         probs = np.where(labels == 1, 0.9, 0.1)
-        report = uq.evaluate_classification(labels, probs, groups=np.arange(80) // 8)
+        report = uq.evaluate(labels, probs=probs, groups=np.arange(80) // 8)
         assert report.intervals["accuracy"] == pytest.approx((0.025**0.1, 1.0), rel=1e-9)
         for key, (low, high) in evaluated(*scenes(groups=8, size=12)).intervals.items():
             assert low >= 0, key
@@ -204,22 +204,20 @@ class TestIntervals:
     def test_one_label_per_image_serves_its_pixels(self):
         codes, labels, z = scenes(groups=10, size=96)
         shape = (10, 8, 12)
-        pixels = {"labels": labels.reshape(shape), "probs": z.reshape(*shape, 3)}
+        pixels = {"y_true": labels.reshape(shape), "probs": z.reshape(*shape, 3)}
         mask = np.zeros(shape, dtype=bool)
         mask[:, :2] = True
         options = {"logits": True}
-        by_image = uq.evaluate_classification(
-            **pixels, mask=mask, groups=[f"img{k}" for k in range(10)], **options
-        )
+        by_image = uq.evaluate(**pixels, mask=mask, groups=[f"img{k}" for k in range(10)], **options)
         keep = ~mask.reshape(-1)
-        flat = uq.evaluate_classification(labels[keep], z[keep], groups=codes[keep], **options)
+        flat = uq.evaluate(labels[keep], probs=z[keep], groups=codes[keep], **options)
         for key, interval in flat.intervals.items():
             assert_allclose(by_image.intervals[key], interval, rtol=1e-9, err_msg=key)
         assert by_image.statistics.groups.labels[0] == "img0"
 
     def test_groups_without_samples_are_no_groups(self):
         codes, labels, z = scenes(groups=10, size=20)
-        report = uq.evaluate_classification(labels, z, logits=True, groups=codes, mask=codes < 2)
+        report = uq.evaluate(labels, probs=z, logits=True, groups=codes, mask=codes < 2)
         assert report.statistics.groups.labels == tuple(range(2, 10))
         assert report.provenance["intervals"]["groups"] == 8
 
@@ -231,11 +229,11 @@ class TestIntervals:
             evaluated(np.where(np.arange(80) == 3, np.nan, codes), labels, z)
         with pytest.raises(SettingsError, match=r"level is 1\.0"):
             evaluated(codes, labels, z, level=1.0)
-        data = uq.ClassPredictions(labels, z, logits=True, groups=codes)
-        with pytest.raises(SettingsError, match="pass groups to ClassPredictions"):
-            uq.evaluate_classification(data, groups=codes)
+        data = uq.Predictions.from_probs(labels, z, logits=True, groups=codes)
+        with pytest.raises(SettingsError, match=r"pass groups to Predictions\.from_probs"):
+            uq.evaluate(data, groups=codes)
         with pytest.raises(SettingsError, match="no groups"):
-            uq.ClassPredictions(labels, z, logits=True).label_codes("groups")
+            uq.Predictions.from_probs(labels, z, logits=True).label_codes("groups")
 
 
 class TestStored:
@@ -287,16 +285,16 @@ class TestStored:
 
     def test_predictions_keep_their_groups(self, tmp_path):
         codes, labels, z = scenes(groups=8, size=10)
-        data = uq.ClassPredictions(labels, z, logits=True, groups=np.char.add("s", codes.astype(str)))
-        back = uq.ClassPredictions.load(data.save(tmp_path / "data.npz"))
+        data = uq.Predictions.from_probs(labels, z, logits=True, groups=np.char.add("s", codes.astype(str)))
+        back = uq.Predictions.load(data.save(tmp_path / "data.npz"))
         assert (back.groups == data.groups).all()
-        assert uq.evaluate_classification(back).intervals == evaluated(data.groups, labels, z).intervals
+        assert uq.evaluate(back).intervals == evaluated(data.groups, labels, z).intervals
 
     @pytest.mark.parametrize("predictions", [True, False])
     def test_a_logged_run_is_rescored_with_them(self, tmp_path, predictions):
         codes, labels, z = scenes()
-        uq.log_classification(
-            labels, z, logits=True, groups=codes, level=0.9, predictions=predictions,
+        uq.log(
+            labels, probs=z, logits=True, groups=codes, level=0.9, predictions=predictions,
             run=f"dir:{tmp_path}", figures=False, maps=False, method="m", strict=True,
         )  # fmt: skip
         (run,) = logged_runs(f"dir:{tmp_path}")
@@ -313,8 +311,8 @@ class TestStored:
 
     def test_a_cross_fit_is_made_of_a_stored_run(self, tmp_path):
         codes, labels, z = scenes()
-        uq.log_classification(
-            labels, z, logits=True, groups=codes, run=f"dir:{tmp_path}", figures=False, maps=False, method="m",
+        uq.log(
+            labels, probs=z, logits=True, groups=codes, run=f"dir:{tmp_path}", figures=False, maps=False, method="m",
         )  # fmt: skip
         assert len(uq.rescore(f"dir:{tmp_path}", calibration=True).done) == 1
         (run,) = logged_runs(f"dir:{tmp_path}")
@@ -331,12 +329,12 @@ class TestStream:
         order = np.roll(
             np.argsort(-codes, kind="stable"), 150
         )  # groups come one after the other, not by label
-        acc, other = (uq.ClassificationAccumulator(logits=True, statistics=method) for _ in range(2))
+        acc, other = (uq.Accumulator(logits=True, statistics=method) for _ in range(2))
         for k, part in enumerate(np.array_split(order, 6)):
-            (acc if k < 4 else other).update(labels[part], z[part], groups=codes[part])
+            (acc if k < 4 else other).update(labels[part], probs=z[part], groups=codes[part])
             if k == 1:
                 acc.save(tmp_path / "acc.npz")
-                acc = pickle.loads(pickle.dumps(uq.ClassificationAccumulator.load(tmp_path / "acc.npz")))
+                acc = pickle.loads(pickle.dumps(uq.Accumulator.load(tmp_path / "acc.npz")))
         streamed = acc.merge(other).compute()
         whole = evaluated(codes, labels, z, statistics=method)
         assert streamed.statistics.groups.members == whole.statistics.groups.members
@@ -345,23 +343,23 @@ class TestStream:
 
     def test_groups_for_all_batches_or_for_none(self):
         codes, labels, z = scenes(groups=8, size=10)
-        acc = uq.ClassificationAccumulator(logits=True)
-        acc.update(labels, z)
+        acc = uq.Accumulator(logits=True)
+        acc.update(labels, probs=z)
         with pytest.raises(SettingsError, match="groups was not given for earlier batches"):
-            acc.update(labels, z, groups=codes)
+            acc.update(labels, probs=z, groups=codes)
         with pytest.raises(SettingsError, match="only over groups"):
             acc.compute(intervals=True)
-        with_groups = uq.ClassificationAccumulator(logits=True)
-        with_groups.update(labels, z, groups=codes)
+        with_groups = uq.Accumulator(logits=True)
+        with_groups.update(labels, probs=z, groups=codes)
         with pytest.raises(IncompatibleStatisticsError, match="to only one accumulator"):
             acc.merge(with_groups)
         assert with_groups.compute(intervals=False).intervals == {}
 
     def test_a_logged_stream_takes_the_options_of_intervals(self, tmp_path):
         codes, labels, z = scenes(groups=10, size=20)
-        acc = uq.ClassificationAccumulator(logits=True)
-        acc.update(labels, z, groups=codes)
-        report = uq.log_classification(acc, run=f"dir:{tmp_path}", figures=False, level=0.5)
+        acc = uq.Accumulator(logits=True)
+        acc.update(labels, probs=z, groups=codes)
+        report = uq.log(acc, run=f"dir:{tmp_path}", figures=False, level=0.5)
         assert report.provenance["intervals"]["level"] == 0.5
         assert report.intervals.keys() == report.scores.keys() - {"mce"}
 
@@ -404,7 +402,7 @@ class TestPaired:
         one, _ = self.pair()
         codes, labels, z = scenes()
         with pytest.raises(IncompatibleStatisticsError, match="not stored for both"):
-            paired_differences(one, uq.evaluate_classification(labels, z, logits=True))
+            paired_differences(one, uq.evaluate(labels, probs=z, logits=True))
         with pytest.raises(IncompatibleStatisticsError, match="the groups differ"):
             paired_differences(one, evaluated(codes + 5, labels, z))
         regression = uq.evaluate([1.0, 2.0], [1.0, 3.0], [1.0, 1.0])
@@ -415,8 +413,8 @@ class TestPaired:
         codes, labels, z = scenes()
         for name, factor in (("base", 1.0), ("sharper", 1.05), ("other data", 1.0)):
             own = (labels + 1) % 3 if name == "other data" else labels
-            uq.log_classification(
-                own, factor * z, logits=True, groups=codes, run=f"dir:{tmp_path}", method=name, figures=False,
+            uq.log(
+                own, probs=factor * z, logits=True, groups=codes, run=f"dir:{tmp_path}", method=name, figures=False,
                 maps=False, predictions=False,
             )  # fmt: skip
         found = uq.compare(f"dir:{tmp_path}", baseline="base", seed=4)
@@ -435,6 +433,6 @@ def test_two_methods_without_errors_are_not_told_apart():
     codes, labels = np.repeat(np.arange(20), 50), np.zeros(1000, dtype=int)
 
     def sure(doubt):
-        return uq.evaluate_classification(labels, np.tile([1 - doubt, doubt], (1000, 1)), groups=codes)
+        return uq.evaluate(labels, probs=np.tile([1 - doubt, doubt], (1000, 1)), groups=codes)
 
     assert set(paired_differences(sure(0.001), sure(0.01))) <= {"entropy_mean"}

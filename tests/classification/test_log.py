@@ -30,9 +30,9 @@ def test_pixels_to_a_folder_and_back(folder):
     labels, probs = pixels()
     labels = labels.astype(np.uint8)
     labels[:, :3] = 255
-    report = uq.log_classification(
+    report = uq.log(
         labels,
-        np.moveaxis(probs, -1, 1).astype(np.float32),
+        probs=np.moveaxis(probs, -1, 1).astype(np.float32),
         class_axis=1,
         ignore_label=255,
         class_names=["road", "car", "sky", "tree"],
@@ -68,21 +68,21 @@ def test_pixels_to_a_folder_and_back(folder):
     assert isinstance(run.statistics(), Statistics)
     assert run.scored() == report
     data = run.predictions("classification")
-    again = uq.evaluate_classification(data)
+    again = uq.evaluate(data)
     assert again.scores == report.scores
     assert data.scores.values.dtype == np.float32
 
 
 def test_without_a_run_it_goes_to_a_folder_of_its_own(folder, caplog):
     labels, z = samples(200)
-    report = uq.log_classification(labels, z, logits=True, figures=False)
+    report = uq.log(labels, probs=z, logits=True, figures=False)
     assert "no tracker has an active run: logging to" in caplog.text
     assert only_run("dir:uq_runs").report() == report
 
 
 def test_a_step_logs_scores_only(folder):
     labels, z = samples(200)
-    report = uq.log_classification(labels, softmax(z), run="dir:runs", step=3)
+    report = uq.log(labels, probs=softmax(z), run="dir:runs", step=3)
     run = only_run()
     assert run.stored.scalars["uq/ece"] == report.scores["ece"]
     assert not any(name.endswith((".png", ".npz", "report.json")) for name in run.files)
@@ -90,34 +90,32 @@ def test_a_step_logs_scores_only(folder):
 
 def test_predictions_are_kept_as_asked(folder):
     labels, z = samples(200)
-    uq.log_classification(labels, softmax(z), run="dir:runs", predictions=False, figures=False)
+    uq.log(labels, probs=softmax(z), run="dir:runs", predictions=False, figures=False)
     assert "uq/predictions.npz" not in only_run().files
 
 
 def test_an_accumulator_and_a_report_are_logged_by_either_verb(folder):
     labels, z = samples(500)
-    acc = uq.ClassificationAccumulator()
-    acc.update(labels, softmax(z))
-    for number, log in enumerate(
-        (lambda: uq.log_classification(acc, run="dir:a"), lambda: uq.log(acc, run="dir:b"))
-    ):
+    acc = uq.Accumulator()
+    acc.update(labels, probs=softmax(z))
+    for number, log in enumerate((lambda: uq.log(acc, run="dir:a"), lambda: uq.log(acc, run="dir:b"))):
         report = log()
         run = only_run(f"dir:{'ab'[number]}")
         assert run.scored() == report
         assert "uq_reliability.png" in run.files
-    uq.log(uq.evaluate_classification(labels, softmax(z)), run="dir:c")
+    uq.log(uq.evaluate(labels, probs=softmax(z)), run="dir:c")
     assert "uq_sparsification.png" in only_run("dir:c").files
     with pytest.raises(SettingsError, match="already has its settings"):
-        uq.log_classification(acc, ignore_label=3, run="dir:a")
+        uq.log(acc, ignore_label=3, run="dir:a")
 
 
 def test_arrays_that_cannot_be_scored_raise_before_anything_is_written(folder):
     with pytest.raises(InputError, match="pass logits=True"):
-        uq.log_classification([0, 1], [[2.0, 3.0], [1.0, 4.0]], run="dir:runs")
+        uq.log([0, 1], probs=[[2.0, 3.0], [1.0, 4.0]], run="dir:runs")
     with pytest.raises(SettingsError, match="needs predictions of shape"):
-        uq.log_classification([0, 1], [0.25, 0.75], run="dir:runs", maps=1)
-    with pytest.raises(TypeError, match="alpha"):
-        uq.log_classification([0, 1], [0.25, 0.75], run="dir:runs", alpha=0.9)
+        uq.log([0, 1], probs=[0.25, 0.75], run="dir:runs", maps=1)
+    with pytest.raises(SettingsError, match="alpha= is an option of a forecast of numbers"):
+        uq.log([0, 1], probs=[0.25, 0.75], run="dir:runs", alpha=0.9)
     assert not list((folder / "runs").rglob("report.json"))
 
 
@@ -132,7 +130,7 @@ def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
     with pytest.warns(
         TrackingWarning, match="uq_reliability.png could not be made: RuntimeError: no ink"
     ) as caught:
-        uq.log_classification([0, 1], [0.25, 0.75], run="dir:runs")
+        uq.log([0, 1], probs=[0.25, 0.75], run="dir:runs")
     assert caught[0].filename == __file__
     assert "uq_risk_coverage.png" in logged_run(f"dir:runs/{os.listdir('runs')[0]}").files
 
@@ -140,11 +138,11 @@ def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
 def test_runs_are_pooled_and_rescored(folder):
     labels, z = samples(900)
     for part in (slice(0, 400), slice(400, None)):
-        uq.log_classification(labels[part], softmax(z[part]), run="dir:runs", method="m", figures=False)
+        uq.log(labels[part], probs=softmax(z[part]), run="dir:runs", method="m", figures=False)
     parts = [run.statistics() for run in logged_runs("dir:runs")]
     from uq_tracking.evaluation.scoring import score
 
     pooled = score(parts[0] + parts[1])
-    whole = uq.evaluate_classification(labels, softmax(z))
+    whole = uq.evaluate(labels, probs=softmax(z))
     for key, value in whole.scores.items():
         np.testing.assert_allclose(pooled.scores[key], value, rtol=1e-11, err_msg=key)

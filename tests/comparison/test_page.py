@@ -206,7 +206,7 @@ def test_a_star_is_for_errors_found_beyond_chance(reports):
 
 def test_only_bands_that_are_drawn_are_explained(reports):
     probabilities = np.random.default_rng(0).dirichlet(np.ones(3), 300)
-    classes = uq.evaluate_classification(np.arange(300) % 3, probabilities)
+    classes = uq.evaluate(np.arange(300) % 3, probs=probabilities)
     found = []
     bare = {"sparsification_rmse": reports["informed"].curves["sparsification_rmse"]}
     for report in (reports["informed"], classes, replace(reports["informed"], curves=bare)):

@@ -186,7 +186,7 @@ def classified(wrong, groups=20, size=50):
     second[wrong] = 1 - doubt[wrong]
     images = np.repeat(np.arange(groups), size)
     labels = np.zeros(groups * size, dtype=int)
-    return uq.evaluate_classification(labels, np.stack([1 - second, second], axis=1), groups=images)
+    return uq.evaluate(labels, probs=np.stack([1 - second, second], axis=1), groups=images)
 
 
 def test_groups_with_too_few_errors_show_no_differences():

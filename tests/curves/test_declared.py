@@ -19,9 +19,7 @@ RNG = np.random.default_rng(5)
 STD = RNG.gamma(3, 0.4, 600)
 STATISTICS = {
     "regression": uq.evaluate(RNG.standard_t(4, 600) * STD, 0 * STD, STD).statistics,
-    "classification": uq.evaluate_classification(
-        RNG.integers(0, 3, 600), RNG.dirichlet([1, 1, 2], 600)
-    ).statistics,
+    "classification": uq.evaluate(RNG.integers(0, 3, 600), probs=RNG.dirichlet([1, 1, 2], 600)).statistics,
 }
 VECTORS = uq.evaluate(
     uq.Predictions.from_covariance(RNG.normal(size=(300, 2)), np.zeros((300, 2)), np.eye(2))
@@ -75,9 +73,7 @@ def everything(task):
     labels = {"groups": label, "by": label % 3}
     if task == "classification":
         members = RNG.dirichlet([1, 1, 2], (3, 1200))
-        return uq.evaluate_classification(
-            RNG.integers(0, 3, 1200), members, members_axis=0, curves=curves, **labels
-        )
+        return uq.evaluate(RNG.integers(0, 3, 1200), probs=members, members_axis=0, curves=curves, **labels)
     data = uq.Predictions.from_ensemble(RNG.normal(size=1200), RNG.normal(size=(3, 1200)), **labels)
     return uq.evaluate(data, by_target=1.0, curves=curves)
 
@@ -100,7 +96,7 @@ def test_every_figure_and_map_names_a_function(task):
 
 def test_the_bins_of_a_classification_are_numbered_with_gaps():
     labels, probs = [0, 0, 1], [[0.55, 0.45], [0.95, 0.05], [0.0, 1.0]]
-    curve = uq.evaluate_classification(labels, probs).curves["reliability"]
+    curve = uq.evaluate(labels, probs=probs).curves["reliability"]
     assert_array_equal(curve.steps, [5, 9])
 
 

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.independent import iid_stability
 
 
 def normal(n, rng):
@@ -15,7 +16,7 @@ def normal(n, rng):
 
 
 def test_the_spread_of_a_mean_is_its_standard_error():
-    curve = uq.iid_stability(normal, metrics="nll", sizes=[50, 800], repeats=100)["nll"].columns
+    curve = iid_stability(normal, metrics="nll", sizes=[50, 800], repeats=100)["nll"].columns
     assert_allclose(curve["samples"], [50, 800], rtol=0)
     assert_allclose(curve["subsets"], [100, 100], rtol=0)
     single = np.sqrt(0.5)  # standard deviation of z^2 / 2
@@ -25,18 +26,17 @@ def test_the_spread_of_a_mean_is_its_standard_error():
 
 def test_the_bias_of_the_calibration_error_falls_as_one_over_n():
     """Mean of (p - p_hat)^2 over levels p uniform in (0, 1): (1/6) / n."""
-    curve = uq.iid_stability(normal, metrics=["calibration_error"], sizes=[20, 80], repeats=300)
+    curve = iid_stability(normal, metrics=["calibration_error"], sizes=[20, 80], repeats=300)
     assert_allclose(curve["calibration_error"].columns["mean"], [1 / 120, 1 / 480], rtol=0.2)
 
 
 def test_classes_and_the_seed():
     def draw(n, rng):
         one = rng.random(n)
-        return uq.ClassPredictions((rng.random(n) < one).astype(int), np.stack([1 - one, one], axis=1))
+        return uq.Predictions.from_probs((rng.random(n) < one).astype(int), np.stack([1 - one, one], axis=1))
 
     first, same, other = (
-        uq.iid_stability(draw, sizes=[64], repeats=5, seed=seed)["brier"].columns["mean"]
-        for seed in (0, 0, 1)
+        iid_stability(draw, sizes=[64], repeats=5, seed=seed)["brier"].columns["mean"] for seed in (0, 0, 1)
     )
     assert first == same != other
 
@@ -48,4 +48,4 @@ def test_classes_and_the_seed():
 ])  # fmt: skip
 def test_what_cannot_be_asked_is_refused(options, said):
     with pytest.raises(SettingsError, match=said):
-        uq.iid_stability(normal, **options)
+        iid_stability(normal, **options)

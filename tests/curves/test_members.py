@@ -104,8 +104,8 @@ def test_members_of_classes_are_compared_with_a_reference():
     one = rng.uniform(0.1, 0.9, (4, 200))
     probs = np.stack([1 - one, one], axis=-1)
     labels, reference = rng.integers(2, size=200), probs.mean(axis=0)
-    report = uq.evaluate_classification(
-        labels, probs, members_axis=0, reference=reference, curves="by_members", curve_metrics=["nll"]
+    report = uq.evaluate(
+        labels, probs=probs, members_axis=0, reference=reference, curves="by_members", curve_metrics=["nll"]
     )
     curve = report.curves["by_members_kl_to_reference"].columns
     singly = (probs * np.log(probs / reference)).sum(axis=-1).mean(axis=-1)

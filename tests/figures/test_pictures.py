@@ -80,8 +80,8 @@ def report(case: str) -> Report:
 
 def classes(n: int, rng: np.random.Generator) -> Report:
     p = rng.dirichlet(np.ones(4), n)
-    return uq.evaluate_classification(
-        (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)).sum(axis=1), p, calibration=n > 100, by=np.arange(n) % 2,
+    return uq.evaluate(
+        (rng.uniform(size=(n, 1)) > p.cumsum(axis=1)).sum(axis=1), probs=p, calibration=n > 100, by=np.arange(n) % 2,
         curves=["stability"] if n > 100 else [],
     ).labelled(method="mc-dropout", split="test")  # fmt: skip
 

@@ -27,7 +27,7 @@ def report():
 def classes():
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), 400)
-    return uq.evaluate_classification([int(rng.choice(3, p=p)) for p in probs], probs)
+    return uq.evaluate([int(rng.choice(3, p=p)) for p in probs], probs=probs)
 
 
 @pytest.mark.parametrize(("which", "panels"), [("report", 4), ("classes", 3)])

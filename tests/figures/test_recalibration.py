@@ -44,7 +44,7 @@ def test_after_a_cross_fit_the_half_is_named(task):
         assert "after, and the scores: the 300 that nothing was fitted to" in text
     else:
         labels, probs = classes(rng, 600)
-        report = uq.evaluate_classification(labels, probs, calibration=True)
+        report = uq.evaluate(labels, probs=probs, calibration=True)
         text = seen.texts(figures.class_before_after(report))
         assert "600 samples; after: the 300 that nothing was fitted to" in text
 

@@ -51,21 +51,21 @@ def _made(folder: Path) -> Iterator[tuple[str, Read]]:
     sketch = uq.evaluate(TRUTH, MEAN, STD, statistics="sketch").statistics
     write_statistics(folder / "sketch.npz", sketch, data="0" * 16)
     yield "sketch.npz", read_statistics
-    classes = uq.evaluate_classification(LABELS, PROBABILITIES)
+    classes = uq.evaluate(LABELS, probs=PROBABILITIES)
     write_statistics(folder / "classes-statistics.npz", classes.statistics)
     yield "classes-statistics.npz", read_statistics
     uq.Predictions(TRUTH, MEAN, STD, groups=[0, 0, 1, 1]).save(folder / "predictions.npz")
     yield "predictions.npz", uq.Predictions.load
-    uq.ClassPredictions(LABELS, PROBABILITIES).save(folder / "classes.npz")
-    yield "classes.npz", uq.ClassPredictions.load
+    uq.Predictions.from_probs(LABELS, PROBABILITIES).save(folder / "classes.npz")
+    yield "classes.npz", uq.Predictions.load
     stream = uq.Accumulator()
     stream.update(TRUTH, MEAN, STD)
     stream.save(folder / "stream.npz")
     yield "stream.npz", uq.Accumulator.load
-    classified = uq.ClassificationAccumulator()
-    classified.update(LABELS, PROBABILITIES)
+    classified = uq.Accumulator()
+    classified.update(LABELS, probs=PROBABILITIES)
     classified.save(folder / "classes-stream.npz")
-    yield "classes-stream.npz", uq.ClassificationAccumulator.load
+    yield "classes-stream.npz", uq.Accumulator.load
     (folder / "recalibration.json").write_text(json.dumps(report.recalibration))
     yield "recalibration.json", read_recalibrations
     _comparison().to_json(folder / "comparison.json")

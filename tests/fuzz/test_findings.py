@@ -78,7 +78,7 @@ def test_numbers_of_bins(n_bins):
 @pytest.mark.parametrize("label", [[], 0.5, "background"])
 def test_labels_to_ignore(label):
     with pytest.raises(SettingsError, match="ignore_label="):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], ignore_label=label)
+        uq.evaluate([0, 1], probs=[0.2, 0.9], ignore_label=label)
 
 
 def as_npz(folder, columns):
@@ -141,7 +141,7 @@ def test_a_damaged_event_file_hides_no_other_run(tmp_path):
 @pytest.mark.parametrize("logits", [float("inf"), "x", 1])
 def test_logits_that_are_neither_true_nor_false(logits):
     with pytest.raises(SettingsError, match="logits is"):
-        uq.evaluate_classification([0, 1], [0.2, 0.9], logits=logits)
+        uq.evaluate([0, 1], probs=[0.2, 0.9], logits=logits)
 
 
 @pytest.mark.parametrize("images", [[[0.5], 0.5], "x", [["a", "b"], ["c", "d"]]])

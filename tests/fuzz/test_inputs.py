@@ -76,7 +76,7 @@ def test_evaluate(rows, dtype, shape, options):
 def test_evaluate_classification(labels, values, classes, options):
     wanted = len(labels) * max(classes, 1)
     probabilities = np.asarray(values[:wanted]).reshape((len(labels), classes) if classes else (-1,))
-    report = scored(lambda: uq.evaluate_classification(labels, probabilities, **options))
+    report = scored(lambda: uq.evaluate(labels, probs=probabilities, **options))
     if report is not None:
         assert Report.from_json(report.to_json()) == report
 

@@ -69,9 +69,7 @@ def test_points_of_calibrated_classifiers_lie_inside(groups):
     for _ in range(40):
         labels, probs = classes(rng, 900)
         label = None if groups is None else np.arange(900) % groups
-        one = uq.evaluate_classification(
-            labels, probs, groups=label, metrics=["ece"], curves="reliability_isotonic"
-        )
+        one = uq.evaluate(labels, probs=probs, groups=label, metrics=["ece"], curves="reliability_isotonic")
         for name, shares in found.items():
             shares.append(inside(one.curves[name]))
     for name, shares in found.items():
@@ -83,7 +81,7 @@ def test_bins_of_few_samples_have_room_for_chance():
     rng, inside_thin = np.random.default_rng(4), []
     for _ in range(60):
         labels, probs = classes(rng, 1500, concentration=0.3)
-        report = uq.evaluate_classification(labels, probs, groups=np.arange(1500) % 30, metrics=["ece"])
+        report = uq.evaluate(labels, probs=probs, groups=np.arange(1500) % 30, metrics=["ece"])
         columns = report.curves["reliability"].columns
         thin = columns["count"] < 20
         low, high = band(report.curves["reliability"])
@@ -100,10 +98,10 @@ def test_confidences_on_edges_of_bins_have_the_same_band_from_a_stream(rounding)
         labels = (rng.random(3000) > confidence).astype(int)
         confidence *= 1 + rounding * rng.choice([-1, 0, 1], 3000)
         probs = np.stack([confidence, 1 - confidence], axis=1)
-        stream = uq.ClassificationAccumulator(metrics=["ece"])
+        stream = uq.Accumulator(metrics=["ece"])
         for part in np.split(np.arange(3000), 3):
-            stream.update(labels[part], probs[part], groups=label[part])
-        whole = uq.evaluate_classification(labels, probs, groups=label, metrics=["ece"]).curves["reliability"]
+            stream.update(labels[part], probs=probs[part], groups=label[part])
+        whole = uq.evaluate(labels, probs=probs, groups=label, metrics=["ece"]).curves["reliability"]
         curve = stream.compute().curves["reliability"]
         for name, column in whole.columns.items():
             np.testing.assert_allclose(curve.columns[name], column, rtol=1e-9, err_msg=name)

@@ -32,7 +32,7 @@ def test_of_a_regression_literally():
 
 def test_of_a_classification_literally():
     labels, probs = classes(np.random.default_rng(1), 900, 1.6)
-    found = decompose(uq.evaluate_classification(labels, probs))
+    found = decompose(uq.evaluate(labels, probs=probs))
     top, right = probs.max(axis=1), (probs.argmax(axis=1) == labels).astype(float)
     fitted = IsotonicRegression().fit_transform(top, right)
     score, best, constant = (np.mean((p - right) ** 2) for p in (top, fitted, np.full(900, right.mean())))

@@ -36,7 +36,9 @@ def test_the_floor_of_ence_is_its_known_size():
 
 def test_floors_of_classification():
     rng = np.random.default_rng(2)
-    reports = [uq.evaluate_classification(*classes(rng, 800), metrics=CLASSIFICATION) for _ in range(120)]
+    reports = [
+        uq.evaluate(uq.Predictions.from_probs(*classes(rng, 800)), metrics=CLASSIFICATION) for _ in range(120)
+    ]
     for key in CLASSIFICATION:
         seen = np.asarray([one.scores[key] for one in reports])
         means = np.asarray([one.noise[key].mean for one in reports])

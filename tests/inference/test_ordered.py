@@ -49,7 +49,7 @@ def test_order_makes_the_blocks_the_groups():
     assert ordered.intervals == grouped.intervals
     assert ordered.verdict == grouped.verdict
     labels, probs = (error > 0).astype(int), np.full((800, 2), 0.5)
-    assert uq.evaluate_classification(labels, probs, order=time).provenance["intervals"]["groups"] == 17
+    assert uq.evaluate(labels, probs=probs, order=time).provenance["intervals"]["groups"] == 17
     made = uq.Predictions(error, zero, one, groups=Series(time))
     assert uq.evaluate(made).intervals == ordered.intervals
     with pytest.raises(SettingsError, match=r"make the Predictions with groups=Series\(order\), from "):
@@ -117,8 +117,8 @@ def test_what_stays_alike_may_be_the_size_of_errors_or_the_classes():
     rough = np.where(time < 200, 1.0, 9.0) * rng.choice([-1, 1], 400)
     assert no_interval(uq.evaluate(rough, np.zeros(400), np.ones(400), order=time))
     probs = np.tile([0.3, 0.7], (400, 1))
-    assert no_interval(uq.evaluate_classification((time < 200).astype(int), probs, order=time))
-    mixed = uq.evaluate_classification((rng.random(400) < 0.7).astype(int), probs, order=time)
+    assert no_interval(uq.evaluate((time < 200).astype(int), probs=probs, order=time))
+    mixed = uq.evaluate((rng.random(400) < 0.7).astype(int), probs=probs, order=time)
     assert "accuracy" in mixed.intervals
 
 

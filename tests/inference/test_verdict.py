@@ -35,8 +35,8 @@ MAKES = {
     "60 samples": lambda rng, factor: of_regression(rng, 60, factor),
     "1500 samples": lambda rng, factor: of_regression(rng, 1500, factor),
     "30 groups of 50": lambda rng, factor: of_regression(rng, 1500, factor, 30),
-    "1500 classified": lambda rng, factor: uq.evaluate_classification(
-        *classes(rng, 1500, factor), metrics=["ece"]
+    "1500 classified": lambda rng, factor: uq.evaluate(
+        uq.Predictions.from_probs(*classes(rng, 1500, factor)), metrics=["ece"]
     ),
 }
 
@@ -147,7 +147,7 @@ def test_weights_that_grow_with_the_errors_make_the_bias_less_known():
     assert (bias.low, bias.high) == pytest.approx(expected, rel=1e-9)
     classes_, probs = classes(np.random.default_rng(20), 2000)
     doubt = 1 - probs.max(axis=1)
-    gap = uq.evaluate_classification(classes_, probs, weights=doubt, metrics=["ece"]).verdict.bias
+    gap = uq.evaluate(classes_, probs=probs, weights=doubt, metrics=["ece"]).verdict.bias
     over = probs.max(axis=1) - (probs.argmax(axis=1) == classes_)
     assert gap.value == pytest.approx(np.average(over, weights=doubt), rel=1e-9)
     own = doubt * (over - gap.value) / doubt.sum()
@@ -268,13 +268,13 @@ def test_the_verdict_comes_first_in_print():
 def test_miscalibrated_classifiers_are_found(power, word):
     rng = np.random.default_rng(17)
     found = [
-        uq.evaluate_classification(*classes(rng, 1500, power), metrics=["accuracy"]).verdict
+        uq.evaluate(uq.Predictions.from_probs(*classes(rng, 1500, power)), metrics=["accuracy"]).verdict
         for _ in range(25)
     ]
     assert share(found, word) == 1
     assert all(verdict.ranking == "useful" for verdict in found)
     labels, probs = classes(rng, 1500, power)
-    one = uq.evaluate_classification(labels, probs).verdict
+    one = uq.evaluate(labels, probs=probs).verdict
     top = probs.max(axis=1)
     wrong = probs.argmax(axis=1) != labels
     assert one.scale.value == pytest.approx(wrong.sum() / (1 - top).sum(), rel=1e-9)
@@ -300,7 +300,7 @@ def test_a_column_of_a_table_begins_with_what_matters(of, text):
 
 def test_a_classifier_without_errors():
     probs = np.tile([0.99, 0.01], (50, 1))
-    verdict = uq.evaluate_classification(np.zeros(50, dtype=int), probs).verdict
+    verdict = uq.evaluate(np.zeros(50, dtype=int), probs=probs).verdict
     assert verdict.calibration == "consistent with calibrated"
     assert verdict.scale.low == 0
 
@@ -423,7 +423,7 @@ def sure(errors, groups=None, doubt=0.001, n=1000):
     labels[np.linspace(0, n, errors, endpoint=False).astype(int)] = 1
     codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
     probs = np.tile([1 - doubt, doubt], (n, 1))
-    return uq.evaluate_classification(labels, probs, groups=codes)
+    return uq.evaluate(labels, probs=probs, groups=codes)
 
 
 @pytest.mark.parametrize("errors", [0, 3, 19])
@@ -448,7 +448,7 @@ def test_twenty_errors_are_enough_unless_few_groups_hold_them():
     assert enough.verdict.shape_p > 0.05
     labels, codes = np.zeros(1000, dtype=int), np.repeat(np.arange(20), 50)
     labels[:40] = 1
-    together = uq.evaluate_classification(labels, np.tile([0.96, 0.04], (1000, 1)), groups=codes)
+    together = uq.evaluate(labels, probs=np.tile([0.96, 0.04], (1000, 1)), groups=codes)
     assert "worth 1.0 equal ones" in together.provenance["intervals"]["undefined"]["nll"]
 
 
@@ -460,7 +460,7 @@ def test_groups_with_few_errors_still_show_what_is_blatant():
 def test_a_model_that_is_never_right_and_says_so_is_calibrated():
     probs = np.full((100, 100), 0.99 / 99)
     probs[:, 0] = 0.01 + 1e-6
-    verdict = uq.evaluate_classification(np.ones(100, dtype=int), probs / probs.sum(axis=1)[:, None]).verdict
+    verdict = uq.evaluate(np.ones(100, dtype=int), probs=probs / probs.sum(axis=1)[:, None]).verdict
     assert verdict.calibration == "consistent with calibrated"
     assert verdict.scale.low < 1 < verdict.scale.high
 
@@ -470,7 +470,7 @@ def test_the_bias_of_hardly_any_errors_is_tested_exactly():
     for _ in range(200):
         confidence = rng.uniform(0.98, 1, 100)
         labels = (rng.random(100) > confidence).astype(int)
-        bias = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict.bias
+        bias = uq.evaluate(labels, probs=np.stack([confidence, 1 - confidence], 1)).verdict.bias
         rejected += not bias.low <= 0 <= bias.high
     # were 5 % of them rejected, there would be as many as these once in a thousand times, or more often
     assert stats.binom.sf(rejected - 1, 200, 0.05) > 1e-3
@@ -482,7 +482,7 @@ def test_the_order_of_hardly_any_errors_is_not_tested():
     for errors, ranking in ((1, "not enough data"), (19, "not enough data"), (20, "no better than constant")):
         labels = np.zeros(1000, dtype=int)
         labels[rng.choice(1000, errors, replace=False)] = 1
-        made = uq.evaluate_classification(labels, np.stack([confidence, 1 - confidence], 1)).verdict
+        made = uq.evaluate(labels, probs=np.stack([confidence, 1 - confidence], 1)).verdict
         assert made.ranking == ranking
         assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)
 

@@ -42,25 +42,27 @@ def same(one, other):
 
 
 def test_mean_and_std(table):
-    report = uq.evaluate(
-        table, y_true="y", y_pred="mu", y_std="sigma", mask="bad", groups="scene", by="scene"
-    )
+    named = {"mask": "bad", "groups": "scene", "by": "scene"}
+    report = uq.evaluate(uq.Predictions.from_frame(table, "y", "mu", "sigma", **named))
     plain = uq.evaluate(Y, MU, SIGMA, mask=COLUMNS["bad"], groups=COLUMNS["scene"], by=COLUMNS["scene"])
     same(report, plain)
     assert report.intervals == plain.intervals
     assert report.curves["by_group_rmse"].labels == ("a", "b", "c")
-    same(uq.evaluate(table, y_true="y", y_pred="mu", y_std=0.7), uq.evaluate(Y, MU, 0.7))
+    same(
+        uq.evaluate(uq.Predictions.from_frame(table, y_true="y", y_pred="mu", y_std=0.7)),
+        uq.evaluate(Y, MU, 0.7),
+    )
 
 
 def test_quantiles_intervals_and_draws(table):
     made, q = uq.Predictions, [COLUMNS[name] for name in ("q10", "q50", "q90")]
     levels = {0.1: "q10", 0.5: "q50", 0.9: "q90"}
     same(
-        uq.evaluate(table, y_true="y", y_pred="mu", quantiles=levels),
+        uq.evaluate(uq.Predictions.from_frame(table, y_true="y", y_pred="mu", quantiles=levels)),
         uq.evaluate(made.from_quantiles(Y, q, list(levels), MU, axis=0)),
     )
     same(
-        uq.evaluate(table, y_true="y", interval=("q10", "q90", 0.8)),
+        uq.evaluate(uq.Predictions.from_frame(table, y_true="y", interval=("q10", "q90", 0.8))),
         uq.evaluate(made.from_interval(Y, q[0], q[2], 0.8)),
     )
     draws = [COLUMNS[f"draw_{k}"] for k in range(3)]
@@ -70,7 +72,9 @@ def test_quantiles_intervals_and_draws(table):
 
 
 def test_it_is_logged(tmp_path):
-    report = uq.log(pd.DataFrame(COLUMNS), y_true="y", y_pred="mu", y_std="sigma", run=f"dir:{tmp_path}")
+    report = uq.log(
+        uq.Predictions.from_frame(pd.DataFrame(COLUMNS), "y", "mu", "sigma"), run=f"dir:{tmp_path}"
+    )
     same(report, uq.evaluate(Y, MU, SIGMA))
     same(uq.log(y_true=Y, y_pred=MU, y_std=SIGMA, run=f"dir:{tmp_path}"), report)
     same(uq.evaluate(y_true=Y, y_pred=MU, y_std=SIGMA), report)
@@ -100,7 +104,6 @@ def test_nulls_of_the_truth_are_missing():
             r"for groups \(did you mean 'scene'",
         ),
         ({"y_true": "y", "samples": "drow_*"}, r"no column of the table matches 'drow_\*'"),
-        ({"y_pred": "mu", "y_std": "sigma"}, "also name the column of the truth"),
         ({"y_true": "y", "y_std": "sigma"}, "name its column with y_pred="),
         ({"y_true": "y", "y_pred": "mu"}, "the uncertainty is stated by no column"),
         ({"y_true": "y", "y_std": "sigma", "samples": "draw_*"}, "stated by y_std and samples"),
@@ -110,14 +113,15 @@ def test_nulls_of_the_truth_are_missing():
             {"y_true": Y, "y_pred": "mu", "y_std": "sigma"},
             "y_true is a ndarray; with a table, pass the name",
         ),
-        ({"y_true": "y", "y_pred": "mu", "y_std": "sigma", "outputs": ["a"]}, "outputs= splits arrays"),
     ],
 )
 def test_what_cannot_be_read_is_named(options, message):
     with pytest.raises(SettingsError, match=message):
-        uq.evaluate(pd.DataFrame(COLUMNS), **options)
+        uq.Predictions.from_frame(pd.DataFrame(COLUMNS), **options)
 
 
 def test_names_without_a_table():
     with pytest.raises(InputTypeError, match="a ndarray has no columns; pass a table first"):
-        uq.evaluate(Y, y_true="y", y_pred="mu", y_std="sigma")
+        uq.Predictions.from_frame(Y, y_true="y", y_pred="mu", y_std="sigma")
+    with pytest.raises(InputTypeError, match=r"for columns of a table, pass Predictions\.from_frame"):
+        uq.evaluate(Y, "mu", "sigma")

@@ -14,7 +14,7 @@ from .literal import UndefinedScoreError
 @pytest.mark.parametrize("name", datasets.CLASSIFICATION)
 def test_scores_agree_with_the_literal_formulas(name):
     d = datasets.CLASSIFICATION[name]()
-    report = uq.evaluate_classification(d.labels, d.probs)
+    report = uq.evaluate(d.labels, probs=d.probs)
     for key, score in classification.LITERAL.items():
         try:
             expected = score(d.labels.tolist(), d.probs.tolist())

@@ -248,7 +248,7 @@ def test_temperature_of_predictions_with_classes_on_another_axis(classified):
     labels, logits = classified
     hidden = np.where(np.arange(25) < 5, 255, labels)
     images = np.moveaxis(logits, -1, 0)
-    data = uq.ClassPredictions(hidden, images, logits=True, class_axis=0, ignore_label=255)
+    data = uq.Predictions.from_probs(hidden, images, logits=True, class_axis=0, ignore_label=255)
     one = uq.recalibrate(data, "temperature", split="val")
     expected = uq.recalibrate((hidden, logits), "temperature", ignore_label=255)
     assert_allclose(one.temperature, expected.temperature, rtol=1e-9)

@@ -147,12 +147,13 @@ class TestClassifications:
 
     def test_are_rescored_from_statistics(self, dir_place, data):
         quiet = {"figures": False, "maps": False, "strict": True}
-        logged = uq.log_classification(
-            *data, run=dir_place.uri, method="m", class_names=["a", "b", "c"], **quiet
+        labels, probs = data
+        logged = uq.log(
+            labels, probs=probs, run=dir_place.uri, method="m", class_names=["a", "b", "c"], **quiet
         )
         (outcome,) = uq.rescore(dir_place.uri, n_bins=5).done
         assert outcome.source == "exact statistics"
-        wanted = uq.evaluate_classification(*data, n_bins=5, class_names=["a", "b", "c"])
+        wanted = uq.evaluate(labels, probs=probs, n_bins=5, class_names=["a", "b", "c"])
         report = dir_place.run().scored()
         assert report.scores == pytest.approx(wanted.scores, rel=1e-12)
         assert report.settings == wanted.settings
@@ -160,13 +161,14 @@ class TestClassifications:
 
     def test_are_recalibrated_from_predictions(self, dir_place, data):
         quiet = {"figures": False, "maps": False, "strict": True}
-        uq.log_classification(*data, run=dir_place.uri, method="m", **quiet)
+        labels, probs = data
+        uq.log(labels, probs=probs, run=dir_place.uri, method="m", **quiet)
         from uq_tracking.recalibration import recalibrate
 
         fitted = recalibrate((data[0], np.log(data[1])), "temperature")
         summary = uq.rescore(dir_place.uri, calibration=fitted)
         assert len(summary.done) == 1, str(summary)
-        wanted = uq.evaluate_classification(*data, calibration=fitted)
+        wanted = uq.evaluate(labels, probs=probs, calibration=fitted)
         found = dir_place.run().report().recalibration["methods"]["temperature"]
         assert found["scores"] == pytest.approx(
             wanted.recalibration["methods"]["temperature"]["scores"], rel=1e-12

@@ -150,10 +150,8 @@ def test_classifications_pool(dir_place):
     rng = np.random.default_rng(0)
     probs = rng.dirichlet([1, 1, 1], size=200)
     labels = rng.integers(0, 3, size=200)
-    halves = [
-        uq.evaluate_classification(labels[part], probs[part]) for part in (slice(0, 100), slice(100, 200))
-    ]
-    wanted = uq.evaluate_classification(labels, probs)
+    halves = [uq.evaluate(labels[part], probs=probs[part]) for part in (slice(0, 100), slice(100, 200))]
+    wanted = uq.evaluate(labels, probs=probs)
     assert uq.pool(halves).scores == pytest.approx(wanted.scores, rel=1e-12)
 
 
@@ -175,7 +173,7 @@ def test_classifications_pool(dir_place):
         (
             [
                 uq.evaluate(predictions()),
-                uq.evaluate_classification([0, 1, 1], [[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]]),
+                uq.evaluate([0, 1, 1], probs=[[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]]),
             ],
             UQTrackingError,
             "cannot be pooled",

@@ -101,9 +101,7 @@ def test_the_sketch_of_a_classification_keeps_its_word(classes, evenness):
         rng = np.random.default_rng(seed)
         probs = rng.dirichlet(np.full(classes, evenness), n)
         labels = np.minimum((probs.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1), classes - 1)
-        exact, sketch = (
-            uq.evaluate_classification(labels, probs, statistics=how) for how in ("exact", "sketch")
-        )
+        exact, sketch = (uq.evaluate(labels, probs=probs, statistics=how) for how in ("exact", "sketch"))
         off = {key: abs(sketch.scores[key] - value) for key, value in exact.scores.items()}
         for key in ("accuracy", "nll", "brier", "entropy_mean", "miou"):
             assert off[key] <= 1e-12, key

@@ -9,6 +9,7 @@ from uq_tracking.errors import (
     InputTypeError,
     ShapeError,
 )
+from uq_tracking.streams.blocks import evaluate_blocks
 
 from .made import batches, counted, predictions
 
@@ -17,18 +18,18 @@ class TestBlocks:
     def test_score_like_the_whole(self):
         data = predictions(n=5000)
         seen = []
-        report = uq.evaluate_blocks(batches(data, 1000), progress=seen.append, alpha=0.9)
+        report = evaluate_blocks(batches(data, 1000), progress=seen.append, alpha=0.9)
         assert report == counted(data, alpha=0.9).compute()
         assert seen == [1000] * 5
 
     def test_dicts_and_predictions_are_blocks(self):
         y, mean, std = predictions(n=100)
         blocks = [{"y_true": y, "y_pred": mean, "y_std": std}]
-        assert uq.evaluate_blocks(blocks) == uq.evaluate_blocks([uq.Predictions(y, mean, std)])
+        assert evaluate_blocks(blocks) == evaluate_blocks([uq.Predictions(y, mean, std)])
 
     def test_other_things_are_not(self):
         with pytest.raises(InputTypeError, match="a block is of type int; it must be"):
-            uq.evaluate_blocks([3])
+            evaluate_blocks([3])
 
     def test_memory_maps_and_zarr_are_cut_along_the_first_axis(self, tmp_path):
         from uq_tracking.streams.blocks import array_blocks
@@ -41,7 +42,7 @@ class TestBlocks:
         stores = [zarr.open_array(tmp_path / f"{k}.zarr", mode="r") for k in range(3)]
         whole = counted([column.reshape(-1) for column in data]).compute()
         for arrays in (maps, stores):
-            assert uq.evaluate_blocks(array_blocks(*arrays, samples=300), maps=False) == whole
+            assert evaluate_blocks(array_blocks(*arrays, samples=300), maps=False) == whole
         sizes = [block["y_true"].shape[0] for block in array_blocks(*stores, samples=300)]
         assert sizes == [7] * 7 + [1]
 

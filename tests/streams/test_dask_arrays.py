@@ -100,11 +100,11 @@ class TestEvaluate:
 class TestLabels:
     def count(self, **labels):
         from uq_tracking.evaluation.plan import Plan
-        from uq_tracking.settings import Settings
+        from uq_tracking.settings import ScoreOptions
         from uq_tracking.streams.dask_arrays import count_dask
         from uq_tracking.tasks import REGRESSION
 
-        plan = Plan.of(REGRESSION, Settings(), statistics="sketch")
+        plan = Plan.of(REGRESSION, ScoreOptions(statistics="sketch"))
         return count_dask(REGRESSION, lazy(data()), plan=plan, **labels)
 
     def test_one_per_entry_of_the_first_axis(self):

@@ -58,7 +58,7 @@ def test_rows_may_be_methods_of_which_some_were_not_recalibrated(reports):
 def test_classifications_have_one_too():
     labels = RNG.integers(0, 3, (200, 2))
     probs = 0.7 * RNG.dirichlet([1, 1, 1], (200, 2)) + 0.3 * np.eye(3)[labels]
-    reports = uq.evaluate_classification(labels, probs, outputs=["a", "b"], calibration=True)
+    reports = uq.evaluate(labels, probs=probs, outputs=["a", "b"], calibration=True)
     table = reports.before_after(["ece", "accuracy"]).table
     for name in reports:
         assert table[name]["before accuracy"].value == table[name]["temperature accuracy"].value

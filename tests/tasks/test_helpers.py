@@ -36,7 +36,7 @@ def test_a_classifier_is_scored_by_its_probabilities(tmp_path):
     model = fitted()
     report = evaluate_estimator(model, X[300:], Y[300:])
     labels = np.searchsorted(NAMES, Y[300:])
-    expected = uq.evaluate_classification(labels, model.predict_proba(X[300:]))
+    expected = uq.evaluate(labels, probs=model.predict_proba(X[300:]))
     assert report == expected
     log_estimator(model, X[300:], Y[300:], run=f"dir:{tmp_path}", figures=False)
     (run,) = logged_runs(f"dir:{tmp_path}")
@@ -65,7 +65,7 @@ def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
         ",".join(map(repr, [int(y), *map(float, row)])) for y, row in zip(labels, probs, strict=True)
     )
     (tmp_path / "classes.csv").write_text(table)
-    expected = uq.evaluate_classification(labels, probs)
+    expected = uq.evaluate(labels, probs=probs)
     for name, columns in (("classes.npz", []), ("classes.csv", ["--columns", "labels=labels,probs=p_*"])):
         runs = tmp_path / f"runs-{name}"
         result = CliRunner().invoke(
@@ -96,7 +96,7 @@ def test_the_callback_counts_classes():
     (counted,) = callback._counting
     assert_allclose(
         counted.compute().scores["brier"],
-        uq.evaluate_classification(labels, probs).scores["brier"],
+        uq.evaluate(labels, probs=probs).scores["brier"],
         rtol=1e-12,
     )
     with pytest.raises(SettingsError, match="name 2 entries"):

@@ -6,6 +6,8 @@ import pytest
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
 from uq_tracking.runs import RescoreOptions
+from uq_tracking.evaluation.independent import iid_stability
+from uq_tracking.streams.blocks import evaluate_blocks
 
 DATA = ([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
 
@@ -60,7 +62,7 @@ def test_accumulators_check_their_options(options, match):
         (lambda: uq.evaluate(*DATA, intervals="no"), "intervals is 'no'; pass True or False"),
         (lambda: uq.evaluate(*DATA, calibration=True, recalibration=3), "recalibration is 3; pass a name"),
         (
-            lambda: uq.evaluate_classification([0], [[0.4, 0.6]], class_axis="c"),
+            lambda: uq.evaluate([0], probs=[[0.4, 0.6]], class_axis="c"),
             "class_axis is 'c'; pass a whole",
         ),
         (lambda: uq.Predictions.from_samples(DATA[0], DATA, axis=1.0), "axis is 1.0; pass a whole number"),
@@ -82,9 +84,9 @@ def test_accumulators_check_their_options(options, match):
         (lambda: uq.rescore("dir:runs", where=3), "where is 3; pass text"),
         (lambda: uq.sync(3), "source is 3; pass text"),
         (lambda: uq.recalibrate(uq.evaluate(*DATA), ["std_scaling"]), "no recalibration method is called"),
-        (lambda: uq.iid_stability(3), "draw is 3; pass a function"),
-        (lambda: uq.iid_stability(len, sizes=8), "sizes is 8; pass a list"),
-        (lambda: uq.evaluate_blocks([{"y": 1}]), "use the names of the arguments of Accumulator.update"),
+        (lambda: iid_stability(3), "draw is 3; pass a function"),
+        (lambda: iid_stability(len, sizes=8), "sizes is 8; pass a list"),
+        (lambda: evaluate_blocks([{"y": 1}]), "use the names of the arguments of Accumulator.update"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_by_name(call, match):

@@ -20,15 +20,22 @@ SHAPE = (6, 20, 24)
 N = int(np.prod(SHAPE))
 
 
+def named(given):
+    """Positional arrays as the arguments of the verbs: two are labels and probabilities."""
+    return (
+        {"y_true": given[0], "probs": given[1]} if len(given) == 2 else dict(zip(NAMES, given, strict=False))
+    )
+
+
+NAMES = ("y_true", "y_pred", "y_std")
+
+
 @dataclass(frozen=True)
 class Case:
-    """Arrays of a task, and the names of its verbs."""
+    """Arrays of a task, and the verbs for them."""
 
     task: str
     arrays: tuple[Any, ...]
-    evaluate: Any
-    log: Any
-    accumulator: Any
     predictions: Any
     recalibration: str
     metric: str
@@ -37,6 +44,18 @@ class Case:
     def cut(self, part):
         return tuple(array[part] for array in self.arrays)
 
+    def evaluate(self, *given, **options):
+        return uq.evaluate(**named(given), **options)
+
+    def log(self, *given, **options):
+        return uq.log(**named(given), **options)
+
+    def accumulator(self, **options):
+        return uq.Accumulator(**options)
+
+    def count(self, acc, *given, **options):
+        acc.update(**named(given), **options)
+
 
 def regression():
     rng = np.random.default_rng(0)
@@ -44,7 +63,7 @@ def regression():
     mean = rng.normal(size=SHAPE)
     target = mean + 1.4 * std * rng.normal(size=SHAPE)
     return Case(
-        "regression", (target, mean, std), uq.evaluate, uq.log, uq.Accumulator, uq.Predictions, "std_scaling",
+        "regression", (target, mean, std), uq.Predictions, "std_scaling",
         "rmse", (mean + 0.1, 0.9 * std),
     )  # fmt: skip
 
@@ -56,8 +75,7 @@ def classification():
     labels = (probs.cumsum(axis=-1) > rng.random((*SHAPE, 1))).argmax(axis=-1)
     sharp = probs**2 / (probs**2).sum(axis=-1, keepdims=True)
     return Case(
-        "classification", (labels, sharp), uq.evaluate_classification, uq.log_classification,
-        uq.ClassificationAccumulator, uq.ClassPredictions, "temperature", "brier", probs,
+        "classification", (labels, sharp), uq.Predictions.from_probs, "temperature", "brier", probs,
     )  # fmt: skip
 
 
@@ -94,7 +112,7 @@ def test_evaluate_scores_everything_that_is_registered(case):
 def test_a_stream_scores_as_the_whole(case, statistics):
     acc = case.accumulator(statistics=statistics)
     for start in range(0, 6, 2):
-        acc.update(*case.cut(slice(start, start + 2)))
+        case.count(acc, *case.cut(slice(start, start + 2)))
     report, expected = acc.compute(), whole(case, statistics=statistics)
     close(expected.scores, report.scores)
     assert report.settings == expected.settings
@@ -103,9 +121,9 @@ def test_a_stream_scores_as_the_whole(case, statistics):
 
 def test_streams_merge_and_go_on_from_a_file(case, tmp_path):
     first, second = (case.accumulator() for _ in range(2))
-    first.update(*case.cut(slice(0, 4)))
+    case.count(first, *case.cut(slice(0, 4)))
     first.save(tmp_path / "acc.npz")
-    second.update(*case.cut(slice(4, 6)))
+    case.count(second, *case.cut(slice(4, 6)))
     again = type(first).load(tmp_path / "acc.npz").merge(second)
     close(whole(case, statistics="sketch").scores, again.compute().scores)
 
@@ -128,7 +146,7 @@ def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
     assert {"chance_low", "chance_high"} <= report.curves["reliability"].columns.keys()
     acc = case.accumulator()
     for start in range(0, 6, 3):
-        acc.update(*case.cut(slice(start, start + 3)), groups=images[start : start + 3])
+        case.count(acc, *case.cut(slice(start, start + 3)), groups=images[start : start + 3])
     streamed = acc.compute(seed=3)
     for key in (case.metric, "nll"):
         assert_allclose(streamed.intervals[key], report.intervals[key], rtol=1e-5)
@@ -144,7 +162,7 @@ def test_groups_make_intervals_bands_and_rescored_ones(case, tmp_path):
 
 def _counted(case):
     acc = case.accumulator()
-    acc.update(*case.arrays)
+    case.count(acc, *case.arrays)
     return acc
 
 
@@ -156,7 +174,7 @@ def test_strata_have_curves(case):
     night = case.evaluate(*case.cut(labels == "night"))
     assert_allclose(curve.columns[case.metric][1], night.scores[case.metric], rtol=1e-9)
     acc = case.accumulator()
-    acc.update(*case.arrays, by=labels)
+    case.count(acc, *case.arrays, by=labels)
     assert_allclose(
         acc.compute().curves[f"by_group_{case.metric}"].columns[case.metric],
         curve.columns[case.metric],
@@ -196,7 +214,7 @@ def test_members_have_a_curve(case):
         data = uq.Predictions.from_samples(truth, case.arrays[1] + rng.normal(size=(4, *SHAPE)))
     else:
         members = case.arrays[1] * rng.uniform(0.5, 1.5, (4, *SHAPE, 3))
-        data = uq.ClassPredictions(truth, members / members.sum(-1, keepdims=True), members_axis=0)
+        data = uq.Predictions.from_probs(truth, members / members.sum(-1, keepdims=True), members_axis=0)
     report = case.evaluate(data, curves="by_members", curve_metrics=[case.metric])
     assert report.curves[f"by_members_{case.metric}"].columns["members"][-1] == 4
     with pytest.raises(SettingsError, match="needs the members"):
@@ -249,14 +267,14 @@ def test_log_rescore_pool_and_compare(case, tmp_path):
     close(expected.scores, first.report().scores)
     comparison = uq.compare(uri)
     assert {"one", "two"} <= set(str(comparison).split())
-    assert case.predictions is type(first.predictions(case.task))
+    assert first.predictions(case.task).task == case.task
 
 
 def test_maps_of_arrays_and_of_streams(case, tmp_path):
     images = np.linspace(0, 1, N).reshape(SHAPE)
     case.log(*case.arrays, run=tmp_path / "whole", images=images, maps=[1], figures=False)
     acc = case.accumulator(maps=[1], statistics="exact")
-    acc.update(*case.arrays, images=images)
+    case.count(acc, *case.arrays, images=images)
     case.log(acc, run=tmp_path / "stream", figures=False)
     pictures = [(tmp_path / name / "uq_map_1.png").read_bytes() for name in ("whole", "stream")]
     assert pictures[0] == pictures[1]

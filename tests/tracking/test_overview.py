@@ -53,7 +53,7 @@ class TestOverview:
         assert titles["uq_curve/test/calibration"].endswith(", test")
 
     def test_classifications_have_one_too(self):
-        report = uq.evaluate_classification([0, 1, 1, 0] * 20, np.tile([0.2, 0.9, 0.4, 0.3], 20))
+        report = uq.evaluate([0, 1, 1, 0] * 20, probs=np.tile([0.2, 0.9, 0.4, 0.3], 20))
         names = {*logged_scores(report), "uq_curve/sparsification_brier"}
         found = overview(names)
         assert {name for card in found.cards for name in card.names} == names

@@ -42,7 +42,7 @@ accumulator.update(target, mean, std)
 accumulator.all_reduce()
 union = uq.log(accumulator, method="union")
 share = uq.log(target, mean, std, method="share")
-labels = uq.log_classification([0, 1, 1], [0.2, 0.9, 0.4], method="classes")
+labels = uq.log([0, 1, 1], [0.2, 0.9, 0.4], method="classes")
 uq.log(target, mean, std, method="all", every_rank=True)
 uq.log(target, mean, std, method="given", run=f"dir:{folder}/given")
 result = {"union": union.to_json(), "n": share.counts["n"], "accuracy": labels.scores["accuracy"], "heard": heard}
@@ -126,7 +126,7 @@ def test_the_launchers_environment_tells_the_rank(monkeypatch, environment, is_z
 def test_another_rank_scores_and_makes_no_folder(second_of_two, caplog):
     with caplog.at_level(logging.INFO, "uq_tracking"):
         reports = [uq.log(*DATA, method="m"), uq.log(*DATA, step=3), uq.log(*DATA, to="dir")]
-        uq.log_classification(*LABELS)
+        uq.log(LABELS[0], probs=LABELS[1])
         both = uq.log([[1.0, 2.0]] * 3, [[1.1, 2.1]] * 3, [[0.1, 0.2]] * 3, outputs=["a", "b"])
     assert [report.scores == uq.evaluate(*DATA).scores for report in reports] == [True] * 3
     assert sorted(both) == ["a", "b"]

@@ -75,8 +75,9 @@ def test_so_it_is_with_other_forms(form, tmp_path):
 
 def test_so_it_is_with_classes(tmp_path):
     arrays = LABELS.copy(), PROBS.copy()
-    whole = uq.evaluate_classification(*arrays)
-    report = uq.log_classification(*arrays, run=f"dir:{tmp_path}", step=0)
+    labels, probs = arrays
+    whole = uq.evaluate(labels, probs=probs)
+    report = uq.log(labels, probs=probs, run=f"dir:{tmp_path}", step=0)
     for array in arrays:
         array[:] = 1
     assert report.to_json() == whole.to_json()

@@ -97,7 +97,7 @@ def test_a_call_that_was_refused_is_replaced_only_by_the_same_scores(tmp_path, m
         patch.setattr(DirectoryRun, "log_scalars", refuse)
         with pytest.warns(TrackingWarning, match="Everything is kept in"):
             uq.log(TRUTH, MEAN, STD, run=run, step=0)
-    uq.log_classification([0, 1, 1], [0.2, 0.9, 0.4], run=run, step=0)
+    uq.log([0, 1, 1], probs=[0.2, 0.9, 0.4], run=run, step=0)
     uq.log(TRUTH, MEAN, STD, run=run, step=1)
     assert len(list(entries())) == 1
     uq.log(TRUTH, MEAN, STD, run=run, step=0)

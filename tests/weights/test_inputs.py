@@ -90,8 +90,8 @@ def test_outputs_have_weights_of_their_own_or_in_common():
     same(common["c"], uq.evaluate(Y[..., 2], MU[..., 2], S[..., 2], weights=W[..., 0]))
     labels = RNG.integers(0, 2, (50, 2))
     probs, w = RNG.uniform(size=(50, 2)), RNG.gamma(1, 1, 50)
-    both = uq.evaluate_classification(labels, probs, outputs=["a", "b"], weights=w)
-    same(both["b"], uq.evaluate_classification(labels[:, 1], probs[:, 1], weights=w))
+    both = uq.evaluate(labels, probs=probs, outputs=["a", "b"], weights=w)
+    same(both["b"], uq.evaluate(labels[:, 1], probs=probs[:, 1], weights=w))
 
 
 def test_streams_count_weights(whole):
@@ -126,16 +126,19 @@ def test_files_keep_weights(tmp_path):
     assert_array_equal(found.weights, W)
     assert found.digest() == data.digest() != uq.Predictions(Y, MU, S).digest()
     labels, probs = RNG.integers(0, 3, 20), RNG.dirichlet(np.ones(3), 20)
-    classes = uq.ClassPredictions(labels, probs, weights=np.arange(20.0))
-    again = uq.ClassPredictions.load(classes.save(tmp_path / "classes.npz"))
+    classes = uq.Predictions.from_probs(labels, probs, weights=np.arange(20.0))
+    again = uq.Predictions.load(classes.save(tmp_path / "classes.npz"))
     assert again.counts["n_masked"] == 1
-    same(uq.evaluate_classification(classes), uq.evaluate_classification(again))
+    same(uq.evaluate(classes), uq.evaluate(again))
 
 
 def test_tables_name_the_column_of_weights(tmp_path):
     table = pd.DataFrame({"y": MU.ravel() + 1, "mu": MU.ravel(), "sigma": S.ravel(), "area": W.ravel()})
     expected = uq.evaluate(*(table[name].to_numpy() for name in ("y", "mu", "sigma")), weights=W.ravel())
-    same(expected, uq.evaluate(table, y_true="y", y_pred="mu", y_std="sigma", weights="area"))
+    same(
+        expected,
+        uq.evaluate(uq.Predictions.from_frame(table, y_true="y", y_pred="mu", y_std="sigma", weights="area")),
+    )
     table.to_csv(tmp_path / "area.csv", index=False)
     read = read_predictions(tmp_path / "area.csv", {"weights": "area"})
     same(expected, uq.evaluate(read), rtol=1e-9)

@@ -32,7 +32,7 @@ def classification(samples):
     labels, raw, k = zip(*samples, strict=True)
     probs = np.asarray(raw, dtype=float)
     arrays = np.asarray(labels), probs / probs.sum(axis=1, keepdims=True)
-    return uq.evaluate_classification, arrays, with_one(np.asarray(k, dtype=float))
+    return uq.evaluate, arrays, with_one(np.asarray(k, dtype=float))
 
 
 def with_one(k):

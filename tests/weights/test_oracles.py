@@ -29,7 +29,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def classes():
-    return uq.evaluate_classification(LABELS, PROBS, weights=W)
+    return uq.evaluate(LABELS, probs=PROBS, weights=W)
 
 
 def mean(values):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,8 +64,7 @@ def log(
     from uq_tracking.inputs.classification import ClassPredictions
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.deadline import PATIENCE
-    from uq_tracking.tracking.log import log as log_regression
-    from uq_tracking.tracking.log import log_classification
+    from uq_tracking.tracking.log import log as log_predictions
     from uq_tracking.tracking.resolve import address_target
 
     with shown_errors(log):
@@ -76,19 +74,17 @@ def log(
             "on_invalid": parse_policy(on_invalid),
         }
         scoring: dict[str, Any] = {"alpha": alpha, "n_bins": n_bins}
-        verb: Callable[..., Any]
         named = parse_columns(columns)
         if weights is not None:
             named = {**(named or {}), "weights": weights}
         data: Any = _read(files, named, stream, options, scoring)
-        verb = log_regression
         if isinstance(data, ClassPredictions):
-            verb, scoring = log_classification, {"n_bins": n_bins}
+            scoring = {"n_bins": n_bins}
         if isinstance(data, Accumulator):
             scoring = {}  # part of the accumulator
         target = address_target(to, method or "uq")
         with messages.status(f"scoring and logging to {to}"):
-            report: Any = verb(
+            report: Any = log_predictions(
                 data,
                 scores=parse_scores(scores),
                 run=target,

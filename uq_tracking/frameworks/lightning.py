@@ -5,6 +5,7 @@ Works with ``lightning.pytorch`` and ``pytorch_lightning``, which are looked up 
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +27,15 @@ from uq_tracking.frameworks.given_runs import given_runs
 from uq_tracking.frameworks.steps import by_keys
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report
-from uq_tracking.streams.accumulator import accumulator_of
-from uq_tracking.streams.batches import BatchAccumulator
+from uq_tracking.settings import SCORE_OPTIONS
+from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.blocks import arguments_of
-from uq_tracking.tasks import task_of
+from uq_tracking.tasks import Task, task_of
 from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.content import Scores, logged_scores
 from uq_tracking.tracking.log import log
 from uq_tracking.tracking.names import check_split, scalar_name
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.verbs import options_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -157,21 +157,10 @@ class UncertaintyCallback:
         check_callable("read", read)
         check_flag("strict", strict)
         self.splits = dict(splits)
-        about = LogOptions(
-            scores=scores,
-            method=method,
-            split=None,
-            step=None,
-            images=None,
-            figures=figures,
-            maps="auto",
-            predictions="auto",
-            tags=tags,
-        ).checked()
+        about = LogOptions(scores=scores, method=method, figures=figures, tags=tags)
         options["statistics"] = statistics
-        self._kind: Any = accumulator_of(self.task)
-        _check_known(options, self._kind)
-        self._kind(**options)  # checks them
+        _check_known(options, self.task)
+        Accumulator(**options)  # checks them
         self.read, self.keys, self.step, self.on_invalid = read, tuple(keys), step, on_invalid
         self.options = options
         self._runs = None if run is None else given_runs(run, about.method or "uq", about.tags or {})
@@ -186,10 +175,10 @@ class UncertaintyCallback:
             "every_rank": True,  # the trainer knows which process logs
         }
         self._keys_of_scores = [metric.key for metric in select(task, options.get("metrics"))]
-        self._counting: list[BatchAccumulator] = []
+        self._counting: list[Accumulator] = []
         self._counted = 0
         """The last data loader with a batch."""
-        self._last: dict[str, BatchAccumulator] = {}
+        self._last: dict[str, Accumulator] = {}
         """The last epoch of each split during a fit."""
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
@@ -253,17 +242,16 @@ class UncertaintyCallback:
         self._counting = [self._accumulator() for _ in batches] if stage in self.splits else []
         self._counted = 0
 
-    def _accumulator(self) -> BatchAccumulator:
+    def _accumulator(self) -> Accumulator:
         """Make an accumulator that leaves out and counts bad values, so that all ranks learn of those in any."""
-        made: BatchAccumulator = self._kind(**self.options, on_invalid="drop")
-        return made
+        return Accumulator(**self.options, on_invalid="drop")
 
     def _count(self, stage: Stage, outputs: Any, batch: Any, dataloader: int) -> None:
         if stage not in self.splits:
             return
         found = by_keys(outputs, self.keys, _STEPS[stage]) if self.read is None else self.read(outputs, batch)
         accumulator = self._counting[dataloader]
-        accumulator.update(**arguments_of(found, accumulator, "what read returned"))
+        accumulator.update(**arguments_of(found, "what read returned"))
         self._counted = max(self._counted, dataloader)
 
     def _end(self, stage: Stage, trainer: Any, pl_module: Any) -> None:
@@ -282,7 +270,7 @@ class UncertaintyCallback:
             if report is not None:
                 self._publish(report, accumulator, split, trainer)
 
-    def _scored(self, accumulator: BatchAccumulator, split: str, trainer: Any) -> Report | None:
+    def _scored(self, accumulator: Accumulator, split: str, trainer: Any) -> Report | None:
         """The report, or None and a warning if there is nothing to score; the same on all ranks."""
         try:
             report = accumulator.compute(intervals=False)  # computed for the final log
@@ -305,7 +293,7 @@ class UncertaintyCallback:
         named = {scalar_name(key, split, self.task.name): value for key, value in scores.items()}
         pl_module.log_dict(named, logger=False, sync_dist=trainer.world_size > 1)
 
-    def _publish(self, report: Report, accumulator: BatchAccumulator, split: str, trainer: Any) -> None:
+    def _publish(self, report: Report, accumulator: Accumulator, split: str, trainer: Any) -> None:
         if trainer.state.fn == "fit":
             self._last[split] = accumulator
             self._log_step(report, split, trainer)
@@ -329,7 +317,7 @@ class UncertaintyCallback:
                 name = type(logger).__name__
                 self._warn(trainer, f"{name} did not take the scores. {type(error).__name__}: {error}")
 
-    def _log_all(self, accumulator: BatchAccumulator, split: str, trainer: Any, **logging: Any) -> None:
+    def _log_all(self, accumulator: Accumulator, split: str, trainer: Any, **logging: Any) -> None:
         if not _logs(trainer):
             return
         known, others = self._destinations(trainer)
@@ -375,15 +363,18 @@ def _check_splits(splits: Any) -> None:
         )
 
 
-def _check_known(options: Mapping[str, Any], kind: type[BatchAccumulator]) -> None:
-    known = options_of(kind)
-    unknown = options.keys() - known
+def _check_known(options: Mapping[str, Any], task: Task) -> None:
+    known = inspect.signature(Accumulator).parameters.keys()
+    unknown = [name for name in options if name not in known]
     if unknown:
-        own = options_of(UncertaintyCallback.__init__)
+        own = inspect.signature(UncertaintyCallback.__init__).parameters.keys() - {"self", "options"}
         raise UnknownOptionError("UncertaintyCallback", unknown, known | own)
+    strange = [name for name in options if name in SCORE_OPTIONS and name not in task.options]
+    if strange:
+        raise SettingsError(f"{', '.join(strange)} cannot be used with task={task.name!r}; omit it")
 
 
-def _check_sane(accumulator: BatchAccumulator, split: str) -> None:
+def _check_sane(accumulator: Accumulator, split: str) -> None:
     """Raise InvalidValueError if all that the sanity check predicted is bad."""
     if accumulator.defect and not accumulator.n:
         raise InvalidValueError(

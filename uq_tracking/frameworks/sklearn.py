@@ -16,8 +16,8 @@ from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.report import Report
-from uq_tracking.tracking.log import log, log_classification
-from uq_tracking.verbs import evaluate, evaluate_classification
+from uq_tracking.tracking.log import log
+from uq_tracking.verbs import evaluate
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -127,7 +127,7 @@ def class_predictions(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     if isinstance(estimator.classes_, list) or (truth.ndim == 2 and truth.shape[1] > 1):
         raise SettingsError(
             f"{name} predicts several labels per sample; score them one by one: pass each column of y and its "
-            "probabilities to uq.evaluate_classification"
+            "probabilities to uq.evaluate(labels, probs=...)"
         )
     classes = np.asarray(estimator.classes_)
     labels = np.searchsorted(classes, truth).clip(max=len(classes) - 1)
@@ -159,7 +159,7 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     y : array, shape (n,) or (n, outputs)
         Truth. Several outputs are pooled unless ``outputs=`` names them. For a classifier, its classes.
     **options
-        As for `evaluate`, or for a classifier as for `evaluate_classification`.
+        As for `evaluate`, without those of the other task.
 
     Returns
     -------
@@ -168,7 +168,8 @@ def evaluate_estimator(estimator: Any, X: Any, y: Any, **options: Any) -> Report
     """
     _require_estimator(estimator)
     if _classifies(estimator):
-        classes: Report | Reports = evaluate_classification(*class_predictions(estimator, X, y), **options)
+        labels, probs = class_predictions(estimator, X, y)
+        classes: Report | Reports = evaluate(labels, probs=probs, **options)
         return classes
     found: Report | Reports = evaluate(y, *predict(estimator, X), **options)
     return found
@@ -209,7 +210,9 @@ def log_estimator(
     _require_estimator(estimator)
     name = type(_final(estimator)).__name__ if method is None else method
     if _classifies(estimator):
-        return log_classification(*class_predictions(estimator, X, y), method=name, **options)
+        labels, probs = class_predictions(estimator, X, y)
+        classes: Report | Reports = log(labels, probs=probs, method=name, **options)
+        return classes
     found: Report | Reports = log(y, *predict(estimator, X), method=name, **options)
     return found
 

@@ -46,7 +46,7 @@ def assemble(
     mask, weights, on_invalid, std_floor, groups, by, unit
         As for `Predictions`.
     """
-    _check_options(on_invalid, std_floor)
+    check_policy(on_invalid, std_floor)
     truth = sources[0]
     sources = list(sources) if mask is None else [*sources, _read_mask(mask, truth)]
     check_alignment([(source.name, source.axes) for source in sources])
@@ -114,7 +114,8 @@ def read_only(array: AnyArray | None) -> AnyArray | None:
     return view
 
 
-def _check_options(on_invalid: str, std_floor: float | None) -> None:
+def check_policy(on_invalid: str, std_floor: float | None) -> None:
+    """Check the options that say what to do with bad predictions and small stds."""
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     if std_floor is None:
         return

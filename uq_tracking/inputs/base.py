@@ -66,6 +66,8 @@ class PredictionsBase(ABC):
     task: ClassVar[str]
     arguments: ClassVar[tuple[str, ...]]
     """Names of the arrays a caller passes, truth first."""
+    made_by: ClassVar[str]
+    """Name of the constructor, for error messages."""
     valid: BoolArray | None
     weights: FloatArray | None
     counts: dict[str, int]

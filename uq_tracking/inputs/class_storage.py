@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Any]:
     """
     arrays = read_arrays(path)
     if is_own(arrays) is False:
-        raise FileFormatError(f"{path} was not written by ClassPredictions.save")
+        raise FileFormatError(f"{path} was not written by Predictions.save")
     try:
         about = json.loads(str(arrays[ABOUT]))
         if int(about["version"]) > VERSION:

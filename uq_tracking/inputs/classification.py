@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,21 @@ NO_LABEL = -1
 
 HALVED_ABOVE = 1 << 17
 """From this many float32 samples on, exact statistics hold entropies and Brier scores in float32."""
+
+
+class ClassOptions(TypedDict, total=False):
+    """Options of predictions of classes, explained in `ClassPredictions`."""
+
+    logits: bool
+    class_axis: int
+    members_axis: int | None
+    ignore_label: int | None
+    mask: Any
+    weights: Any
+    on_invalid: Literal["raise", "drop"]
+    groups: Any
+    by: Any
+    class_names: Sequence[str] | None
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -108,7 +123,8 @@ class ClassPredictions(PredictionsBase):
     """
 
     task: ClassVar[str] = "classification"
-    arguments: ClassVar[tuple[str, ...]] = ("labels", "probs")
+    arguments: ClassVar[tuple[str, ...]] = ("y_true", "probs")
+    made_by: ClassVar[str] = "Predictions.from_probs"
 
     labels: AnyArray
     """True classes, in the input's shape and dtype."""
@@ -235,7 +251,7 @@ class ClassPredictions(PredictionsBase):
     def __repr__(self) -> str:
         members = f", members={self.n_members}" if self.n_members > 1 else ""
         sizes = f"n={self.n}, classes={self.n_classes}, shape={self.shape}"
-        return f"ClassPredictions({sizes}{members}{self._left_out()})"
+        return f"Predictions({sizes}{members}{self._left_out()})"
 
     def places(self) -> Iterator[Place]:
         """Indices of pieces of manageable size, in C order."""

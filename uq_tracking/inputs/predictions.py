@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from uq_tracking.checks import path_of
-from uq_tracking.inputs import storage
+from uq_tracking.inputs import class_storage, storage
 from uq_tracking.inputs.assemble import assemble, read_only
 from uq_tracking.inputs.base import Case, PredictionsBase, Rows
+from uq_tracking.inputs.classification import ClassOptions, ClassPredictions
 from uq_tracking.inputs.constructors import Constructors, Options, read_equal
 from uq_tracking.inputs.convert import AnyArray, BoolArray, FloatArray, read_floats
 from uq_tracking.inputs.fingerprint import Fingerprint
 from uq_tracking.inputs.forms.scored import Scored
 from uq_tracking.inputs.validation import BLOCK, Wording, blocks
+from uq_tracking.npz import read_arrays
 from uq_tracking.typed import override
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -89,6 +91,7 @@ class Predictions(Constructors, PredictionsBase):
 
     task: ClassVar[str] = "regression"
     arguments: ClassVar[tuple[str, ...]] = ("y_true", "y_pred", "y_std")
+    made_by: ClassVar[str] = "Predictions"
 
     target: FloatArray
     """Truth, in the input's shape."""
@@ -297,6 +300,12 @@ class Predictions(Constructors, PredictionsBase):
         return Path(path)
 
     @classmethod
+    def from_probs(cls, labels: Any, probs: Any, **options: Unpack[ClassOptions]) -> Self:
+        """Class probabilities, or logits, of samples or pixels; see `ClassPredictions`."""
+        made: Any = ClassPredictions(labels, probs, **options)
+        return made  # type: ignore[no-any-return]
+
+    @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file written by `save`.
 
@@ -307,6 +316,10 @@ class Predictions(Constructors, PredictionsBase):
         FileFormatError
             The file is damaged, foreign or too new.
         """
+        arrays_ = read_arrays(path_of(path))
+        if class_storage.is_own(arrays_):
+            loaded: Any = ClassPredictions.load(path)
+            return loaded  # type: ignore[no-any-return]
         values = storage.read(path_of(path))
         arrays = (*storage.REQUIRED, *storage.OPTIONAL)
         return cls._new(

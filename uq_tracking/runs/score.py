@@ -23,7 +23,7 @@ from uq_tracking.report import Report
 from uq_tracking.runs.carry_over import carried_over
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.runs.request import Request
-from uq_tracking.settings import Settings
+from uq_tracking.settings import ScoreOptions, Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.names import PREDICTIONS_FILE, REPORT_FILE, STATISTICS_FILE
@@ -245,15 +245,14 @@ def _scored_predictions(
     known = set() if old is None else {*old.scores, *old.undefined}
     named = [metric.key for metric in chosen if metric.when is None or metric.key in known]
     suite = {metric.key for metric in select(task.name, given=given)}
-    plan = Plan.of(
-        task,
-        settings,
+    options = ScoreOptions(
+        **settings.to_dict(),
         metrics=None if {metric.key for metric in chosen} == suite else named,
         statistics=kind if kind in ("exact", "sketch") else "auto",
         intervals=True if old is not None and old.intervals else None,
         level=0.95 if old is None else level_of(old),
     )
-    return plan.report(predictions, later=later)
+    return Plan.of(task, options).report(predictions, later=later)
 
 
 def _chosen(task: str, request: Request, old: Report | None, given: Set[str]) -> list[Metric]:

@@ -1,35 +1,83 @@
-"""Score a stream: batches in, one report out, in constant memory; one accumulator per task."""
+"""Score a stream: batches in, one report out, in constant memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, Literal
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from uq_tracking.checks import as_names
-from uq_tracking.inputs import Predictions
-from uq_tracking.settings import Family, Settings
+from uq_tracking.checks import as_names, check_choice, listing, path_of
+from uq_tracking.errors import (
+    EmptyInputError,
+    FileFormatError,
+    IncompatibleStatisticsError,
+    InvalidValueError,
+    SettingsError,
+    UnknownMetricError,
+    UnknownOptionError,
+)
+from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.plan import Plan
+from uq_tracking.evaluation.scoring import score
+from uq_tracking.evaluation.strata import by_group
+from uq_tracking.inference.intervals import with_intervals
+from uq_tracking.inputs.assemble import check_policy
+from uq_tracking.inputs.base import Case, PredictionsBase
+from uq_tracking.metrics.registry import find, select
+from uq_tracking.npz import Arrays, read_arrays, write_arrays
+from uq_tracking.report import Report
+from uq_tracking.settings import Family, ScoreOptions, Settings
+from uq_tracking.statistics.group_pooling import MOST_GROUPS, Label
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.group_tally import GROUP_BITS
 from uq_tracking.statistics.sketch import SKETCH_BITS
-from uq_tracking.streams.batches import BatchAccumulator
-from uq_tracking.streams.map_samples import WantedMaps
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
+from uq_tracking.statistics.statistics import Statistics, by_label
+from uq_tracking.streams.files import from_bytes, packed, settings_of, to_bytes
+from uq_tracking.streams.map_samples import MapSamples, WantedMaps, checked_maps
+from uq_tracking.streams.state import State
+from uq_tracking.tasks import TASKS, Task, task_of_arrays
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+MAX_BITS = 14
+MAY_DIFFER = ("maps", "on_device", "class_names")
+"""Settings that accumulators may be merged across, because they do not affect any number."""
 
 
-class Accumulator(BatchAccumulator):
+class AccumulatorOptions(TypedDict, total=False):
+    """Options of `Accumulator` that are also those of `evaluate`, for type checkers."""
+
+    metrics: Iterable[str] | None
+    alpha: float
+    n_bins: int
+    family: Family
+    dof: float
+    unit: str | None
+    std_floor: float | None
+    on_invalid: Literal["raise", "drop"]
+    logits: bool
+    class_axis: int
+    members_axis: int | None
+    ignore_label: int | None
+    class_names: Sequence[str] | None
+
+
+class Accumulator:
     """Counts predictions batch by batch and scores them as `evaluate` would score them all at once.
 
     Only statistics of constant size are kept, about 5 MB: a sketch (buckets of relative width ``2 ** -11``), whose
     accuracy the report states. Splitting the same stream into different batches changes nothing; merging in another
-    order changes nothing beyond rounding.
+    order changes nothing beyond rounding. The first batch decides what is counted: means and standard deviations, or
+    class probabilities; an accumulator without a batch merges with any other.
 
     Parameters
     ----------
-    metrics, alpha, n_bins, family, dof, unit
-        As for `evaluate`.
-    std_floor, on_invalid
-        As for `Predictions`, which checks every batch. A rejected batch is not counted at all. A batch without any
-        ground truth is counted as missing and does not stop the stream.
     statistics : {"sketch", "exact"}
-        "exact" keeps every sample, for sets that fit in memory; the report then equals `evaluate`'s exact one.
+        "exact" keeps every sample, or six numbers per sample of class probabilities, for sets that fit in memory; the
+        report then equals `evaluate`'s exact one.
     maps : "auto", bool, int or list of int
         Spatial cases, shape (..., height, width), to keep for drawing. "auto": the first four of batches that look
         like pictures; an int: the first that many; a list: these numbers, counted over all batches.
@@ -38,8 +86,13 @@ class Accumulator(BatchAccumulator):
     on_device : bool, optional
         Count torch tensors on the device where they live, without copying them to the host or waiting for the
         device. None: CUDA tensors; True: also CPU tensors; False: none. Bad values are then reported by ``compute``,
-        not by ``update``; batches with ``groups`` or ``by``, and all batches with ``statistics="exact"``, are still
-        copied to the host.
+        not by ``update``; batches with ``groups`` or ``by``, class probabilities, and all batches with
+        ``statistics="exact"``, are still copied to the host.
+    metrics, alpha, n_bins, family, dof, unit
+        As for `evaluate`.
+    std_floor, on_invalid, logits, class_axis, members_axis, ignore_label, class_names
+        As for `Predictions` and `Predictions.from_probs`, which check every batch. A rejected batch is not counted at
+        all. A batch without any ground truth is counted as missing and does not stop the stream.
 
     Examples
     --------
@@ -52,38 +105,88 @@ class Accumulator(BatchAccumulator):
     >>> report = acc.compute()
     >>> report.counts["n"], round(report.scores["nll"], 1)
     (3000, 1.4)
+    >>> acc = Accumulator(ignore_label=255)
+    >>> acc.update([0, 1, 255], probs=[[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]])
+    >>> acc.update([1], probs=[[0.7, 0.3]])
+    >>> report = acc.compute()
+    >>> report.counts["n"], report.counts["n_ignored"], round(report.scores["accuracy"], 3)
+    (3, 1, 0.667)
     """
 
-    kind: ClassVar[Task] = REGRESSION
-    input_options: ClassVar[tuple[str, ...]] = ("std_floor", "on_invalid", "unit")
-
+    @listing(
+        Settings,
+        metrics=None,
+        std_floor=None,
+        on_invalid="raise",
+        logits=False,
+        class_axis=-1,
+        members_axis=None,
+        ignore_label=None,
+        class_names=None,
+    )
     def __init__(
         self,
         *,
-        metrics: Iterable[str] | None = None,
-        alpha: float = 0.95,
-        n_bins: int = 10,
-        family: Family = "gaussian",
-        dof: float = 5.0,
-        unit: str | None = None,
-        std_floor: float | None = None,
-        on_invalid: Literal["raise", "drop"] = "raise",
         statistics: Literal["sketch", "exact"] = "sketch",
         maps: WantedMaps = "auto",
         bits: int = SKETCH_BITS,
         on_device: bool | None = None,
+        **options: Unpack[AccumulatorOptions],
     ) -> None:
-        chosen = Settings(alpha=alpha, n_bins=n_bins, family=family, dof=dof, unit=unit)
-        Predictions([0.0], [0.0], [1.0], on_invalid=on_invalid, std_floor=std_floor)  # checks these two
-        options = {
-            **chosen.to_dict(),
-            "std_floor": std_floor,
-            "on_invalid": on_invalid,
+        known = {name: item.default for name, item in inspect.signature(type(self)).parameters.items()}
+        if unknown := options.keys() - known.keys():
+            raise UnknownOptionError("Accumulator", unknown, known)
+        check_choice("statistics", statistics, ("sketch", "exact"))
+        if not isinstance(bits, int) or not GROUP_BITS - 1 <= bits <= MAX_BITS:
+            raise SettingsError(f"bits is {bits!r}; choose {GROUP_BITS - 1} to {MAX_BITS}")
+        given: dict[str, Any] = dict(options)
+        given |= {name: value for name, value in Settings.from_dict(given).to_dict().items() if name in given}
+        for name in ("metrics", "class_names"):
+            if given.get(name) is not None:
+                given[name] = list(as_names(name, given[name]))
+        check_policy(given.get("on_invalid", "raise"), given.get("std_floor"))
+        self._given = given
+        """Options that were passed by name: plain values, ready for JSON."""
+        self.settings: dict[str, Any] = {
+            **known,
+            **given,
             "statistics": statistics,
+            "maps": checked_maps(maps),
             "bits": bits,
             "on_device": on_device,
         }
-        super().__init__(options, metrics, maps)
+        """All options by name: plain values, ready for JSON."""
+        MapSamples(self.settings["maps"])  # checks them
+        self._state: State | None = None
+        """What was counted; None until the first batch, which decides the task."""
+        self._check_fits(list(TASKS.values()))
+
+    def _check_fits(self, tasks: Sequence[Task]) -> None:
+        """Raise SettingsError if no task has all given options and metrics."""
+        problems: list[SettingsError] = []
+        for task in tasks:
+            strange = [name for name in self._given if name not in task.options]
+            if strange:
+                text = (
+                    f"{', '.join(strange)}: not an option of {task.forecast}; make the Accumulator without it"
+                )
+                problems.append(SettingsError(text))
+                continue
+            try:
+                select(task.name, self._given.get("metrics"))
+            except UnknownMetricError as error:
+                problems.append(error)
+        if len(problems) == len(tasks):
+            raise problems[0]
+
+    @property
+    def task(self) -> str | None:
+        """Name of the task; None before the first batch."""
+        return None if self._state is None else self._state.kind.name
+
+    def reset(self) -> None:
+        """Forget every sample; the settings stay."""
+        self._state = None
 
     def update(
         self,
@@ -91,19 +194,22 @@ class Accumulator(BatchAccumulator):
         y_pred: Any = None,
         y_std: Any = None,
         *,
+        probs: Any = None,
         mask: Any = None,
         weights: Any = None,
         groups: Any = None,
         by: Any = None,
         images: Any = None,
     ) -> None:
-        """Count a batch.
+        """Count a batch; if this raises, nothing of it is counted.
 
         Parameters
         ----------
         y_true, y_pred, y_std : arrays of equal shape
             Truth, predictive mean and std, as for `Predictions`; or a `Predictions` instead of all three.
-        mask : bool array of that shape, optional
+        probs : array
+            Class probabilities, as for `Predictions.from_probs`; ``y_true`` then holds the labels.
+        mask : bool array of the truth's shape, optional
             True excludes a sample.
         weights : array, optional
             How much each sample counts, as for `Predictions`. If given for one batch, they must be given for all.
@@ -116,104 +222,306 @@ class Accumulator(BatchAccumulator):
         Raises
         ------
         InputError
-            The batch cannot be scored; it is not counted.
+            The batch cannot be scored.
+        IncompatibleStatisticsError
+            Earlier batches were of another task, or had another number of classes.
         """
-        self._count_batch(
-            (y_true, y_pred, y_std), mask=mask, weights=weights, groups=groups, by=by, images=images
-        )
+        task = task_of_arrays(y_true, y_pred, y_std, probs)
+        arrays = (y_true, probs) if task.name == "classification" else (y_true, y_pred, y_std)
+        state = self._opened(task)
+        if weights is None and groups is None and by is None and self._goes_to_device(arrays):
+            state.add_on_device(arrays, mask, images)
+            self._state = state
+            return
+        options = {"mask": mask, "weights": weights, "groups": groups, "by": by}
+        try:
+            data = self._read(task, arrays, **options)
+        except EmptyInputError as error:
+            counts = error.counts
+            state.add_nothing(counts, y_true)
+        else:
+            counts = data.counts
+            state.add(data, images)
+        self._state = state
+        if counts.get("n_invalid") and not state.defect and not isinstance(y_true, PredictionsBase):
+            try:  # read again, without leaving samples out, to say what is bad
+                self._read(task, arrays, **options, on_invalid="raise")
+            except InvalidValueError as error:
+                state.defect = f"in batch {state.batches - 1}, {error}"
 
+    def _opened(self, task: Task) -> State:
+        """Return the state to add to; IncompatibleStatisticsError if earlier batches were of another task."""
+        if self._state is None:
+            self._check_fits([task])
+            return State(task, self.settings)
+        if self._state.is_union:
+            raise SettingsError(
+                "this accumulator has held the samples of all processes since all_reduce(); reset() it before "
+                "counting on, or samples would count once per process"
+            )
+        if self._state.kind is not task:
+            raise IncompatibleStatisticsError(
+                f"earlier batches held {self._state.kind.forecast}, this one {task.forecast}; use two accumulators"
+            )
+        return self._state
 
-class ClassificationAccumulator(BatchAccumulator):
-    """Counts class probabilities batch by batch and scores them as `evaluate_classification` would all at once.
+    def _goes_to_device(self, arrays: Sequence[Any]) -> bool:
+        """Return True for torch tensors of a regression, to be counted where they are."""
+        if self.settings["statistics"] == "exact":
+            return False
+        from uq_tracking.streams.device import countable
 
-    Parameters
-    ----------
-    logits, class_axis, members_axis, ignore_label, on_invalid, class_names
-        As for `ClassPredictions`, which checks every batch. A rejected batch is not counted at all. A batch without
-        any label is counted as left out and does not stop the stream.
-    metrics, n_bins
-        As for `evaluate_classification`.
-    statistics, maps, bits
-        As for `Accumulator`; "exact" keeps six numbers per sample.
+        return countable(tuple(arrays), on_device=self.settings["on_device"])
 
-    Examples
-    --------
-    >>> acc = ClassificationAccumulator(ignore_label=255)
-    >>> acc.update([0, 1, 255], [[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]])
-    >>> acc.update([1], [[0.7, 0.3]])
-    >>> report = acc.compute()
-    >>> report.counts["n"], report.counts["n_ignored"], round(report.scores["accuracy"], 3)
-    (3, 1, 0.667)
-    """
+    def _read(self, task: Task, arrays: Sequence[Any], **options: Any) -> Any:
+        if not isinstance(arrays[0], PredictionsBase):
+            own = {name: self.settings[name] for name in task.inputs if name in self.settings}
+            return task.read(*arrays, **{**own, **options})
+        data = task.read(*arrays, **options)
+        floor = self.settings["std_floor"]
+        if getattr(data, "std_floor", None) != floor:
+            raise SettingsError(
+                f"std_floor is {data.std_floor} for the Predictions but {floor} for the Accumulator; use the same"
+            )
+        return data
 
-    kind: ClassVar[Task] = CLASSIFICATION
-    input_options: ClassVar[tuple[str, ...]] = (
-        "logits", "class_axis", "members_axis", "ignore_label", "on_invalid", "class_names",
-    )  # fmt: skip
+    def count_nothing(self, task: Task, counts: Mapping[str, int], truth: Any) -> None:
+        """Count a batch without remaining samples: its cases, and the samples left out."""
+        self._state = self._opened(task)
+        self._state.add_nothing(counts, truth)
 
-    def __init__(
-        self,
-        *,
-        logits: bool = False,
-        class_axis: int = -1,
-        members_axis: int | None = None,
-        ignore_label: int | None = None,
-        on_invalid: Literal["raise", "drop"] = "raise",
-        class_names: Sequence[str] | None = None,
-        metrics: Iterable[str] | None = None,
-        n_bins: int = 10,
-        statistics: Literal["sketch", "exact"] = "sketch",
-        maps: WantedMaps = "auto",
-        bits: int = SKETCH_BITS,
-    ) -> None:
-        options = {
-            "logits": logits,
-            "class_axis": class_axis,
-            "members_axis": members_axis,
-            "ignore_label": ignore_label,
-            "on_invalid": on_invalid,
-            "class_names": None if class_names is None else list(as_names("class_names", class_names)),
-            "n_bins": Settings(n_bins=n_bins).n_bins,
-            "statistics": statistics,
-            "bits": bits,
-        }
-        super().__init__(options, metrics, maps)
+    def merge(self, other: Self) -> Self:
+        """Add the samples of another accumulator in place; the other one is left unchanged.
 
-    def update(
-        self,
-        labels: Any,
-        probs: Any = None,
-        *,
-        mask: Any = None,
-        weights: Any = None,
-        groups: Any = None,
-        by: Any = None,
-        images: Any = None,
-    ) -> None:
-        """Count a batch.
-
-        Parameters
-        ----------
-        labels, probs
-            As for `evaluate_classification`; or a `ClassPredictions` instead of both.
-        mask, weights, groups, by, images
-            As for ``Accumulator.update``.
+        The order of merging changes nothing beyond rounding (1e-12), and a fresh accumulator adds nothing.
 
         Raises
         ------
-        InputError
-            The batch cannot be scored; it is not counted.
         IncompatibleStatisticsError
-            Its number of classes differs from that of earlier batches.
+            The settings or the tasks differ; the message names which.
         """
-        self._count_batch((labels, probs), mask=mask, weights=weights, groups=groups, by=by, images=images)
+        self._check_settings(other)
+        if other._state is not None:
+            state = self._opened(other._state.kind)
+            state.merge(other._state)
+            self._state = state
+        return self
 
+    def _check_settings(self, other: Accumulator) -> None:
+        if not isinstance(other, Accumulator):
+            raise IncompatibleStatisticsError(
+                f"{type(other).__name__} is not an accumulator; merge accumulators, or pool reports with uq.pool"
+            )
+        for name, value in self.settings.items():
+            if name not in MAY_DIFFER and other.settings[name] != value:
+                raise IncompatibleStatisticsError(
+                    f"{name} differs ({value} and {other.settings[name]}); count both with the same settings"
+                )
 
-ACCUMULATORS: dict[str, type[BatchAccumulator]] = {
-    kind.kind.name: kind for kind in (Accumulator, ClassificationAccumulator)
-}
+    def all_reduce(self, group: Any = None) -> Self:
+        """Replace this process's samples with those of all processes, with torch.distributed (gloo or nccl).
 
+        Every process must call it, and afterwards holds the same samples, merged in rank order. A few megabytes are
+        exchanged, whatever the number of samples. Nothing more can be counted until ``reset``.
 
-def accumulator_of(task: Task) -> type[BatchAccumulator]:
-    """The accumulator of a task."""
-    return ACCUMULATORS[task.name]
+        Parameters
+        ----------
+        group : torch.distributed.ProcessGroup, optional
+            By default all processes.
+
+        Raises
+        ------
+        SettingsError
+            There is no process group.
+        IncompatibleStatisticsError
+            The processes have different settings; this one keeps its own samples.
+        """
+        from uq_tracking.streams.ranks import gather
+
+        if self._state is not None:
+            self._opened(self._state.kind)  # refuses the samples of all processes
+        union = type(self)._unpacked(self._packed(counted=False), "this process")
+        for data in gather(to_bytes(self._packed()), group):
+            union.merge(type(self)._from_bytes(data))
+        if union._state is not None:
+            union._state.is_union = True
+        self._state = union._state  # only now, so that nothing is lost if the others' samples do not fit
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write everything counted so far, to continue later or elsewhere; the file appears whole or not at all."""
+        path = path_of(path)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {path.parent}; create it before saving {path.name}")
+        write_arrays(path, self._packed(), compressed=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what ``save`` wrote; continuing from it gives the report of an uninterrupted run.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        FileFormatError
+            The file is damaged, foreign or too new.
+        """
+        return cls._unpacked(read_arrays(path_of(path)), str(path))
+
+    def _packed(self, *, counted: bool = True) -> Arrays:
+        own = {name: self.settings[name] for name in ("statistics", "maps", "bits", "on_device")}
+        state = self._state if counted else None
+        arrays = {} if state is None else state.to_arrays()
+        return packed(None if state is None else state.kind.name, {**self._given, **own}, arrays)
+
+    @classmethod
+    def _unpacked(cls, arrays: Arrays, source: str) -> Self:
+        task, settings = settings_of(arrays, source)
+        try:
+            made = cls(**settings)
+            if task is not None:
+                made._state = State(TASKS[task], made.settings)
+                made._state.load(arrays)
+        except Exception as error:  # damaged values fail wherever they are first used
+            raise FileFormatError(f"{source} is a damaged accumulator ({error!r})") from error
+        return made
+
+    @classmethod
+    def _from_bytes(cls, data: bytes) -> Self:
+        return cls._unpacked(from_bytes(data), "what another process sent")
+
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled in the compact form
+        return type(self)._from_bytes, (to_bytes(self._packed()),)
+
+    def _counted(self) -> State:
+        """Return what was counted, on the host; EmptyInputError before the first batch."""
+        if self._state is None:
+            raise EmptyInputError("no samples were counted in 0 batches", {})
+        self._state.drain()
+        return self._state
+
+    @property
+    def statistics(self) -> Statistics:
+        """Statistics of everything counted so far; EmptyInputError if there are none yet."""
+        state = self._counted()
+        if state.collector is None:
+            layout = state.kind.layout
+            if "n_classes" in layout.alike:
+                raise EmptyInputError(f"no samples were counted: {state.counts}", state.counts)
+            facts: dict[str, Any] = {name: self.settings.get(name) for name in layout.alike}
+            return Statistics.zero(layout, SKETCH_BITS, **facts).with_counts(state.counts)
+        return state.collector.statistics().with_counts(state.counts)
+
+    @property
+    def group_tables(self) -> GroupTables | None:
+        """Coarse statistics of the groups, from which resampling makes confidence intervals; None without groups."""
+        return None if self._state is None else self._state.tables("groups")
+
+    @property
+    def stratum_statistics(self) -> dict[Label, Statistics]:
+        """Statistics per label of ``by``."""
+        return by_label(None if self._state is None else self._state.tables("by"))
+
+    @property
+    def cases(self) -> dict[int, Case]:
+        """The spatial cases kept for maps, by number in the stream."""
+        return {} if self._state is None else dict(self._counted().maps.cases)
+
+    def keep(self, number: int, case: Case) -> None:
+        """Keep a case for maps that does not come from a batch."""
+        self._counted().maps.cases[number] = case
+
+    @property
+    def n(self) -> int:
+        """Number of samples that count so far."""
+        return 0 if self._state is None else self._counted().counts["n"]
+
+    @property
+    def defect(self) -> str:
+        """What is bad in the first batch with bad values that were left out; empty if none were."""
+        return "" if self._state is None else self._counted().defect
+
+    def __repr__(self) -> str:
+        batches = 0 if self._state is None else self._state.batches
+        return f"Accumulator(batches={batches}, statistics={self.settings['statistics']!r})"
+
+    def compute(
+        self,
+        *,
+        on_invalid: Literal["raise", "drop"] | None = None,
+        calibration: Any = None,
+        recalibration: Iterable[str] | None = None,
+        intervals: bool | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Report:
+        """Return the report of everything counted so far; counting can continue.
+
+        Parameters
+        ----------
+        on_invalid : {"raise", "drop"}, optional
+            "drop" accepts bad values that a device counted; they are left out of the statistics either way.
+        calibration, recalibration
+            As for `evaluate`, for a regression with ``statistics="exact"``. Otherwise the report says why there are
+            no scores after recalibration (``refused``), and you get a warning.
+        intervals, level, seed
+            As for `evaluate`: intervals are made if batches came with ``groups``, unless this is False.
+
+        Raises
+        ------
+        EmptyInputError
+            No samples were counted.
+        InvalidValueError
+            Batches counted on a device held bad values.
+        SettingsError
+            An option is out of range, or intervals are requested but no batch came with ``groups``.
+        """
+        if on_invalid is not None:
+            check_choice("on_invalid", on_invalid, ("raise", "drop"))
+        task, state = self._counted().kind, self._counted()
+        options = ScoreOptions(
+            **{name: self.settings[name] for name in task.settings if name != "unit"},
+            unit=state.unit,
+            metrics=self.settings["metrics"],
+            calibration=calibration,
+            recalibration=recalibration,
+            intervals=intervals,
+            level=level,
+            seed=seed,
+        )
+        return self.report(Plan.of(task, options), on_invalid)
+
+    def report(self, plan: Plan, on_invalid: Literal["raise", "drop"] | None = None) -> Report:
+        """Score everything counted so far, as planned."""
+        state = self._counted()
+        if (on_invalid or self.settings["on_invalid"]) == "raise" and state.counts["n_invalid"]:
+            raise InvalidValueError(
+                f"{state.defect or 'bad values'}; noticed only now because devices count asynchronously. "
+                "They are left out of the statistics; to accept that, use compute(on_invalid='drop') or "
+                "Accumulator(on_invalid='drop')"
+            )
+        if not state.counts["n"]:
+            raise EmptyInputError(
+                f"no samples were counted in {state.batches} batches: {state.counts}"
+                f"{f'; {state.defect}' if state.defect else ''}",
+                state.counts,
+            )
+        statistics, tables, settings = self.statistics, self.group_tables, plan.options.settings
+        if settings.unit is None:
+            settings = replace(settings, unit=self.settings["unit"])
+        if plan.options.intervals and tables is None:
+            raise SettingsError("a stream has intervals only over groups; pass groups= to update")
+        asked = self.settings["metrics"]
+        chosen = select(state.kind.name, asked)
+        about = {**statistics.facts, **state.about}
+        report = score(
+            statistics, settings, chosen, digest=state.fingerprint.digest, about=about, asked=asked
+        )
+        if tables is not None and plan.options.intervals is not False:
+            tables = tables.pooled_to(MOST_GROUPS)
+            report = with_intervals(report, tables, settings, chosen, plan.options.level)
+        if strata := self.stratum_statistics:
+            made = Extras()
+            made.add(by_group(strata, settings, find(plan.wanted.metrics, state.kind.name)))
+            report = replace(report, curves={**report.curves, **made.curves})
+        return plan.recalibrated(report, settings, chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.report import Report
 from uq_tracking.streams.accumulator import Accumulator
-from uq_tracking.streams.batches import BatchAccumulator
 
 Progress = Callable[[int], object]
-A = TypeVar("A", bound=BatchAccumulator)
 
 BLOCK_SAMPLES = 1 << 22
 """Samples read at a time from arrays that do not state their chunks."""
@@ -31,7 +29,7 @@ def evaluate_blocks(
 
     Parameters
     ----------
-    blocks : iterable of (y_true, y_pred, y_std), of dicts, or of Predictions
+    blocks : iterable of (y_true, y_pred, y_std), (labels, probs), dicts, or Predictions
         Whatever ``Accumulator.update`` accepts: tuples of arrays, or dicts with ``y_true``, ``y_pred``, ``y_std`` and
         optionally ``mask``, ``weights``, ``groups``, ``by`` and ``images``.
     progress : callable, optional
@@ -56,7 +54,9 @@ def evaluate_blocks(
     return count_blocks(Accumulator(**settings), blocks, progress=progress).compute(calibration=calibration)
 
 
-def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | None = None) -> A:
+def count_blocks(
+    accumulator: Accumulator, blocks: Iterable[Any], *, progress: Progress | None = None
+) -> Accumulator:
     """Count blocks, as for `evaluate_blocks`; return the accumulator."""
     check_callable("progress", progress)
     if not isinstance(blocks, Iterable):
@@ -64,37 +64,40 @@ def count_blocks(accumulator: A, blocks: Iterable[Any], *, progress: Progress | 
             f"blocks is {value_text(blocks)}; pass a list or a generator of (y_true, y_pred, y_std)"
         )
     for block in blocks:
-        arguments = arguments_of(block, accumulator, "a block")
+        arguments = arguments_of(block, "a block")
         accumulator.update(**arguments)
         if progress is not None:
-            progress(_size(arguments[accumulator.kind.predictions.arguments[0]]))
+            progress(_size(arguments["y_true"]))
     return accumulator
 
 
-def arguments_of(batch: Any, accumulator: BatchAccumulator, what: str) -> dict[str, Any]:
-    """Arguments of ``update``, from a tuple, predictions or a dict of them.
+FORMS = {2: ("y_true", "probs"), 3: ("y_true", "y_pred", "y_std")}
+"""Names of the arrays in a tuple, by its length."""
+
+
+def arguments_of(batch: Any, what: str) -> dict[str, Any]:
+    """Return arguments of ``Accumulator.update``, from a tuple, predictions or a dict of them.
 
     Raises
     ------
     InputTypeError
         It is something else, or the names in the dict are not those of the arguments.
     """
-    names = accumulator.kind.predictions.arguments
     if isinstance(batch, PredictionsBase):
-        return {names[0]: batch}
+        return {"y_true": batch}
+    known = [name for name in inspect.signature(Accumulator.update).parameters if name != "self"]
     if isinstance(batch, Mapping):
-        known = list(inspect.signature(accumulator.update).parameters)
-        if batch.keys() - set(known) or known[0] not in batch:
+        if batch.keys() - {*known} or "y_true" not in batch:
             raise InputTypeError(
                 f"{what} is a dict of {sorted(map(str, batch))}; use the names of the arguments of "
-                f"{type(accumulator).__name__}.update: {', '.join(known)}"
+                f"Accumulator.update: {', '.join(known)}"
             )
         return dict(batch)
-    if isinstance(batch, tuple | list) and len(batch) == len(names):
-        return dict(zip(names, batch, strict=True))
+    if isinstance(batch, tuple | list) and len(batch) in FORMS:
+        return dict(zip(FORMS[len(batch)], batch, strict=True))
     raise InputTypeError(
-        f"{what} is of type {type(batch).__name__}; it must be ({', '.join(names)}), predictions, or a dict of the "
-        f"arguments of {type(accumulator).__name__}.update"
+        f"{what} is of type {type(batch).__name__}; it must be (y_true, y_pred, y_std), (labels, probs), "
+        "predictions, or a dict of the arguments of Accumulator.update"
     )
 
 

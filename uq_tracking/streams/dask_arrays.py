@@ -6,6 +6,7 @@ so a scheduler that loses a worker recomputes its chunks with the same result.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -20,11 +21,10 @@ from uq_tracking.inputs.labels import label_shape
 from uq_tracking.inputs.lazy import LazyPredictions
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.statistics.collecting import wants_exact
-from uq_tracking.streams.accumulator import accumulator_of
-from uq_tracking.streams.batches import BatchAccumulator
+from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_forms import Form, read_form
 from uq_tracking.streams.map_samples import case_image
-from uq_tracking.tasks import Task, task_of
+from uq_tracking.tasks import REGRESSION, Task
 
 SPLIT_EVERY = 8
 """How many counts are merged at a time."""
@@ -46,7 +46,7 @@ def count_dask(
     images: Any = None,
     split_every: int = SPLIT_EVERY,
     **given: Any,
-) -> BatchAccumulator:
+) -> Accumulator:
     """Count dask arrays into an accumulator.
 
     Parameters
@@ -84,28 +84,27 @@ def count_dask(
     else:
         form, named = None, _named(task, arrays)
         lazy, given = task.lazy(_arrays(task, named, mask, weights), given)
-    truth = lazy[task.predictions.arguments[0]]
+    truth = lazy["y_true"]
     shape, chunks = truth.shape, truth.chunks
-    values = plan.settings.to_dict()
+    values = plan.options.settings.to_dict()
+    known = inspect.signature(Accumulator).parameters
     options = {
         **{name: values[name] for name in task.settings},
-        **{name: value for name, value in given.items() if name in accumulator_of(task).input_options},
-        "metrics": None if plan.metrics is None else list(plan.metrics),
-        "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.statistics) else "sketch",
+        **{name: value for name, value in given.items() if name in known},
+        "metrics": None if plan.options.metrics is None else list(plan.options.metrics),
+        "statistics": "exact" if wants_exact(int(np.prod(shape)), plan.options.statistics) else "sketch",
         "maps": False,
     }
     if "unit" in options and options["unit"] is None:
         check_units((name, xarray_unit(array)) for name, array in named.items())
-        options["unit"] = xarray_unit(named[task.predictions.arguments[0]])
-    accumulator_of(task)(**options)  # so that a wrong option raises here, not on a worker
+        options["unit"] = xarray_unit(named["y_true"])
+    Accumulator(**options)  # so that a wrong option raises here, not on a worker
     labels = {"groups": _labels(groups, "groups", shape, chunks), "by": _labels(by, "by", shape, chunks)}
     parts = _parts(task, lazy, labels, options, form)
     while len(parts) > 1:
         merged = dask.delayed(_merged, pure=True)
-        parts = [
-            merged(parts[i : i + split_every], task.name, options) for i in range(0, len(parts), split_every)
-        ]
-    counted: BatchAccumulator = dask.compute(parts[0])[0]
+        parts = [merged(parts[i : i + split_every], options) for i in range(0, len(parts), split_every)]
+    counted: Accumulator = dask.compute(parts[0])[0]
     _keep(counted, task, lazy, given, cases, images, form)
     return counted
 
@@ -133,7 +132,7 @@ def _arrays(task: Task, named: Mapping[str, Any], mask: Any, weights: Any) -> di
     for name, array in lazy.items():
         if np.isnan(np.asarray(array.shape, dtype=float)).any():
             raise ShapeError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
-    truth = task.predictions.arguments[0]
+    truth = "y_true"
     if mask is not None:
         check_shapes((truth, lazy[truth].shape), ("mask", lazy["mask"].shape))
     if weights is not None:
@@ -178,7 +177,7 @@ def _parts(
     """A lazy count per chunk of the truth."""
     dask: Any = import_module("dask")
 
-    truth = arrays[task.predictions.arguments[0]]
+    truth = arrays["y_true"]
     count = dask.delayed(_count_block, pure=True)
     cut = {name: array.rechunk(_chunks(array, truth, task)) for name, array in arrays.items()}
     # Not optimized one by one, so that arrays that share tasks (the outputs of one model) keep sharing them.
@@ -193,7 +192,7 @@ def _parts(
         own = {name: block[_whole(task, place, block.ndim)] for name, block in blocks.items()}
         own |= {name: _label_of(label, place) for name, label in strata.items() if label is not None}
         start = tuple(offset[k] for offset, k in zip(offsets, place, strict=True))
-        parts.append(count(own, start, task.name, dict(options), form))
+        parts.append(count(own, start, dict(options), form))
     return parts
 
 
@@ -222,15 +221,14 @@ def _label_of(label: Any, place: tuple[int, ...]) -> Any:
 def _count_block(
     arrays: Mapping[str, Any],
     start: tuple[int, ...],
-    task: str,
     options: Mapping[str, Any],
     form: Form | None,
-) -> BatchAccumulator:
+) -> Accumulator:
     """Count one chunk, on a worker."""
-    counted = accumulator_of(task_of(task))(**options)
+    counted = Accumulator(**options)
     arguments = dict(arrays)
     if isinstance(arguments.get("groups"), str):
-        truth = arguments[counted.kind.predictions.arguments[0]]
+        truth = arguments["y_true"]
         arguments["groups"] = np.full(len(truth), arguments["groups"])
     try:
         counted.update(**arguments) if form is None else _count_form(counted, form, arguments, options)
@@ -239,9 +237,7 @@ def _count_block(
     return counted
 
 
-def _count_form(
-    counted: BatchAccumulator, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]
-) -> None:
+def _count_form(counted: Accumulator, form: Form, arrays: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Count predictions in another form; for a block without truth that counts, only that it existed."""
     given: dict[str, Any] = {
         name: arrays.pop(name) for name in ("mask", "weights", "groups", "by") if name in arrays
@@ -250,21 +246,21 @@ def _count_form(
     try:
         data = form.predictions(arrays, given)
     except EmptyInputError as error:
-        counted.count_nothing(error.counts, arrays["y_true"])
+        counted.count_nothing(REGRESSION, error.counts, arrays["y_true"])
         return
     counted.update(data)
 
 
-def _merged(parts: Sequence[BatchAccumulator], task: str, options: Mapping[str, Any]) -> BatchAccumulator:
+def _merged(parts: Sequence[Accumulator], options: Mapping[str, Any]) -> Accumulator:
     """A new accumulator from several; the parts stay unchanged, because a scheduler may need them again."""
-    merged = accumulator_of(task_of(task))(**options)
+    merged = Accumulator(**options)
     for part in parts:
         merged.merge(part)
     return merged
 
 
 def _keep(
-    counted: BatchAccumulator,
+    counted: Accumulator,
     task: Task,
     arrays: Mapping[str, Any],
     given: Mapping[str, Any],

@@ -19,17 +19,17 @@ ABOUT = "about"
 """Entry of the file that holds format, version, task and settings as JSON."""
 
 
-def packed(task: str, settings: Mapping[str, Any], counted: Arrays) -> Arrays:
+def packed(task: str | None, settings: Mapping[str, Any], counted: Arrays) -> Arrays:
     """Everything in the file of an accumulator."""
     about = {"format": FORMAT, "version": VERSION, "task": task, "settings": settings}
     return {ABOUT: np.asarray(json.dumps(about)), **counted}
 
 
-def settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
-    """The settings in a file, after checking that it is one of ours."""
+def settings_of(arrays: Arrays, source: str) -> tuple[str | None, dict[str, Any]]:
+    """Return task and settings of a file, after checking that it is one of ours."""
     try:
         about = json.loads(str(arrays[ABOUT]))
-        found, version, of_task = about["format"], int(about["version"]), about["task"]
+        found, version, task = about["format"], int(about["version"]), about["task"]
         settings = dict(about["settings"])
     except DAMAGE as error:
         raise FileFormatError(f"{source} was not written by Accumulator.save ({error!r})") from error
@@ -39,9 +39,7 @@ def settings_of(arrays: Arrays, task: str, source: str) -> dict[str, Any]:
         raise FileFormatError(
             f"{source} has format version {version}, but this package reads up to {VERSION}; upgrade it"
         )
-    if of_task != task:
-        raise FileFormatError(f"{source} holds a {of_task} accumulator, not a {task} one")
-    return settings
+    return task, settings
 
 
 def to_bytes(arrays: Arrays) -> bytes:

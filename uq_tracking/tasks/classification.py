@@ -38,6 +38,7 @@ INPUT = (
     "weights",
     "on_invalid",
     "groups",
+    "order",
     "by",
     "class_names",
 )
@@ -50,6 +51,9 @@ class Classification(Task):
     layout: ClassVar[Layout] = LAYOUT
     predictions: ClassVar[type[PredictionsBase]] = ClassPredictions
     settings = ("n_bins",)
+    inputs = INPUT
+    without = ("alpha", "family", "dof", "unit", "by_target")
+    forecast = "class probabilities"
     recalibration = "temperature"
     curves = ("by_members", "stability")
     case_score = "error rate"
@@ -91,7 +95,7 @@ class Classification(Task):
         self, arrays: dict[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Members come first, classes last."""
-        labels, probs = arrays["labels"], arrays["probs"]
+        labels, probs = arrays["y_true"], arrays["probs"]
         members, classes = options.get("members_axis"), options.get("class_axis", -1)
         binary = probs.ndim == labels.ndim + (members is not None)
         front = [] if members is None else [members % probs.ndim]
@@ -166,7 +170,7 @@ class Classification(Task):
         if not isinstance(calibration, ClassPredictions):
             given = repr(calibration) if isinstance(calibration, str) else f"a {type(calibration).__name__}"
             raise SettingsError(
-                f"calibration is {given}; pass a second set (labels, probs), ClassPredictions, a fitted "
+                f"calibration is {given}; pass a second set (labels, probs), Predictions.from_probs(...), a fitted "
                 "recalibration, or True to fit on one half of the samples"
             )
         return lambda method: ClassSamples(calibration).fit(method, settings)

@@ -14,7 +14,6 @@ from uq_tracking.errors import IncompatibleStatisticsError, RecalibrationError, 
 from uq_tracking.families import family_of
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import Case, PredictionsBase
-from uq_tracking.inputs.constructors.frames import column_names
 from uq_tracking.inputs.convert import read
 from uq_tracking.inputs.outputs import entry_of, split_outputs
 from uq_tracking.metrics.reference import as_reference
@@ -30,9 +29,7 @@ from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.tasks.task import Fit, Samples, Task
 from uq_tracking.typed import override
 
-COLUMNS = ("y_true", "quantiles", "interval", "samples")
-"""Options that name columns of a table."""
-INPUT = ("mask", "weights", "groups", "by", "std_floor", "on_invalid", "unit")
+INPUT = ("mask", "weights", "groups", "order", "by", "std_floor", "on_invalid", "unit")
 
 AT_ONCE = 1 << 22
 """Samples recalibrated at a time."""
@@ -45,6 +42,13 @@ class Regression(Task):
     layout: ClassVar[Layout] = LAYOUT
     predictions: ClassVar[type[PredictionsBase]] = Predictions
     settings = ("alpha", "n_bins", "family", "dof", "unit")
+    inputs = INPUT
+    without = ()
+    forecast = "a forecast of numbers"
+    constructors = (
+        f" (made by {', '.join(name for name in dir(Predictions) if name.startswith('from_'))}); for class "
+        "probabilities, labels and probs="
+    )
     recalibration = "std_scaling"
     curves = ("scale_sweep", "by_members", "stability")
     case_score = "RMSE"
@@ -56,17 +60,6 @@ class Regression(Task):
         "1e5 samples on; n_merci unless the bias is hundreds of times the spread of errors, ence if standard "
         "deviations spread over a factor of two); standard deviations closer than a bucket count as tied",
     }
-
-    def read(self, *arrays: Any, **options: Any) -> Any:
-        """As for every task, or a table first, followed by the names of its columns."""
-        named = {name: options.pop(name) for name in COLUMNS if options.get(name) is not None}
-        if not named and not isinstance(arrays[1], str):
-            return super().read(*arrays, **options)
-        if "y_true" not in named:
-            column_names(arrays[0])
-            raise SettingsError("also name the column of the truth: y_true=")
-        own: Any = {name: value for name, value in options.items() if value is not None}
-        return Predictions.from_frame(arrays[0], y_pred=arrays[1], y_std=arrays[2], **named, **own)
 
     @override
     def layout_of(self, data: Any) -> Layout:
@@ -80,9 +73,7 @@ class Regression(Task):
     def split(
         self, arrays: Sequence[Any], outputs: Sequence[str], options: Mapping[str, Any]
     ) -> dict[str, tuple[Any, dict[str, Any]]]:
-        if isinstance(arrays[0], Predictions) or any(
-            array is None or isinstance(array, str) for array in arrays
-        ):
+        if isinstance(arrays[0], Predictions) or any(array is None for array in arrays):
             raise SettingsError("outputs= splits arrays along their last axis; pass y_true, y_pred and y_std")
         own: Any = {name: options[name] for name in INPUT if options.get(name) is not None}
         parts = split_outputs(arrays[0], arrays[1], arrays[2], outputs, **own)

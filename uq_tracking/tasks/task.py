@@ -14,7 +14,7 @@ from uq_tracking.inputs.base import Case, PredictionsBase
 from uq_tracking.inputs.time_blocks import Series
 from uq_tracking.inputs.validation import check_shapes
 from uq_tracking.recalibration.base import Recalibration
-from uq_tracking.settings import Settings
+from uq_tracking.settings import SCORE_OPTIONS, Settings
 from uq_tracking.statistics.layout import Layout, Rows
 from uq_tracking.statistics.statistics import Statistics
 
@@ -73,6 +73,12 @@ class Task(ABC):
         Class of its predictions.
     settings : tuple of str
         Names of the `Settings` that affect its numbers; a report states them.
+    inputs : tuple of str
+        Names of the options of its predictions.
+    without : tuple of str
+        Names of the `ScoreOptions` that have no meaning for it.
+    forecast : str
+        What is scored, in words.
     recalibration : str
         The default method.
     curves : tuple of str
@@ -87,10 +93,19 @@ class Task(ABC):
     layout: ClassVar[Layout]
     predictions: ClassVar[type[PredictionsBase]]
     settings: ClassVar[tuple[str, ...]]
+    inputs: ClassVar[tuple[str, ...]]
+    without: ClassVar[tuple[str, ...]]
+    forecast: ClassVar[str]
+    constructors: ClassVar[str] = ""
     recalibration: ClassVar[str]
     curves: ClassVar[tuple[str, ...]]
     case_score: ClassVar[str]
     accuracy: ClassVar[Mapping[str, str]]
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Names of all options of a forecast of this task."""
+        return (SCORE_OPTIONS - {*self.without}) | {*self.inputs}
 
     def read(self, *arrays: Any, **options: Any) -> Any:
         """The arguments as predictions of this task: arrays with options, or predictions alone.
@@ -104,25 +119,18 @@ class Task(ABC):
             name for name, array in zip(self.predictions.arguments, arrays, strict=False) if array is None
         ]
         if missing:
-            names, kind = ", ".join(self.predictions.arguments), self.predictions.__name__
+            names, kind = ", ".join(self.predictions.arguments), self.predictions.made_by
             verb = "are" if len(missing) > 1 else "is"
-            others = [name for name in dir(self.predictions) if name.startswith("from_")]
-            made_by = f" (made by {', '.join(others)})" if others else ""
             raise SettingsError(
-                f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}{made_by}"
+                f"{' and '.join(missing)} {verb} missing; pass {names}, or one {kind}{self.constructors}"
             )
         return self.predictions(*arrays, **{name: v for name, v in options.items() if v is not None})
 
     def _refuse_spare(self, arrays: Sequence[Any], options: Mapping[str, Any]) -> None:
-        defaults = {"on_invalid": "raise", "logits": False, "class_axis": -1}
-        given = [
-            name
-            for name, value in options.items()
-            if value is not None and name != "unit" and (name not in defaults or value != defaults[name])
-        ]
+        given = [name for name, value in options.items() if value is not None and name != "unit"]
         names = self.predictions.arguments[1:]
         given += [name for name, array in zip(names, arrays, strict=False) if array is not None]
-        kind = self.predictions.__name__
+        kind = self.predictions.made_by
         if isinstance(options.get("groups"), Series):
             raise SettingsError(
                 f"order= is for arrays; make the {kind} with groups=Series(order), from "

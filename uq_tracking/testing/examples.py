@@ -59,7 +59,7 @@ def example_score(key: str, task: str = "regression") -> float:
     0.409268
     """
     if task == "classification":
-        report = uq.evaluate_classification(LABELS, PROBS, metrics=[key], reference=CLASS_REFERENCE)
+        report = uq.evaluate(LABELS, probs=PROBS, metrics=[key], reference=CLASS_REFERENCE)
     else:
         report = _regression(key)
     return float(f"{report.scores[key]:.6g}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs import Predictions
 from uq_tracking.statistics.building import Builder
 from uq_tracking.statistics.classification import CLASSIFICATION
 from uq_tracking.statistics.collecting import How, build_statistics
@@ -42,4 +42,4 @@ def classification_statistics(
     labels: npt.ArrayLike, probs: npt.ArrayLike, *, statistics: How = "exact", **options: Any
 ) -> Statistics:
     """Statistics of labels, shape (n,), and probabilities, shape (n, C); options as for `ClassPredictions`."""
-    return build_statistics(CLASSIFICATION, ClassPredictions(labels, probs, **options), statistics)
+    return build_statistics(CLASSIFICATION, Predictions.from_probs(labels, probs, **options), statistics)

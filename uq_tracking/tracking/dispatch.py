@@ -6,10 +6,10 @@ import logging
 from collections.abc import Sequence
 
 from uq_tracking.errors import BackendError, redact, warn
-from uq_tracking.tracking.arguments import Destination
+from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.content import Content
-from uq_tracking.tracking.deadline import Budget
+from uq_tracking.tracking.deadline import Budget, checked_deadline
 from uq_tracking.tracking.folder import fallback_target
 from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.overview import hint
@@ -20,7 +20,7 @@ from uq_tracking.tracking.writer import RunWriter, Safety
 _log = logging.getLogger("uq_tracking")
 
 
-def send(content: Content, targets: list[Target], destination: Destination) -> None:
+def send(content: Content, targets: list[Target], destination: LogOptions) -> None:
     """Write the content to the targets of the destination, or to a folder if there is none.
 
     In a distributed job only rank zero creates the folder, unless ``every_rank``.
@@ -44,7 +44,7 @@ def send(content: Content, targets: list[Target], destination: Destination) -> N
             targets = [_fallback(content, destination.to)]
         except BackendError as error:
             problems.append(redact(f"The report could not be saved anywhere: {error}."))
-    writers = _writers(content, targets, destination.deadline)
+    writers = _writers(content, targets, checked_deadline(destination.deadline))
     with calling():
         problems += publish(content, writers)
     if content.step is None:

@@ -2,60 +2,83 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, overload
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from uq_tracking.checks import listing
 from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
 from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report
-from uq_tracking.streams.batches import BatchAccumulator
+from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION, Task
-from uq_tracking.tracking.arguments import Destination, LogOptions
+from uq_tracking.tracking.arguments import LogOptions
 from uq_tracking.tracking.cases import Maps, choose
 from uq_tracking.tracking.content import Content, Scores
-from uq_tracking.tracking.deadline import checked_deadline
 from uq_tracking.tracking.dispatch import send
 from uq_tracking.tracking.names import output_split
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.verbs import options_of, planned, truth_of
+from uq_tracking.verbs import Call, EvaluateOptions, evaluate, read_call
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class LogKeywords(EvaluateOptions, total=False):
+    """Options of `log`, explained there, for type checkers."""
+
+    scores: Scores
+    run: Any
+    to: str | Sequence[str] | None
+    method: str | None
+    split: str | None
+    step: int | None
+    images: Any
+    figures: bool
+    maps: Maps
+    predictions: Literal["auto"] | bool
+    tags: Mapping[str, str] | None
+    strict: bool
+    every_rank: bool
+    deadline: float | None
 
 
 @overload
 def log(
-    y_true: Any = ..., /, y_pred: Any = ..., y_std: Any = ..., *, outputs: None = ..., **options: Any
+    y_true: Any = ...,
+    y_pred: Any = ...,
+    y_std: Any = ...,
+    *,
+    probs: Any = ...,
+    outputs: None = ...,
+    **options: Unpack[LogKeywords],
 ) -> Report: ...
 
 
 @overload
-def log(y_true: Any, /, y_pred: Any, y_std: Any, *, outputs: Sequence[str], **options: Any) -> Reports: ...
+def log(
+    y_true: Any,
+    y_pred: Any = ...,
+    y_std: Any = ...,
+    *,
+    probs: Any = ...,
+    outputs: Sequence[str],
+    **options: Unpack[LogKeywords],
+) -> Reports: ...
 
 
+@listing(LogOptions, evaluate)
 def log(
     y_true: Any = None,
-    /,
     y_pred: Any = None,
     y_std: Any = None,
     *,
-    scores: Scores = "headline",
-    run: Any = None,
-    to: str | Sequence[str] | None = None,
-    method: str | None = None,
-    split: str | None = None,
-    step: int | None = None,
+    probs: Any = None,
     outputs: Sequence[str] | None = None,
-    images: Any = None,
-    figures: bool = True,
-    maps: Maps = "auto",
-    predictions: Literal["auto"] | bool = "auto",
-    tags: Mapping[str, str] | None = None,
-    strict: bool = False,
-    every_rank: bool = False,
-    deadline: float | None = None,
     **options: Any,
 ) -> Report | Reports:
     """Score predictions and log scores, curves, figures, maps, statistics and predictions to a run.
@@ -79,55 +102,21 @@ def log(
     Parameters
     ----------
     y_true : array of any shape, `Predictions`, `Report` or `Accumulator`
-        Truth, in the target's unit; or an existing `Predictions`, report or accumulator, then without ``y_pred`` and
-        ``y_std``. Dask arrays are scored chunk by chunk; as with an accumulator, their predictions are not stored. A
-        table may come first, followed by the names of its columns:
-        ``log(df, y_true="y", y_pred="mu", y_std="sigma")``, or ``quantiles={0.1: "q10", 0.9: "q90"}``.
+        Truth, in the target's unit, or true classes with ``probs``; or an existing `Predictions`, report or
+        accumulator alone. Dask arrays are scored chunk by chunk; as with an accumulator, their predictions are not
+        stored.
     y_pred, y_std : array of the same shape
         Predictive mean and standard deviation, in the target's unit.
-    scores : "headline" or "all"
-        Which scores the tracker shows. "headline": the few that answer whether the model is accurate, honest and
-        knows where it errs (``uq/<key>``), plus those requested with ``metrics=``; "all": all others too, by what
-        they judge (``uq_accuracy/<key>``, ``uq_scoring/``, ``uq_calibration/``, ``uq_ranking/``, ``uq_spread/``).
-        Either way all are in the report stored with the run, where `compare` and `rescore` find them.
-    run : optional
-        A tracker's run object or run id, a Lightning logger, a `Run`, an address (``mlflow:EXPERIMENT``, which
-        creates a run there, ``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``), or a list of these. Active runs belong to a
-        thread: pass the run when calling from another one.
-    to : str or list of str, optional
-        Names of the trackers to log to, when several have an active run.
-    method : str, optional
-        Name of the uncertainty method, stored in the tag ``uq.method`` by which runs are compared.
-    split : str, optional
-        Name of the split, made part of every logged name, e.g. ``uq/test/nll``.
-    step : int, optional
-        Log only the scores, as one point of a series, e.g. per epoch; make the final call without a step. The
-        report's other scores are computed when first accessed.
+    probs : array of the labels' shape with an added axis of classes, or of the labels' shape
+        Class probabilities, or logits with ``logits=True``.
     outputs : sequence of str, optional
-        Names of the outputs along the last axis of the arrays: each is scored and logged separately, as
+        Names of the outputs along the last axis of the truth: each is scored and logged separately, as
         ``uq/<output>/<key>``.
-    images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
-        Input images with 1, 3 or 4 channels, shown beside the maps.
-    figures : bool
-        Whether to draw figures.
-    maps : "auto", bool, int, list of int, "extremes" or an address
-        Which cases of spatial predictions, shape (..., height, width), to draw: up to four, evenly spaced ("auto",
-        True); this many (int); these (list); the worst, median and best by RMSE ("extremes"); or the cases that
-        another run drew, with its colors
-        (``mlflow:EXPERIMENT/RUN_ID``, ``dir:PATH``).
-    predictions : "auto" or bool
-        Whether to store the predictions; "auto" stores up to 256 MB.
-    tags : mapping, optional
-        Further tags.
-    strict : bool
-        Raise instead of warning if a tracker fails, after trying everything.
-    every_rank : bool
-        Log from every process of a distributed job as if it were rank zero, each on its own.
-    deadline : float, optional
-        Seconds this call may wait for all its trackers together; by default ``UQ_TRACKING_DEADLINE``, else 10.
-    **options
-        Options of `evaluate`: ``unit``, ``mask``, ``calibration``, ``alpha``, ``n_bins``, ``std_floor``,
-        ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
+    scores, run, to, method, split, step, images, figures, maps, predictions, tags, strict, every_rank, deadline
+        As for `LogOptions`: ``run`` says where, ``method`` and ``split`` under which names; ``step`` logs one point
+        of a series, ``scores="all"`` shows all scores, ``strict`` raises if a tracker fails.
+    mask, weights, groups, unit, calibration, alpha, n_bins, std_floor, statistics ...
+        All options of `evaluate`; for an accumulator, those of its ``compute``.
 
     Returns
     -------
@@ -151,131 +140,49 @@ def log(
     >>> report = uq.log([1.0, 2.0, 3.0], [1.1, 1.9, 3.3], [0.1, 0.2, 0.3], run="dir:runs", method="example")
     >>> round(report.scores["mae"], 3)
     0.167
-    """
-    truth, options = truth_of(y_true, options)
-    return _log(
-        REGRESSION,
-        (truth, y_pred, y_std),
-        options,
-        outputs,
-        LogOptions(scores, method, split, step, images, figures, maps, predictions, tags).checked(),
-        Destination(run, to, strict, every_rank, checked_deadline(deadline)),
-    )
-
-
-def log_classification(
-    labels: Any,
-    probs: Any = None,
-    *,
-    scores: Scores = "headline",
-    run: Any = None,
-    to: str | Sequence[str] | None = None,
-    method: str | None = None,
-    split: str | None = None,
-    step: int | None = None,
-    outputs: Sequence[str] | None = None,
-    images: Any = None,
-    figures: bool = True,
-    maps: Maps = "auto",
-    predictions: Literal["auto"] | bool = "auto",
-    tags: Mapping[str, str] | None = None,
-    strict: bool = False,
-    every_rank: bool = False,
-    deadline: float | None = None,
-    **options: Any,
-) -> Report | Reports:
-    """Score class probabilities and log scores, curves, figures, maps, statistics and predictions to a run.
-
-    Where it goes, and what happens with failing trackers or several processes, is as for `log`.
-
-    Parameters
-    ----------
-    labels : integer array of any shape, `ClassPredictions`, `Report` or `ClassificationAccumulator`
-        True classes 0 ... C - 1; or existing predictions, a report or an accumulator, then without ``probs``.
-    probs : array of the labels' shape with an added axis of classes, or of the labels' shape
-        Class probabilities, or logits with ``logits=True``; see `evaluate_classification`.
-    scores, run, to, method, split, step, outputs, figures, tags, strict, every_rank, deadline
-        As for `log`.
-    images : array, shape (cases, h, w), (cases, h, w, channels) or (cases, channels, h, w), optional
-        Input images with 1, 3 or 4 channels, shown beside the maps.
-    maps : "auto", bool, int, list of int, "extremes" or an address
-        Which cases of labels of shape (..., height, width) to draw, as for `log`; the worst has the largest share of
-        wrong labels.
-    predictions : "auto" or bool
-        Whether to store labels and probabilities; "auto" stores up to 256 MB.
-    **options
-        Options of `evaluate_classification`: ``logits``, ``class_axis``, ``ignore_label``, ``calibration``,
-        ``groups``, ``statistics`` ...; for an accumulator, those of its ``compute``.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    InputError, SettingsError, UnknownBackendError, BackendError
-        As for `log`.
-
-    Examples
-    --------
-    >>> import uq_tracking as uq
-    >>> report = uq.log_classification([0, 1, 1], [0.2, 0.9, 0.4], run="dir:runs", method="example")
+    >>> report = uq.log([0, 1, 1], probs=[0.2, 0.9, 0.4], run="dir:runs", method="classes")
     >>> round(report.scores["accuracy"], 3)
     0.667
     """
-    return _log(
-        CLASSIFICATION,
-        (labels, probs),
-        options,
-        outputs,
-        LogOptions(scores, method, split, step, images, figures, maps, predictions, tags).checked(),
-        Destination(run, to, strict, every_rank, checked_deadline(deadline)),
-    )
-
-
-def _log(
-    task: Task,
-    arrays: Sequence[Any],
-    options: Mapping[str, Any],
-    outputs: Sequence[str] | None,
-    about: LogOptions,
-    destination: Destination,
-) -> Report | Reports:
-    """Score and send what a logging function was given."""
-    plan, given = None, options
-    if outputs is None and isinstance(arrays[0], Report | BatchAccumulator):
-        _check_alone(task, arrays)
-        _check_options(arrays[0], options, about)
+    about = LogOptions(**{name: options.pop(name) for name in LOG_OPTIONS if name in options})
+    if isinstance(y_true, Report | Accumulator):
+        _check_alone(y_true, {"y_pred": y_pred, "y_std": y_std, "probs": probs, "outputs": outputs})
+        _check_options(y_true, options, about)
+        call = None
     else:
-        plan, given = planned(task, log if task is REGRESSION else log_classification, options)
-    run, to, every_rank = destination.run, destination.to, destination.every_rank
-    targets = targets_of(run, to, name=about.method or "uq", tags=about.tags, every_rank=every_rank)
-    if plan is None:
-        content = [_collected(arrays[0], given, about)]
+        call = read_call(log, y_true, y_pred, y_std, probs, options)
+    targets = targets_of(
+        about.run, about.to, name=about.method or "uq", tags=about.tags, every_rank=about.every_rank
+    )
+    if call is None:
+        content = [_collected(y_true, options, about)]
     elif outputs is not None:
-        parts = plan.split(arrays, outputs, given)
+        parts = call.plan.split(call.arrays, outputs, call.given)
         content = [
-            _scored(own, data, replace(about, split=output_split(about.split, output)))
+            _scored(own, data, about, output_split(about.split, output))
             for output, (own, data) in parts.items()
         ]
-    elif is_lazy(arrays[0]):
-        content = [_counted(plan, arrays, given, about)]
+    elif is_lazy(call.arrays[0]):
+        content = [_counted(call, about)]
     else:
-        content = [_scored(plan, task.read(*arrays, **given), about)]
-    send(replace(content[0], also=content[1:]), targets, destination)
+        content = [_scored(call.plan, call.plan.task.read(*call.arrays, **call.given), about, about.split)]
+    send(replace(content[0], also=content[1:]), targets, about)
     reports = [item.report for item in content]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
 
 
-def _check_alone(task: Task, arrays: Sequence[Any]) -> None:
+LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
+
+
+def _check_alone(source: Report | Accumulator, beside: Mapping[str, Any]) -> None:
     """Raise InputTypeError for arrays beside a report or an accumulator."""
-    kind, names = type(arrays[0]).__name__, task.predictions.arguments[1:]
-    spare = [name for name, array in zip(names, arrays[1:], strict=True) if array is not None]
+    spare = [name for name, value in beside.items() if value is not None]
     if spare:
+        kind = type(source).__name__
         raise InputTypeError(f"{' and '.join(spare)} are part of the {kind}; pass the {kind} alone")
 
 
-def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> None:
+def _check_options(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> None:
     """Raise SettingsError for options that come too late for a report or an accumulator."""
     if isinstance(source, Report):
         if options:
@@ -286,7 +193,7 @@ def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any]
             what = "images need" if about.images is not None else "predictions=True needs"
             raise SettingsError(f"{what} predictions; a Report holds none")
         return
-    kind, known = type(source).__name__, options_of(type(source).compute)
+    kind, known = type(source).__name__, inspect.signature(source.compute).parameters.keys()
     spare = options.keys() - known
     if spare & source.settings.keys():
         raise SettingsError(
@@ -302,42 +209,48 @@ def _check_options(source: Report | BatchAccumulator, options: Mapping[str, Any]
         raise SettingsError(f"predictions=True needs predictions, and the {kind} holds none")
 
 
-def _collected(source: Report | BatchAccumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
+def _collected(source: Report | Accumulator, options: Mapping[str, Any], about: LogOptions) -> Content:
     """What to log of a report or an accumulator."""
     if isinstance(source, Report):
-        return _labelled(Content(source), about)
+        return _labelled(Content(source), about, about.split)
     report = source.compute(**options)
-    return _labelled(Content(report, kept=source.cases if about.maps is not False else {}), about)
+    return _labelled(
+        Content(report, kept=source.cases if about.maps is not False else {}), about, about.split
+    )
 
 
-def _scored(plan: Plan, data: Any, about: LogOptions) -> Content:
+def _scored(plan: Plan, data: Any, about: LogOptions, split: str | None) -> Content:
     """What to log of arrays in memory; a step shows a few scores, and the others wait."""
-    chosen = choose(data.shape, about.maps, about.split, plan.task, data)
+    chosen = choose(data.shape, about.maps, split, plan.task, data)
     check_image_count(data.shape, about.images)
     report = plan.report(data, later=about.step is not None)
     content = Content(
         report, data, cases=chosen.numbers, images=about.images, notes=chosen.notes, limits=chosen.limits
     )
-    return _labelled(content, about)
+    return _labelled(content, about, split)
 
 
-def _counted(plan: Plan, arrays: Sequence[Any], given: Mapping[str, Any], about: LogOptions) -> Content:
+def _counted(call: Call, about: LogOptions) -> Content:
     """What to log of lazy arrays."""
-    shape = tuple(arrays[0].shape)
+    plan, shape = call.plan, tuple(call.arrays[0].shape)
     chosen = choose(shape, about.maps, about.split, plan.task)
     check_image_count(shape, about.images)
-    stream = count_dask(plan.task, arrays, plan=plan, cases=chosen.numbers, images=about.images, **given)
+    stream = count_dask(
+        plan.task, call.arrays, plan=plan, cases=chosen.numbers, images=about.images, **call.given
+    )
     report = stream.report(plan)
-    return _labelled(Content(report, kept=stream.cases, notes=chosen.notes, limits=chosen.limits), about)
+    return _labelled(
+        Content(report, kept=stream.cases, notes=chosen.notes, limits=chosen.limits), about, about.split
+    )
 
 
-def _labelled(content: Content, about: LogOptions) -> Content:
+def _labelled(content: Content, about: LogOptions, split: str | None) -> Content:
     """The content under its names, which its report also states."""
     return replace(
         content,
-        report=content.report.labelled(method=about.method, split=about.split),
+        report=content.report.labelled(method=about.method, split=split),
         scores=about.scores,
-        split=about.split,
+        split=split,
         step=about.step,
         method=about.method,
         tags=about.tags or {},

@@ -140,7 +140,7 @@ def test_generators_depend_on_seed_paper_and_names(tmp_path):
 def test_runs_are_logged_with_their_paper(tmp_path):
     study = Study("a", tmp_path, address=f"dir:{tmp_path / 'runs'}")
     study.log([1.0, 2.0], [1.5, 1.0], [1.0, 1.0], method="one", tags={"x": "1"}, figures=False)
-    study.log_classification([0, 1], [[0.6, 0.4], [0.5, 0.5]], method="two", figures=False)
+    study.log([0, 1], probs=[[0.6, 0.4], [0.5, 0.5]], method="two", figures=False)
     tags = {run.stored.tags["uq.method"]: run.stored.tags for run in logged_runs(study.address)}
     assert {name: tag["uq.paper"] for name, tag in tags.items()} == {"one": "a", "two": "a"}
     assert tags["one"]["x"] == "1"

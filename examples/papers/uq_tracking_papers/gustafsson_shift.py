@@ -162,13 +162,11 @@ def _figure_8(study: Study, training: Cells, test: Cells) -> None:
             "curves": "by_members",
             "curve_metrics": CLASS_KEYS,
         }
-        logged = study.log_classification(
-            test.labels, probabilities(outputs[0]), method=f"segmentation, {method}",
+        logged = study.log(
+            test.labels, probs=probabilities(outputs[0]), method=f"segmentation, {method}",
             figures=study.size != "test", predictions=False, **options,
         )  # fmt: skip
-        others = [
-            uq.evaluate_classification(test.labels, probabilities(one), **options) for one in outputs[1:]
-        ]
+        others = [uq.evaluate(test.labels, probs=probabilities(one), **options) for one in outputs[1:]]
         return against_members([logged, *others], CLASS_KEYS)
 
     found = {

@@ -101,14 +101,15 @@ class Toy:
             given = (Predictions.from_ensemble(self.truth, *self.parameters(outputs)),)
             options |= {"reference": reference, "curve_metrics": ["rmse"]}
         else:
-            given = self.truth, *self.parameters(outputs)
+            given = (self.truth,)
+            (options["probs"],) = self.parameters(outputs)
             options |= {"reference": reference[0], "curve_metrics": ["accuracy"], "members_axis": 0}
         if log_as is None:
-            evaluate: Any = uq.evaluate if self.apart else uq.evaluate_classification
-            report: Report = evaluate(*given, **options)
+            report: Report = uq.evaluate(*given, **options)
             return report
-        log: Any = study.log if self.apart else study.log_classification
-        made: Report = log(*given, method=log_as, figures=study.size != "test", predictions=False, **options)
+        made: Report = study.log(
+            *given, method=log_as, figures=study.size != "test", predictions=False, **options
+        )
         return made
 
     def between(
@@ -120,7 +121,7 @@ class Toy:
         if self.apart:
             report = uq.evaluate(truth, *first, reference=tuple(second), metrics=[KL])
         else:
-            report = uq.evaluate_classification(truth, first[0], reference=second[0], metrics=[KL])
+            report = uq.evaluate(truth, probs=first[0], reference=second[0], metrics=[KL])
         return float(report.scores[KL])
 
 

@@ -16,7 +16,7 @@ from uq_tracking._version import __version__
 from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.tracking.deadline import PATIENCE
-from uq_tracking.tracking.log import log, log_classification
+from uq_tracking.tracking.log import log
 from uq_tracking_papers.results import Better, Drawing, Finding, Item, Row, Section
 
 if TYPE_CHECKING:
@@ -129,10 +129,6 @@ class Study:
     def log(self, y_true: Any, y_pred: Any = None, y_std: Any = None, *, method: str, **options: Any) -> Any:
         """Call `uq_tracking.log` on the paper's runs; same arguments and return value."""
         return log(y_true, y_pred, y_std, method=method, **self._destination(options))
-
-    def log_classification(self, labels: Any, probs: Any = None, *, method: str, **options: Any) -> Any:
-        """Call `uq_tracking.log_classification` on the paper's runs; same arguments and return value."""
-        return log_classification(labels, probs, method=method, **self._destination(options))
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
         tags = {TAG: self.paper, **options.get("tags", {})}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import uq_tracking as uq
+from uq_tracking.evaluation.independent import iid_stability
 from uq_tracking.inputs import Predictions
 from uq_tracking_papers import xiong_figures
 from uq_tracking_papers.study import Study
@@ -17,7 +18,7 @@ TOLERANCE = 0.02
 """A metric has settled once the standard deviation between test sets is at most this."""
 
 Draw = Callable[[int, np.random.Generator], Predictions]
-"""Predictions for new samples, in the form that `uq_tracking.iid_stability` expects."""
+"""Predictions for new samples, in the form that `iid_stability` expects."""
 
 Columns = Mapping[str, npt.NDArray[np.generic]]
 
@@ -61,7 +62,7 @@ def _independent(study: Study, draw: Draw, sizes: list[int], repeats: int) -> di
     }
     for size in study.progress(sizes, "i.i.d. test sets"):
         seed = int(study.rng("independent", size).integers(2**31))
-        curves = uq.iid_stability(draw, metrics=KEYS, sizes=[size], repeats=repeats, seed=seed)
+        curves = iid_stability(draw, metrics=KEYS, sizes=[size], repeats=repeats, seed=seed)
         columns["samples"].append(size)
         for key in KEYS:
             for what in ("mean", "spread"):

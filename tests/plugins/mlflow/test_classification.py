@@ -14,8 +14,8 @@ def test_a_segmentation_is_logged_to_the_active_run(in_experiment, experiment_na
     labels = rng.integers(0, 3, (2, 20, 24), dtype=np.uint8)
     labels[:, :4] = 255
     with mlflow.start_run() as active:
-        report = uq.log_classification(
-            labels, logits, logits=True, class_axis=1, ignore_label=255, method="net", strict=True
+        report = uq.log(
+            labels, probs=logits, logits=True, class_axis=1, ignore_label=255, method="net", strict=True
         )
     stored = mlflow.MlflowClient().get_run(active.info.run_id)
     assert stored.data.metrics["uq/ece"] == pytest.approx(report.scores["ece"], rel=1e-12)
@@ -24,4 +24,4 @@ def test_a_segmentation_is_logged_to_the_active_run(in_experiment, experiment_na
     assert {"uq_reliability.png", "uq_sparsification.png", "uq_risk_coverage.png"} <= names
     (run,) = logged_runs(f"mlflow:{experiment_name}")
     assert run.scored() == report
-    assert uq.evaluate_classification(run.predictions("classification")).scores == report.scores
+    assert uq.evaluate(run.predictions("classification")).scores == report.scores

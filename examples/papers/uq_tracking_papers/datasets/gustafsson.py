@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uq_tracking.inputs.classification import ClassPredictions
+from uq_tracking.inputs import Predictions
 from uq_tracking_papers.datasets.conditional import Conditional, FloatArray
 from uq_tracking_papers.datasets.sample import Sample, Seed
 
@@ -78,7 +78,7 @@ class TwoClasses:
 
     def _sample(self, points: FloatArray, labels: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Sample:
         one = self.probability(points)
-        return Sample(points, labels, ClassPredictions(labels, np.stack([1 - one, one], axis=-1)))
+        return Sample(points, labels, Predictions.from_probs(labels, np.stack([1 - one, one], axis=-1)))
 
 
 two_classes = TwoClasses()

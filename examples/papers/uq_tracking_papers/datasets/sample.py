@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.inputs.classification import ClassPredictions
-from uq_tracking.inputs.predictions import Predictions
+from uq_tracking.inputs import Predictions
 
 Seed = int | np.random.Generator
 """A seed, or a generator to draw from."""
@@ -24,10 +23,10 @@ class Sample:
     x : float64 array (n,) or (n, features)
     y : array (n,)
         Targets, or integer labels.
-    truth : Predictions or ClassPredictions
+    truth : Predictions
         The distribution from which each target was drawn, as the predictions of a model that knows it.
     """
 
     x: npt.NDArray[np.float64]
     y: npt.NDArray[Any]
-    truth: Predictions | ClassPredictions
+    truth: Predictions
