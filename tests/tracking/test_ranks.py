@@ -42,7 +42,7 @@ accumulator.update(target, mean, std)
 accumulator.all_reduce()
 union = uq.log(accumulator, method="union")
 share = uq.log(target, mean, std, method="share")
-labels = uq.log([0, 1, 1], [0.2, 0.9, 0.4], method="classes")
+labels = uq.log([0, 1, 1], probs=[0.2, 0.9, 0.4], method="classes")
 uq.log(target, mean, std, method="all", every_rank=True)
 uq.log(target, mean, std, method="given", run=f"dir:{folder}/given")
 result = {"union": union.to_json(), "n": share.counts["n"], "accuracy": labels.scores["accuracy"], "heard": heard}
