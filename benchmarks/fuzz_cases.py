@@ -43,7 +43,7 @@ def cases(folder: Path) -> Iterator[tuple[str, Case]]:
         yield name, file_case(folder / name, content, read)
     yield "run.json, log.jsonl", run_case(folder)
     yield "evaluate", _evaluate
-    yield "evaluate", _evaluate_classification
+    yield "evaluate with probs=", _evaluate_classification
     yield "log", partial(_log, folder)
 
 
