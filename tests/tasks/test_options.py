@@ -5,8 +5,8 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
-from uq_tracking.runs import RescoreOptions
 from uq_tracking.evaluation.independent import iid_stability
+from uq_tracking.runs import RescoreOptions
 from uq_tracking.streams.blocks import evaluate_blocks
 
 DATA = ([1.5, 3.0, 2.0], [1.0, 2.0, 3.0], [0.1, 0.5, 1.0])
