@@ -33,13 +33,13 @@ def table(path, stem, label="label", classes=range(12), **others):
 )
 def test_each_class_has_a_column(tmp_path, label, stem, columns):
     path = table(tmp_path / "t.csv", stem, label, others=np.zeros(60))
-    found = uq.evaluate_classification(read_predictions(path, columns))
-    assert found == uq.evaluate_classification(LABELS, PROBS)
+    found = uq.evaluate(read_predictions(path, columns))
+    assert found == uq.evaluate(LABELS, probs=PROBS)
 
 
 def test_logits_of_each_class(tmp_path):
     data = read_predictions(table(tmp_path / "t.csv", "logit_"))
-    assert uq.evaluate_classification(data) == uq.evaluate_classification(LABELS, PROBS, logits=True)
+    assert uq.evaluate(data) == uq.evaluate(LABELS, probs=PROBS, logits=True)
 
 
 @pytest.mark.parametrize("others", [{"y_std": LABELS}, {"classes": (0, 2, 3)}, {"label": "y_pred"}])
@@ -59,14 +59,14 @@ def test_columns_of_unknown_names_are_told_how_to_be_classes(tmp_path):
     with pytest.raises(SettingsError, match=r"of classes, --columns 'labels=NAME,probs=p\[0-9\]\*'$"):
         read_predictions(table(tmp_path / "t.csv", "p"))
     found = read_predictions(tmp_path / "t.csv", {"labels": "label", "probs": "p[0-9]*"})
-    assert uq.evaluate_classification(found) == uq.evaluate_classification(LABELS, PROBS)
+    assert uq.evaluate(found) == uq.evaluate(LABELS, probs=PROBS)
 
 
 def test_classes_of_many_files_are_joined(tmp_path):
     for number, part in enumerate((slice(0, 20), slice(20, 60))):
         np.savez(tmp_path / f"{number}.npz", labels=LABELS[part], probs=PROBS[part], mask=LABELS[part] == 0)
         np.savez(tmp_path / f"event{number}.npz", labels=(LABELS[part] > 5) * 1, probs=PROBS[part][:, 0])
-    found = uq.evaluate_classification(read_predictions(tmp_path / "?.npz", {"mask": "mask"}))
-    assert found == uq.evaluate_classification(LABELS, PROBS, mask=LABELS == 0)
-    events = uq.evaluate_classification(read_predictions(tmp_path / "event*.npz"))
-    assert events == uq.evaluate_classification(LABELS > 5, PROBS[:, 0])
+    found = uq.evaluate(read_predictions(tmp_path / "?.npz", {"mask": "mask"}))
+    assert found == uq.evaluate(LABELS, probs=PROBS, mask=LABELS == 0)
+    events = uq.evaluate(read_predictions(tmp_path / "event*.npz"))
+    assert events == uq.evaluate(LABELS > 5, probs=PROBS[:, 0])

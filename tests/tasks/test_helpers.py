@@ -75,8 +75,8 @@ def test_a_file_of_probabilities_is_read_and_logged(tmp_path):
         (run,) = logged_runs(f"dir:{runs}")
         for key, value in expected.scores.items():
             assert_allclose(run.report().scores[key], value, rtol=1e-12, err_msg=key)
-    saved = uq.ClassPredictions(labels, probs).save(tmp_path / "saved.npz")
-    assert uq.evaluate_classification(read_predictions(saved)) == expected
+    saved = uq.Predictions.from_probs(labels, probs).save(tmp_path / "saved.npz")
+    assert uq.evaluate(read_predictions(saved)) == expected
     with pytest.raises(SettingsError, match="no column looks like labels"):
         read_predictions(_without_labels(tmp_path, probs))
 
