@@ -11,15 +11,17 @@ LOWEST_PYTHON ?= $(PYTHON)
 LOWEST_WITH ?=
 LOWEST_PARTS ?= folder mlflow evaluator wandb tensorboard dask files cli demo
 
-.PHONY: help demo test test-lowest lint format docs pages bench bench-full faults wheel ci clean
+.PHONY: help demo test simulate test-lowest lint format docs pages bench bench-full faults wheel ci clean
 
 help:
 	@echo "make demo    install, train seven uncertainty methods on real terrain, log and compare them in MLflow"
 	@echo "make test    install, run the tests"
 	@echo "make test-lowest    try every tracker with the lowest versions of all dependencies"
 	@echo "make lint    ruff and mypy"
+	@echo "make simulate    count how often verdicts, floors and intervals are wrong, and write the tables of docs/intervals.md;"
+	@echo "                 with SHORT=1 only what must hold, in a minute"
 	@echo "make bench   measure speed and memory beside other libraries, in ten minutes"
-	@echo "make bench-full    the largest sizes too, and the simulations of intervals"
+	@echo "make bench-full    the largest sizes too"
 	@echo "make faults  fail every tracker on purpose, and measure what a training job notices"
 	@echo "make docs    build the site in docs/_build; warnings are errors"
 	@echo "make pages   write the generated pages and pictures of docs/"
@@ -44,11 +46,18 @@ demo: $(VENV)/.demo
 
 # Three workers for two cores, since many tests wait for servers; each computes on one thread. Compiled files are kept
 # even where the environment says otherwise: hundreds of tests start a process.
-test: export OMP_NUM_THREADS = 1
-test: export PYTHONDONTWRITEBYTECODE =
+test simulate: export OMP_NUM_THREADS = 1
+test simulate: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+simulate: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m simulation tests
+ifndef SHORT
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/intervals.py
+endif
 
 test-lowest: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet 'uv>=0.5'
@@ -87,7 +96,6 @@ bench: $(VENV)/.test
 bench-full: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py --full
-	$(BIN)/python benchmarks/intervals.py
 
 faults: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

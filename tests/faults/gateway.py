@@ -34,6 +34,7 @@ class Gateway(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # headers and body in one packet
     server: Gateway
 
     def log_message(self, *arguments):

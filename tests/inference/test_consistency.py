@@ -45,14 +45,33 @@ def test_bins_of_nearly_equal_stds_have_chi_squared_quantiles():
     np.testing.assert_allclose(high, 2 * np.sqrt(stats.chi2.ppf(0.975, 100) / 100), rtol=1e-9)
 
 
-@pytest.mark.parametrize("groups", [None, 30])
-def test_points_of_calibrated_forecasts_lie_inside(groups):
+def shares_inside(groups, repeats):
+    """Shares of the points that lie inside the band, by curve."""
     rng = np.random.default_rng(2)
     found = {name: [] for name in CURVES}
-    for _ in range(40):
+    for _ in range(repeats):
         one = report(rng, 900, groups=groups, metrics=["rmse"], curves="reliability_isotonic")
         for name in CURVES:
             found[name].append(inside(one.curves[name]))
+    return rng, found
+
+
+@pytest.mark.parametrize(
+    ("groups", "pinned"),
+    [(None, [86 / 99, 1, 1, 0.975, 1, 31 / 32]), (30, [96 / 99, 193 / 198, 193 / 198, 0.9, 0.95, 0.95])],
+)
+def test_shares_of_points_inside_the_band_of_two_forecasts(groups, pinned):
+    found = shares_inside(groups, 2)[1]
+    assert list(found) == [
+        *("calibration", "coverage", "coverage_error", "pit_histogram", "reliability", "reliability_isotonic")
+    ]
+    assert [np.mean(shares) for shares in found.values()] == pytest.approx(pinned, rel=1e-9)
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("groups", [None, 30])
+def test_points_of_calibrated_forecasts_lie_inside(groups):
+    rng, found = shares_inside(groups, 40)
     for name, shares in found.items():
         error = 4 * np.std(shares) / np.sqrt(len(shares))
         assert np.mean(shares) == pytest.approx(0.95, abs=error + 0.02), name

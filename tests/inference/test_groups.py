@@ -91,20 +91,29 @@ class TestResamples:
 
 
 class TestCoverage:
-    def test_intervals_hold_the_truth_as_often_as_they_say(self):
+    def hits(self, repeats):
+        """How often intervals contain the score of very many samples, by metric."""
         metrics = find(["rmse", "coverage_95", "ause_rmse"])
         _, *rows = images(seed=999, groups=4000, size=40)
         truth = compute(exact_statistics(*rows), SETTINGS, metrics)[0]
-        repeats, hits = 100, dict.fromkeys(truth, 0)
+        hits = dict.fromkeys(truth, 0)
         for seed in range(repeats):
             data = images(seed=seed, groups=60, size=40)
             exact = compute(exact_statistics(*data[1:]), SETTINGS, metrics)[0]
             found = interval_table(tables_of(*data), SETTINGS, metrics, scores=exact).values
             for key, (low, high) in found.items():
                 hits[key] += low <= truth[key] <= high
+        return hits
+
+    @pytest.mark.simulation
+    def test_intervals_hold_the_truth_as_often_as_they_say(self):
+        hits = self.hits(100)
         # Binomial(100, .95): 87 ... 100 with probability .999
         assert min(hits.values()) >= 87, hits
         assert sum(hits.values()) < 300, "intervals that never miss are too wide"
+
+    def test_of_ten_intervals_as_many_hold_the_truth(self):
+        assert self.hits(10) == {"rmse": 9, "coverage_95": 9, "ause_rmse": 9}
 
     def test_samples_of_one_image_are_not_independent(self):
         codes, y, mean, std = images(spread=0.6)

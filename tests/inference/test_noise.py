@@ -125,15 +125,35 @@ def three_sizes(rng, n):
     return uq.Predictions(std * rng.normal(size=n), 0 * std, std), {}
 
 
-@pytest.mark.parametrize(
-    "made", [skewed, two_humps, wide_and_narrow, nearly_without_fourth_moment, three_sizes]
-)
-@pytest.mark.parametrize("how", ["exact", "sketch"])
-def test_floors_of_other_forms_and_of_ties(made, how):
+FORMS = (skewed, two_humps, wide_and_narrow, nearly_without_fourth_moment, three_sizes)
+
+
+def reports_of(made, how, repeats):
     reports = []
-    for seed in range(120):
+    for seed in range(repeats):
         data, options = made(np.random.default_rng(seed), 500)
         reports.append(uq.evaluate(data, metrics=["ence", "uce"], statistics=how, **options))
+    return reports
+
+
+def test_floors_of_one_forecast_of_each_form_are_what_they_were():
+    for how in ("exact", "sketch"):
+        found = {made.__name__: reports_of(made, how, 1)[0].noise for made in FORMS}
+        means = {name: (noise["ence"].mean, noise["uce"].mean) for name, noise in found.items()}
+        assert means == {
+            "skewed": pytest.approx((0.20873964, 0.33230088), rel=1e-6),
+            "two_humps": pytest.approx((0.0051925062, 0.042471675), rel=1e-6),
+            "wide_and_narrow": pytest.approx((0.13520054, 2.0007927), rel=1e-6),
+            "nearly_without_fourth_moment": pytest.approx((0.15602085, 0.50867111), rel=1e-6),
+            "three_sizes": pytest.approx((0.041897520, 0.24994417), rel=1e-6),
+        }
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("made", FORMS)
+@pytest.mark.parametrize("how", ["exact", "sketch"])
+def test_floors_of_other_forms_and_of_ties(made, how):
+    reports = reports_of(made, how, 120)
     for key in ("ence", "uce"):
         seen = np.asarray([one.scores[key] for one in reports])
         floors = np.asarray([one.noise[key].mean for one in reports])

@@ -78,32 +78,55 @@ def test_it_is_logged_and_compared_in_pairs(tmp_path):
     assert (found.how, found.verdict) == ("paired groups", "worse")
 
 
-def test_the_bias_of_dependent_errors_is_tested_at_its_level():
+def times_rejected(repeats):
+    """How often no bias is rejected, knowing the order of the errors and not knowing it."""
     rng = np.random.default_rng(3)
     rejected = {"order": 0, "none": 0}
-    for _ in range(60):
+    for _ in range(repeats):
         error = series(rng, 500, 0.8)
         for name, order in (("order", np.arange(500)), ("none", None)):
             bias = uq.evaluate(error, np.zeros(500), np.ones(500), order=order, metrics=["bias"]).verdict.bias
             rejected[name] += not bias.low <= 0 <= bias.high
+    return rejected
+
+
+@pytest.mark.simulation
+def test_the_bias_of_dependent_errors_is_tested_at_its_level():
+    rejected = times_rejected(60)
     assert rejected["order"] <= 9  # Binomial(60, .06): .998
     assert rejected["none"] > 20
+
+
+def test_the_bias_of_six_series_is_rejected_as_often():
+    assert times_rejected(6) == {"order": 0, "none": 2}
 
 
 def no_interval(made):
     return made.intervals == {} and made.verdict.calibration == "not enough data"
 
 
-def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval():
+def times_refused(repeats):
+    """How often series get no interval, by how alike their neighbors are."""
     rng = np.random.default_rng(7)
     zero, one, time = np.zeros(100), np.ones(100), np.arange(100)
     refused = {0.0: 0, 0.5: 0, 0.95: 0}
     for phi in refused:
-        for _ in range(40):
+        for _ in range(repeats):
             made = uq.evaluate(series(rng, 100, phi), zero, one, order=time, metrics=["bias", "rmse"])
             refused[phi] += no_interval(made)
+    return refused
+
+
+@pytest.mark.simulation
+def test_most_series_too_short_for_how_long_their_errors_stay_alike_have_no_interval():
+    refused = times_refused(40)
     assert refused[0.0] == refused[0.5] == 0
     assert refused[0.95] >= 30
+
+
+def test_a_series_too_short_for_how_long_its_errors_stay_alike_has_no_interval():
+    assert times_refused(4) == {0.0: 0, 0.5: 0, 0.95: 4}
+    zero, one, time = np.zeros(100), np.ones(100), np.arange(100)
     alike = uq.evaluate(np.sin(time / 30), zero, one, order=time)
     reason = "1 group (a series worth 0.5 independent samples) is too few for"
     assert alike.verdict.text == f"Not enough data to judge: {reason} a test, which needs 8."

@@ -51,32 +51,58 @@ def of_regression(rng, n, factor, groups=None):
     return replace(made, statistics=replace(made.statistics, groups=tables))
 
 
-@pytest.mark.parametrize("make", MAKES)
-def test_calibrated_models_are_called_so_in_95_percent(make):
+def called_anything_else(make, repeats):
+    """How many calibrated models are not called so."""
     rng = np.random.default_rng(0)
-    found = [MAKES[make](rng, 1.0).verdict for _ in range(400)]
-    wrong = sum(verdict.calibration != "consistent with calibrated" for verdict in found)
-    # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
-    assert stats.binom.sf(wrong - 1, 400, 0.05) > 1e-3
+    found = [MAKES[make](rng, 1.0).verdict for _ in range(repeats)]
     assert all(
         verdict.scale.low <= 1 <= verdict.scale.high for verdict in found if "consistent" in verdict.text
     )
+    return sum(verdict.calibration != "consistent with calibrated" for verdict in found)
 
 
+@pytest.mark.simulation
+@pytest.mark.parametrize("make", MAKES)
+def test_calibrated_models_are_called_so_in_95_percent(make):
+    wrong = called_anything_else(make, 400)
+    # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
+    assert stats.binom.sf(wrong - 1, 400, 0.05) > 1e-3
+
+
+def test_of_40_calibrated_models_as_many_are_called_anything_else():
+    assert {make: called_anything_else(make, 40) for make in MAKES} == dict.fromkeys(MAKES, 2)
+
+
+def missed(make, repeats):
+    """How many models whose errors are 1.3 times the stated size are not called overconfident."""
+    rng = np.random.default_rng(1)
+    return sum(MAKES[make](rng, 1.3).verdict.calibration != "overconfident" for _ in range(repeats))
+
+
+@pytest.mark.simulation
 @pytest.mark.parametrize("make", [make for make in MAKES if make != "60 samples"])
 def test_errors_1_3_times_as_large_are_found_in_more_than_95_percent(make):
-    rng = np.random.default_rng(1)
-    missed = sum(MAKES[make](rng, 1.3).verdict.calibration != "overconfident" for _ in range(200))
     # were 5 % of them missed, there would be as few as these once in a thousand times, or less often
-    assert stats.binom.cdf(missed, 200, 0.05) < 1e-3
+    assert stats.binom.cdf(missed(make, 200), 200, 0.05) < 1e-3
 
 
+def test_of_20_models_with_errors_1_3_times_as_large_as_many_are_missed():
+    assert {make: missed(make, 20) for make in MAKES} == {**dict.fromkeys(MAKES, 0), "60 samples": 4}
+
+
+@pytest.mark.simulation
 @pytest.mark.parametrize(("factor", "least"), [(1.05, 0.4), (1.1, 0.95), (1.3, 0.99)])
 def test_scale_errors_are_found(factor, least):
     found = verdicts(1, 100, 1500, factor)
     assert share(found, "overconfident") >= least
     assert share(verdicts(2, 50, 1500, 1 / factor), "underconfident") >= least
     assert np.median([verdict.scale.value for verdict in found]) == pytest.approx(factor, rel=0.02)
+
+
+def test_of_ten_models_each_as_many_scale_errors_are_found():
+    found = {factor: verdicts(1, 10, 1500, factor) for factor in (1.05, 1.1, 1.3)}
+    assert [share(made, "overconfident") for made in found.values()] == [0.7, 1, 1]
+    assert [share(verdicts(2, 10, 1500, 1 / factor), "underconfident") for factor in found] == [0.6, 1, 1]
 
 
 def test_words_appear_only_with_their_verdict():
@@ -487,11 +513,11 @@ def test_the_order_of_hardly_any_errors_is_not_tested():
         assert ("The ranking is not tested: too few errors" in " ".join(made.caveats)) == (errors < 20)
 
 
-@pytest.mark.parametrize(("draws", "groups"), [(None, None), (50, None), (None, 12), (50, 12)])
-def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws, groups):
+def called_miscalibrated(draws, groups, repeats):
+    """How many of so many calibrated forecasts of 24 skewed targets are not called so."""
     rng, n, wrong = np.random.default_rng(22), 24, 0
     codes = None if groups is None else np.repeat(np.arange(groups), n // groups)
-    for _ in range(50):
+    for _ in range(repeats):
         law = stats.lognorm(1, scale=np.exp(0.5 * rng.normal(size=n)))
         truth = law.rvs(random_state=rng)
         made = (
@@ -500,8 +526,21 @@ def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws,
             else uq.Predictions.from_distribution(truth, law, quantile_scores=False, groups=codes)
         )
         wrong += uq.evaluate(made, metrics=FEW).verdict.calibration != "consistent with calibrated"
+    return wrong
+
+
+SKEWED = [(None, None), (50, None), (None, 12), (50, 12)]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize(("draws", "groups"), SKEWED)
+def test_few_samples_of_skewed_distributions_are_not_called_miscalibrated(draws, groups):
     # were 5 % of them called anything else, there would be as many as these once in a thousand times, or more often
-    assert stats.binom.sf(wrong - 1, 50, 0.05) > 1e-3
+    assert stats.binom.sf(called_miscalibrated(draws, groups, 50) - 1, 50, 0.05) > 1e-3
+
+
+def test_of_five_forecasts_of_skewed_targets_each_as_many_are_called_miscalibrated():
+    assert [called_miscalibrated(*case, 5) for case in SKEWED] == [0, 0, 0, 0]
 
 
 def test_scale_errors_of_other_distributions_are_found():

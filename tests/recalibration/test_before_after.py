@@ -110,11 +110,11 @@ def test_without_groups_the_halves_are_random_and_say_so():
     assert entry(uq.evaluate(Y, MU, S, calibration="std_scaling", seed=1)) != entry(report)
 
 
-def test_after_figures_are_those_of_fresh_data():
-    """A fit and a test of n / 2 each: the distance of z_std to 1 is what a fresh test set shows, not less."""
+def distances(repeats):
+    """Distances of z_std to 1 after a cross-fit and of fresh data, and how much the former vary over splits."""
     rng = np.random.default_rng(0)
     crossed, fresh, spread = [], [], []
-    for seed in range(150):
+    for seed in range(repeats):
         std = rng.gamma(4, 0.25, 200)
         data = (2 * std * rng.normal(size=200), np.zeros(200), std)
         found = entry(uq.evaluate(*data, calibration=True, metrics=["z_std"], seed=seed))
@@ -124,6 +124,19 @@ def test_after_figures_are_those_of_fresh_data():
         other = rng.gamma(4, 0.25, 100)
         z = 2 * other * rng.normal(size=100) / rule.apply_std(other)
         fresh.append(abs(z.std() - 1))
+    return crossed, fresh, spread
+
+
+def test_distances_of_four_cross_fits():
+    assert [np.mean(found) for found in distances(4)] == pytest.approx(
+        [0.06623184, 0.18828104, 0.067747138], rel=1e-6
+    )
+
+
+@pytest.mark.simulation
+def test_after_figures_are_those_of_fresh_data():
+    """A fit and a test of n / 2 each: the distance of z_std to 1 is what a fresh test set shows, not less."""
+    crossed, fresh, spread = distances(150)
     error = np.hypot(np.std(crossed), np.std(fresh)) / np.sqrt(150)
     assert np.mean(crossed) == pytest.approx(np.mean(fresh), abs=3.5 * error)
     assert np.mean(spread) == pytest.approx(np.mean(fresh), abs=3.5 * error)

@@ -199,6 +199,10 @@ class WandbServer:
 def _handler(server: WandbServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = (
+            -1
+        )  # headers and body in one packet: the second of two would wait 40 ms for the first one's receipt
+        disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: Any) -> None:
             """Keep the tests' output clean."""

@@ -1,4 +1,4 @@
-"""Make the pieces of a logged run once (scores, curves, figures, maps, tables, files), and write them to every tracker."""
+"""Make the pieces of a logged run once (scores, curves, figures, maps, tables, files); write them to every tracker."""
 
 from __future__ import annotations
 
