@@ -56,7 +56,7 @@ class FigureSpec:
         SettingsError
             The figure lays out its own axes: it has several, or a plugin draws it.
         """
-        function = _drawing(self.function)
+        function = plugins.named(self.function)
         if ax is not None and "ax" not in signature(function).parameters:
             raise SettingsError(f"the figure {self.name!r} lays out its own axes; omit ax")
         figure: Figure = function(report) if ax is None else function(report, ax=ax)
@@ -96,12 +96,12 @@ class MapSpec:
         """Color limits that all cases share."""
         if self.limits is None:
             return None
-        found: Mapping[str, tuple[float, float]] = _drawing(self.limits)(cases, **options)
+        found: Mapping[str, tuple[float, float]] = plugins.named(self.limits)(cases, **options)
         return found
 
     def draw(self, *arrays: Any, **options: Any) -> Figure:
         """Draw the panel of a case."""
-        figure: Figure = _drawing(self.function)(*arrays, **options)
+        figure: Figure = plugins.named(self.function)(*arrays, **options)
         return figure
 
 
@@ -110,8 +110,7 @@ def pictured(figure: Figure) -> Figure:
 
     Its file is compressed in the background.
     """
-    from uq_tracking.figures.picture import Picture, packed
-    from uq_tracking.figures.style import drawn
+    from uq_tracking.figures.picture import Picture, drawn, packed
 
     if isinstance(figure, Picture):
         return figure
@@ -122,7 +121,7 @@ def pictured(figure: Figure) -> Figure:
 
 def png_of(figure: Figure) -> bytes:
     """Any figure as a PNG file; the same figure gives the same bytes."""
-    from uq_tracking.figures.style import to_png
+    from uq_tracking.figures.picture import to_png
 
     return to_png(figure)
 
@@ -134,45 +133,43 @@ def picture_of(path: Path) -> Figure:
     return picture(path)
 
 
-def _drawing(function: Callable[..., Any] | str) -> Callable[..., Any]:
-    return plugins.named(function) if isinstance(function, str) else function
-
-
 @hookimpl
 def uq_figures() -> list[FigureSpec]:
-    """Figures named in curve declarations, those of curves on demand, and before and after recalibration."""
-    small = "uq_tracking.figures.small_multiples"
+    """Figures of every declared curve, those of curves on demand, and before and after recalibration."""
+    drawings = "uq_tracking.figures"
+    before_after = {
+        "regression": (f"{drawings}.calibration.before_after", "calibration_recalibrated"),
+        "classification": (f"{drawings}.calibration.class_before_after", "reliability"),
+    }
+    on_demand = ("by_group", "by_members", "stability")
+    figures: list[FigureSpec] = []
+    for task in TASK_NAMES:
+        function, also = before_after[task]
+        figures += [
+            *(_of_curve(spec) for spec in plugins.curves(task).values()),
+            FigureSpec("recalibration", function, ("reliability_recalibrated", also), task),
+            FigureSpec(OVERVIEW, f"{drawings}.curves.overview", task=task, default=False),
+            *(
+                FigureSpec(name, f"{drawings}.small_multiples.{name}", (f"{name}_*",), task)
+                for name in on_demand
+            ),
+        ]
     return [
-        *(_of_curve(spec) for task in TASK_NAMES for spec in plugins.curves(task).values() if spec.draw),
-        FigureSpec(
-            "recalibration",
-            "uq_tracking.figures.recalibration.before_after",
-            ("reliability_recalibrated", "calibration_recalibrated"),
-        ),
-        FigureSpec(
-            "recalibration",
-            "uq_tracking.figures.classification.class_before_after",
-            ("reliability", "reliability_recalibrated"),
-            "classification",
-        ),
-        *(
-            FigureSpec(OVERVIEW, "uq_tracking.figures.overview.overview", task=task, default=False)
-            for task in TASK_NAMES
-        ),
-        FigureSpec("scale_sweep", f"{small}.scale_sweep", ("scale_sweep",)),
-        FigureSpec("by_target", f"{small}.by_target", ("by_target_*",)),
-        *(
-            FigureSpec(name, f"{small}.{name}", (f"{name}_*",), task)
-            for task in TASK_NAMES
-            for name in ("by_group", "by_members", "stability")
-        ),
+        *figures,
+        FigureSpec("scale_sweep", f"{drawings}.small_multiples.scale_sweep", ("scale_sweep",)),
+        FigureSpec("by_target", f"{drawings}.small_multiples.by_target", ("by_target_*",)),
     ]
 
 
 def _of_curve(spec: CurveSpec) -> FigureSpec:
-    drawing = spec.draw or ""
-    name = spec.figure or drawing.rpartition(".")[2]
-    return FigureSpec(name, drawing, (spec.name,), spec.task, default=spec.figure is not None)
+    def draw(report: Any, ax: Axes | None = None) -> Figure:
+        from uq_tracking.figures.curves import draw_curve
+
+        return draw_curve(spec, report, ax)
+
+    return FigureSpec(
+        spec.figure or spec.name, draw, (spec.name,), spec.task, default=spec.figure is not None
+    )
 
 
 @hookimpl

@@ -148,13 +148,15 @@ def _of_task(hook: str, task: str, name: str = "name") -> dict[str, Any]:
     return {getattr(item, name): item for item in found.values() if item.task == task}
 
 
-def named(dotted: str) -> Callable[..., Any]:
-    """Import a function by its dotted name.
+def named(function: Callable[..., Any] | str) -> Callable[..., Any]:
+    """Import a function by its dotted name; a function itself is returned unchanged.
 
     >>> named("math.hypot")(3, 4)
     5.0
     """
-    module, _, name = dotted.rpartition(".")
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.rpartition(".")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found
 

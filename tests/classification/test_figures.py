@@ -3,22 +3,16 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import uq_tracking as uq
-from tests.figures import seen
+from tests.figures import made, seen
 from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.figures import (
-    class_before_after,
-    class_map,
-    class_reliability,
-    class_sparsification,
-    risk_coverage,
-    style,
-)
-from uq_tracking.figures.class_maps import class_colors, entropy_of
+from uq_tracking.figures import style
+from uq_tracking.figures.calibration import class_before_after
+from uq_tracking.figures.class_maps import class_colors, class_map, entropy_of
 
 from .made import pixels, samples, softmax
 
-DRAWINGS = [class_reliability, class_sparsification, risk_coverage]
+DRAWINGS = ["reliability", "sparsification", "risk_coverage"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +31,7 @@ def panels(figure):
 
 
 def test_bars_are_the_bins(report):
-    figure = class_reliability(report)
+    figure = made.draw("reliability", report)
     bins = report.curves["reliability"].columns
     accuracy = [bar.get_height() for bar in figure.axes[0].containers[0]]
     np.testing.assert_array_equal(accuracy, bins["accuracy"])
@@ -50,28 +44,29 @@ def test_bars_are_the_bins(report):
 
 def test_many_bins_state_the_sum_of_the_counts():
     labels, z = samples(2000)
-    figure = class_reliability(uq.evaluate(labels, probs=softmax(z), n_bins=40))
+    figure = made.draw("reliability", uq.evaluate(labels, probs=softmax(z), n_bins=40))
     assert "2,000 samples" in seen.texts(figure)
 
 
 def test_lines_are_the_curves(report):
-    ax = class_sparsification(report).axes[0]
+    ax = made.draw("sparsification", report).axes[0]
     curve = report.curves["sparsification_brier"].columns
     for label, column in (("by entropy", "model"), ("oracle", "oracle")):
         np.testing.assert_array_equal(seen.curve(ax, label), [curve["fraction"], curve[column]])
     risk = report.curves["risk_coverage"].columns
     np.testing.assert_array_equal(
-        seen.curve(risk_coverage(report).axes[0], "by confidence"), [risk["coverage"], risk["risk"]]
+        seen.curve(made.draw("risk_coverage", report).axes[0], "by confidence"),
+        [risk["coverage"], risk["risk"]],
     )
 
 
 def test_titles_state_the_scores(report):
-    for draw, label, key in (
-        (class_sparsification, "AUSE", "ause_brier"),
-        (risk_coverage, "AURC", "aurc"),
-        (class_reliability, "MCE", "mce"),
+    for name, label, key in (
+        ("sparsification", "AUSE", "ause_brier"),
+        ("risk_coverage", "AURC", "aurc"),
+        ("reliability", "MCE", "mce"),
     ):
-        assert f"{label} {report.scores[key]:#.3g}" in seen.texts(draw(report))
+        assert f"{label} {report.scores[key]:#.3g}" in seen.texts(made.draw(name, report))
 
 
 def test_before_and_after(report):
@@ -81,24 +76,24 @@ def test_before_and_after(report):
     assert f"after: ECE {after['ece']:#.3g}, NLL {after['nll']:#.3g}" in text
 
 
-@pytest.mark.parametrize("draw", DRAWINGS)
+@pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize(
     ("labels", "probs"),
     [([0], [[0.5, 0.5]]), ([0, 1], np.eye(2)), ([1, 0], np.eye(2)), ([0, 1, 2] * 5, np.full((15, 3), 1 / 3))],
 )
-def test_degenerate_reports_are_drawn(draw, labels, probs):
-    figure = draw(uq.evaluate(labels, probs=probs))
+def test_degenerate_reports_are_drawn(name, labels, probs):
+    figure = made.draw(name, uq.evaluate(labels, probs=probs))
     assert seen.thumbnail(figure).std() > 5
 
 
 def test_what_is_undefined_says_why():
     perfect = uq.evaluate([0, 1], probs=np.eye(2))
-    assert "every Brier score is 0" in seen.texts(class_sparsification(perfect)).replace("\n", " ")
+    assert "every Brier score is 0" in seen.texts(made.draw("sparsification", perfect)).replace("\n", " ")
 
 
 def test_letters_can_be_read_in_a_thumbnail(report):
-    for draw in DRAWINGS:
-        figure = draw(report)
+    for name in DRAWINGS:
+        figure = made.draw(name, report)
         seen.texts(figure)
         assert min(seen.text_heights(figure)) > 7
 

@@ -120,13 +120,10 @@ def test_arrays_that_cannot_be_scored_raise_before_anything_is_written(folder):
 
 
 def test_the_warning_stands_at_the_callers_line(folder, monkeypatch):
-    from uq_tracking.figures import classification
-
-    def broken(report):
+    def broken(*given):
         raise RuntimeError("no ink")
 
-    monkeypatch.setattr("uq_tracking.figures.classification.class_reliability", broken)
-    assert classification
+    monkeypatch.setattr("uq_tracking.figures.calibration.class_reliability", broken)
     with pytest.warns(
         TrackingWarning, match="uq_reliability.png could not be made: RuntimeError: no ink"
     ) as caught:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -61,10 +60,10 @@ class TestEveryCurve:
             assert np.all((values >= 0) & (values <= spec.ceiling))
 
     def test_names_a_function_that_draws_it(self, spec):
-        assert spec.figure is None or spec.draw is not None
-        if spec.draw is not None:
-            module, _, name = spec.draw.rpartition(".")
-            assert callable(getattr(import_module(module), name))
+        assert spec.draw is None or callable(plugins.named(spec.draw))
+
+    def test_has_scores_of_its_task_in_its_header(self, spec):
+        assert spec.header.keys() <= plugins.metrics(spec.task).keys()
 
 
 def everything(task):
@@ -90,8 +89,7 @@ def test_columns_named_as_a_band_hold_the_curve_between_them():
 @pytest.mark.parametrize("task", STATISTICS)
 def test_every_figure_and_map_names_a_function(task):
     for spec in (*plugins.figures(task).values(), *plugins.maps(task).values()):
-        module, _, name = spec.function.rpartition(".")
-        assert callable(getattr(import_module(module), name)), spec.name
+        assert callable(plugins.named(spec.function)), spec.name
 
 
 def test_the_bins_of_a_classification_are_numbered_with_gaps():

@@ -1,20 +1,34 @@
-"""What CONTRIBUTING.md shows of statistics is so."""
+"""What CONTRIBUTING.md shows is so: of statistics, and of a curve and its figure."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
+from tests.figures.seen import curve, holds_line, texts
+from uq_tracking import plugins
+from uq_tracking.figures.style import readable
+from uq_tracking.hookspecs import hookimpl
 from uq_tracking.settings import Settings
 
-(CODE,) = re.findall(
-    r"```python\n(.*?)```", (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(), re.DOTALL
-)
+PAGE = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+
+
+def code_of(section):
+    """Return the Python under a heading of the page."""
+    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return code
+
+
+CODE = code_of("Add a metric")
 
 
 @pytest.mark.parametrize("method", ["exact", "sketch"])
@@ -45,3 +59,58 @@ def test_statistics_answer_what_is_promised(method):
     ]
     for one, other in zip(got, expected, strict=True):
         assert_allclose(one, other, rtol=1e-9 if method == "exact" else 5e-3)
+
+
+@pytest.fixture
+def register():
+    """Register a module's content as a plugin for the length of a test."""
+
+    def add(name, content):
+        module = ModuleType(name)
+        vars(module).update(content)
+        plugins.manager().register(module, name)
+        plugins.forget()
+
+    plugins.reload()
+    yield add
+    plugins.reload()
+
+
+def run(section):
+    names = {}
+    exec(compile(code_of(section), "CONTRIBUTING.md", "exec", dont_inherit=True), names)
+    return names
+
+
+@pytest.fixture
+def scored():
+    rng = np.random.default_rng(0)
+    std = rng.gamma(2, 1, 400)
+    error = std * rng.normal(size=400)
+    return lambda: uq.evaluate(error, 0 * std, std, unit="m"), error[np.argsort(std)]
+
+
+def test_the_curve_is_scored_and_drawn_from_its_declaration(register, scored):
+    evaluate, error = scored
+    register("guide", {"rmse_of_surest": run("Add a curve")["rmse_of_surest"]})
+    report = evaluate()
+    rmse = np.sqrt(np.cumsum(error**2) / np.arange(1, 401))[3::4]
+    assert_allclose(report.curves["rmse_of_surest"].columns["rmse"], rmse, rtol=1e-9)
+    figure = report.plot("rmse_of_surest")
+    assert holds_line(figure.axes[0], *report.curves["rmse_of_surest"].columns.values())
+    assert "RMSE of the most certain" in texts(figure)
+    assert "RMSE [m]" in texts(figure)
+    assert f"ause_rmse {readable(report.scores['ause_rmse'], padded=True)}" in texts(figure)
+
+
+def test_the_curve_is_drawn_by_hand(register, scored):
+    function, names = run("Add a figure")["filled"], run("Add a curve")
+    (spec,) = vars(names["rmse_of_surest"])["uq_curves"]
+    by_hand = replace(spec, draw=function, header={"ause_rmse": "AUSE"})
+    register("guide", {"uq_curves": hookimpl(lambda: [by_hand])})
+    report = scored[0]()
+    figure = report.plot("rmse_of_surest")
+    (ax,) = figure.axes
+    assert_allclose(curve(ax, "all samples")[1], report.scores["rmse"])
+    assert ax.get_ylim()[0] == 0
+    assert f"AUSE {readable(report.scores['ause_rmse'], padded=True)}" in texts(figure)

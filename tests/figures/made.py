@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import uq_tracking as uq
 from uq_tracking import plugins
@@ -64,3 +65,7 @@ def scored(kind: str, n: int = 20_000, *, method: str | None = None, **settings:
 
 def all_curves(e: np.ndarray, s: np.ndarray) -> dict[str, Mapping[str, np.ndarray]]:
     return {name: curve.columns for name, curve in uq.evaluate(e, np.zeros(len(e)), s).curves.items()}
+
+
+def draw(name: str, report: Report) -> Figure:
+    return plugins.figures(report.task)[name].draw(report)

@@ -1,13 +1,11 @@
 import numpy as np
 import pytest
 
-from uq_tracking import figures
-
 from . import made, seen
 
 
 def cells(**columns):
-    return figures.error_vs_std(made.report({"error_vs_std": columns}))
+    return made.draw("error_vs_std", made.report({"error_vs_std": columns}))
 
 
 def drawn(figure):
@@ -25,7 +23,7 @@ def test_cells_stand_where_the_curve_says():
 
 
 def test_lines_are_one_and_two_standard_deviations():
-    ax = figures.error_vs_std(made.scored("calibrated", n=1000)).axes[0]
+    ax = made.draw("error_vs_std", made.scored("calibrated", n=1000)).axes[0]
     x, y = seen.curve(ax, "|e| = std")
     np.testing.assert_allclose(x, y, rtol=1e-12)
     x, y = seen.curve(ax, "|e| = 2 std")
@@ -83,7 +81,7 @@ def test_legend_stands_in_the_emptier_corner(error, corner):
     rng = np.random.default_rng(0)
     s = np.exp(rng.normal(0, 1, 4000))
     e = np.where(rng.random(4000) < 0.5, s, error) * np.exp(rng.normal(0, 0.3, 4000))
-    figure = figures.error_vs_std(made.report(made.all_curves(e, s)))
+    figure = made.draw("error_vs_std", made.report(made.all_curves(e, s)))
     seen.texts(figure)
     ax = figure.axes[0]
     box = ax.get_legend().get_window_extent().transformed(ax.transAxes.inverted())
@@ -91,5 +89,5 @@ def test_legend_stands_in_the_emptier_corner(error, corner):
 
 
 def test_color_bar_counts_samples():
-    figure = figures.error_vs_std(made.scored("calibrated", n=1000))
+    figure = made.draw("error_vs_std", made.scored("calibrated", n=1000))
     assert figure.axes[1].get_ylabel() == "samples per cell"

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.figures import panels, to_png, uncertainty_map
+from uq_tracking.figures import panels, to_png
+from uq_tracking.figures.maps import uncertainty_map
 
 from . import seen
 

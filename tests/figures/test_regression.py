@@ -8,18 +8,16 @@ from matplotlib.patches import StepPatch
 import uq_tracking as uq
 from uq_tracking import figures, plugins
 from uq_tracking.figures import style
-from uq_tracking.figures.text import readable
+from uq_tracking.figures.style import readable
 
 from . import made, seen
 
 FIGURES = {
-    spec.draw: spec.name
+    spec.figure or spec.name: spec.name
     for spec in plugins.curves().values()
-    if spec.draw
-    and spec.draw.startswith("uq_tracking.")
-    and spec.name in made.scored("calibrated", n=50).curves
+    if spec.name in made.scored("calibrated", n=50).curves
 }
-"""The curve behind each drawing of a report on numbers; those on vectors are drawn in test_pictures."""
+"""The curve of each figure of a report on numbers; those on vectors are drawn in test_pictures."""
 KINDS = ["calibrated", "overconfident", "underconfident", "biased", "heavy", "tied", "constant", "zeros"]
 
 
@@ -33,7 +31,7 @@ def column(report, curve, name):
 
 
 def test_reliability_points_are_the_bins(calibrated):
-    (ax,) = figures.reliability(calibrated).axes
+    (ax,) = made.draw("reliability", calibrated).axes
     rmv, rmse = (column(calibrated, "reliability", key) for key in ("rmv", "rmse"))
     assert seen.holds_line(ax, rmv, rmse)
     assert ax.get_xlim() == ax.get_ylim()
@@ -49,7 +47,7 @@ def test_reliability_bars_stand_over_the_range_of_each_bin(calibrated):
         "std_low": [0.5, 1.5, 2.5],
         "std_high": [1.5, 2.5, 3.2],
     }
-    (ax,) = figures.reliability(made.report({"reliability": table})).axes
+    (ax,) = made.draw("reliability", made.report({"reliability": table})).axes
     bars = [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in ax.patches]
     np.testing.assert_allclose([bar[0] for bar in bars], table["std_low"], rtol=1e-12)
     np.testing.assert_allclose([bar[1] for bar in bars], [1, 1, 0.7], rtol=1e-12)
@@ -59,14 +57,14 @@ def test_reliability_bars_stand_over_the_range_of_each_bin(calibrated):
 
 
 def test_reliability_turns_logarithmic_over_a_wide_range():
-    (wide,) = figures.reliability(made.scored("heavy", n=2000)).axes
-    (narrow,) = figures.reliability(made.scored("calibrated", n=2000)).axes
+    (wide,) = made.draw("reliability", made.scored("heavy", n=2000)).axes
+    (narrow,) = made.draw("reliability", made.scored("calibrated", n=2000)).axes
     assert (wide.get_xscale(), narrow.get_xscale()) == ("log", "linear")
     assert narrow.get_xlim()[0] == 0
 
 
 def test_calibration_draws_curve_band_and_diagonal_in_the_unit_square(calibrated):
-    (ax,) = figures.calibration(calibrated).axes
+    (ax,) = made.draw("calibration", calibrated).axes
     assert seen.holds_line(
         ax, column(calibrated, "calibration", "expected"), column(calibrated, "calibration", "observed")
     )
@@ -93,7 +91,7 @@ def colored(ax, color):
 )
 @pytest.mark.parametrize("name", ["calibration", "coverage"])
 def test_the_deviation_is_colored_by_its_side(kind, shown, absent, name):
-    (ax,) = getattr(figures, name)(made.scored(kind)).axes
+    (ax,) = made.draw(name, made.scored(kind)).axes
 
     def reach(color):
         area = colored(ax, color)
@@ -104,7 +102,7 @@ def test_the_deviation_is_colored_by_its_side(kind, shown, absent, name):
 
 
 def test_sides_are_named_where_they_are():
-    (ax,) = figures.calibration(made.scored("calibrated", n=500)).axes
+    (ax,) = made.draw("calibration", made.scored("calibrated", n=500)).axes
     named = {text.get_position(): text.get_text() for text in ax.texts if "confident" in text.get_text()}
     for (x, y), text in named.items():
         tail_too_heavy = (y > x) == (x < 0.5)  # more targets outside than claimed
@@ -113,13 +111,13 @@ def test_sides_are_named_where_they_are():
 
 
 def test_coverage_states_both_areas(calibrated):
-    text = seen.texts(figures.coverage(calibrated))
+    text = seen.texts(made.draw("coverage", calibrated))
     assert f"underconfident\narea {readable(calibrated.scores['auce_under'], padded=True)}" in text
     assert f"overconfident\narea {readable(calibrated.scores['auce_over'], padded=True)}" in text
 
 
 def test_pit_bars_are_the_densities(calibrated):
-    (ax,) = figures.pit_histogram(calibrated).axes
+    (ax,) = made.draw("pit_histogram", calibrated).axes
     bars = ax.containers[0].patches
     np.testing.assert_allclose(
         [bar.get_height() for bar in bars], column(calibrated, "pit_histogram", "density"), rtol=1e-12
@@ -132,14 +130,14 @@ def test_pit_bars_are_the_densities(calibrated):
 def test_steps_over_the_pit_histogram_are_its_band():
     e, s = made.samples("calibrated", 500)
     report = uq.evaluate(e, np.zeros(500), s)
-    (ax,) = figures.pit_histogram(report).axes
+    (ax,) = made.draw("pit_histogram", report).axes
     found = [step.get_data().values for step in ax.patches if isinstance(step, StepPatch)]
     expected = [column(report, "pit_histogram", name) for name in ("chance_low", "chance_high")]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_sparsification_lines_and_area_are_the_curve(calibrated):
-    (ax,) = figures.sparsification(calibrated).axes
+    (ax,) = made.draw("sparsification", calibrated).axes
     for label, key in (("by uncertainty", "model"), ("oracle", "oracle"), ("random", "random")):
         expected = [column(calibrated, "sparsification_rmse", name) for name in ("fraction", key)]
         np.testing.assert_array_equal(seen.curve(ax, label), expected)
@@ -149,13 +147,13 @@ def test_sparsification_lines_and_area_are_the_curve(calibrated):
 
 def test_sparsification_axis_grows_with_a_misleading_uncertainty():
     table = {"fraction": [0, 0.5], "model": [1, 1.7], "oracle": [1, 0.4], "random": [1, 1]}
-    (ax,) = figures.sparsification(made.report({"sparsification_rmse": table})).axes
+    (ax,) = made.draw("sparsification", made.report({"sparsification_rmse": table})).axes
     assert ax.get_ylim()[1] > 1.7
 
 
 def test_n_merci_is_drawn_between_oracle_and_constant():
     table = {"alpha": [0.7, 0.8, 0.9, 1.0], "n_merci": [0.6, 0.5, 0.4, 0.3]}
-    (ax,) = figures.n_merci_by_alpha(made.report({"n_merci_by_alpha": table})).axes
+    (ax,) = made.draw("n_merci_by_alpha", made.report({"n_merci_by_alpha": table})).axes
     np.testing.assert_array_equal(seen.curve(ax, "model"), [table["alpha"], table["n_merci"]])
     assert set(seen.curve(ax, "oracle")[1]) == {0}
     assert set(seen.curve(ax, "constant std")[1]) == {1}
@@ -163,7 +161,7 @@ def test_n_merci_is_drawn_between_oracle_and_constant():
 
 def test_n_merci_is_faint_left_of_its_pole():
     table = {"alpha": [0.5, 0.6, 0.65, 0.66, 0.8, 0.9, 1.0], "n_merci": [0.5, -0.3, -20, 30, 1.1, 0.8, 0.5]}
-    (ax,) = figures.n_merci_by_alpha(made.report({"n_merci_by_alpha": table})).axes
+    (ax,) = made.draw("n_merci_by_alpha", made.report({"n_merci_by_alpha": table})).axes
     assert seen.curve(ax, "model")[0].min() == 0.66
     assert seen.holds_line(ax, np.asarray([0.5, 0.6, 0.65]), np.asarray([0.5, -0.3, -20]))
     assert ax.get_ylim()[0] > -1
@@ -183,35 +181,35 @@ def test_n_merci_is_faint_left_of_its_pole():
     ],
 )
 def test_title_names_the_figure_and_its_score(calibrated, name, expected):
-    text = seen.texts(getattr(figures, name)(calibrated))
+    text = seen.texts(made.draw(name, calibrated))
     assert all(part in text for part in expected)
 
 
 @pytest.mark.parametrize("name", ["reliability", "error_vs_std"])
 def test_unit_stands_on_both_axes(calibrated, name):
-    ax = getattr(figures, name)(calibrated).axes[0]
+    ax = made.draw(name, calibrated).axes[0]
     assert ax.get_xlabel().endswith("[m]")
     assert ax.get_ylabel().endswith("[m]")
 
 
 def test_no_brackets_without_a_unit():
-    ax = figures.reliability(made.scored("calibrated", n=500)).axes[0]
+    ax = made.draw("reliability", made.scored("calibrated", n=500)).axes[0]
     assert "[" not in ax.get_xlabel()
 
 
 def test_interval_of_the_score_stands_in_the_title(calibrated):
     report = dataclasses.replace(calibrated, scores={"ence": 0.1234}, intervals={"ence": (0.1, 0.15)})
-    assert "ENCE 0.123 (0.100 to 0.150)" in seen.texts(figures.reliability(report))
+    assert "ENCE 0.123 (0.100 to 0.150)" in seen.texts(made.draw("reliability", report))
 
 
 def test_undefined_score_is_said_to_be_undefined(calibrated):
     report = dataclasses.replace(calibrated, scores={}, undefined={"spearman": "constant"})
-    assert "Spearman undefined" in seen.texts(figures.error_vs_std(report))
+    assert "Spearman undefined" in seen.texts(made.draw("error_vs_std", report))
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_missing_curve_gives_the_reason(name):
-    text = seen.texts(plugins.named(name)(made.report({})))
+    text = seen.texts(made.draw(name, made.report({})))
     assert "undefined:" in text
     assert FIGURES[name] in text.replace("\n", " ")
 
@@ -219,23 +217,25 @@ def test_missing_curve_gives_the_reason(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_empty_curve_gives_the_reason(calibrated, name):
     empty = {key: [] for key in calibrated.curves[FIGURES[name]].columns}
-    text = seen.texts(plugins.named(name)(made.report({FIGURES[name]: empty})))
+    text = seen.texts(made.draw(name, made.report({FIGURES[name]: empty})))
     assert "no finite point" in text.replace("\n", " ")
 
 
 def test_reason_of_the_undefined_score_is_shown():
     report = made.report({}, undefined={"ence": "3 samples are too few for 10 bins"})
-    assert "3 samples are too few for 10 bins" in seen.texts(figures.reliability(report)).replace("\n", " ")
+    assert "3 samples are too few for 10 bins" in seen.texts(made.draw("reliability", report)).replace(
+        "\n", " "
+    )
 
 
 def test_missing_column_is_named():
-    text = seen.texts(figures.calibration(made.report({"calibration": {"expected": [0.5]}})))
+    text = seen.texts(made.draw("calibration", made.report({"calibration": {"expected": [0.5]}})))
     assert "no column 'observed'" in text.replace("\n", " ")
 
 
 def test_rows_that_are_not_finite_are_left_out():
     table = {"expected": [0.1, 0.5, 0.9], "observed": [0.2, np.nan, 0.8]}
-    (ax,) = figures.calibration(made.report({"calibration": table})).axes
+    (ax,) = made.draw("calibration", made.report({"calibration": table})).axes
     assert seen.holds_line(ax, np.asarray([0.1, 0.9]), np.asarray([0.2, 0.8]))
 
 
@@ -247,7 +247,7 @@ def test_one_point_is_visible(name):
         for key, values in full.curves[FIGURES[name]].columns.items()
     }
     blank = {key: values + 1e-300 for key, values in one.items()}
-    figure = plugins.named(name)(made.report({FIGURES[name]: blank}))
+    figure = made.draw(name, made.report({FIGURES[name]: blank}))
     artists = [*figure.axes[0].lines, *figure.axes[0].patches, *figure.axes[0].collections]
     assert any(getattr(artist, "get_marker", lambda: "")() == "o" for artist in artists) or FIGURES[name] in (
         "pit_histogram",
@@ -260,7 +260,7 @@ def test_one_point_is_visible(name):
 def test_every_kind_of_model_is_drawn_without_a_warning_and_legibly(kind):
     report = made.scored(kind, n=1000, unit="m", method="mc-dropout")
     for name in FIGURES:
-        figure = plugins.named(name)(report)
+        figure = made.draw(name, report)
         assert seen.thumbnail(figure).std() > 5, name
         assert min(seen.text_heights(figure)) > 8, name
         assert "mc-dropout" in seen.texts(figure)
@@ -271,8 +271,8 @@ def test_any_unit_of_the_target_is_drawn(factor):
     e, s = made.samples("calibrated", 500)
     report = made.report(made.all_curves(e * factor, s * factor))
     for name in FIGURES:
-        assert seen.thumbnail(plugins.named(name)(report)).std() > 5, name
+        assert seen.thumbnail(made.draw(name, report)).std() > 5, name
 
 
 def test_all_figures_of_a_run_have_one_size(calibrated):
-    assert {figures.to_rgb(plugins.named(name)(calibrated)).shape for name in FIGURES} == {(800, 800, 3)}
+    assert {figures.to_rgb(made.draw(name, calibrated)).shape for name in FIGURES} == {(800, 800, 3)}

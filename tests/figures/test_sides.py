@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking import figures
 from uq_tracking.figures.sides import name_sides
 from uq_tracking.figures.style import new_figure
 
-from . import seen
+from . import made, seen
 
 N, GROUPS = 2000, 20
 KINDS = {
@@ -32,7 +31,7 @@ def grouped(kind):
 @pytest.fixture(scope="module", params=KINDS)
 def drawn(request):
     report = grouped(request.param)
-    figure = figures.reliability(report)
+    figure = made.draw("reliability", report)
     figure.draw_without_rendering()
     return report.curves["reliability"].columns, figure
 
@@ -79,7 +78,7 @@ def test_each_word_is_on_its_side(drawn):
 def test_a_legend_without_intervals_has_no_entry_for_them():
     rng = np.random.default_rng(0)
     s = rng.uniform(1, 10, N)
-    figure = figures.reliability(uq.evaluate(s * rng.normal(size=N), np.zeros(N), s))
+    figure = made.draw("reliability", uq.evaluate(s * rng.normal(size=N), np.zeros(N), s))
     assert "95 % interval" not in seen.texts(figure)
 
 

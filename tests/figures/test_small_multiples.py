@@ -42,32 +42,32 @@ def test_a_figure_is_drawn_when_its_curves_are_there(name, report):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_curves_the_figure_says_so(name):
-    assert "undefined:" in seen.texts(getattr(figures, name)(made.report({})))
+    assert "undefined:" in seen.texts(made.draw(name, made.report({})))
 
 
 def test_panels_hold_the_numbers(report):
-    rmse = figures.by_target(report).axes[0]
+    rmse = made.draw("by_target", report).axes[0]
     curve = report.curves["by_target_rmse"].columns
     assert seen.holds_line(rmse, curve["target"], curve["rmse"])
     assert rmse.get_xlabel() == "Target [m]"
     members = report.curves["by_members_ence"].columns
-    assert seen.holds_line(figures.by_members(report).axes[1], members["members"], members["mean"])
+    assert seen.holds_line(made.draw("by_members", report).axes[1], members["members"], members["mean"])
     sweep = report.curves["scale_sweep"].columns
-    first = figures.scale_sweep(report).axes[0]
+    first = made.draw("scale_sweep", report).axes[0]
     assert first.get_ylabel() == "nll [nats]"
     assert seen.holds_line(first, sweep["factor"], sweep["nll"])
     assert seen.holds_line(first, sweep["factor"], sweep["nll_laplace"])
 
 
 def test_bars_of_groups_are_named_and_as_high_as_the_score(report):
-    ax = figures.by_group(report).axes[0]
+    ax = made.draw("by_group", report).axes[0]
     lengths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(lengths, report.curves["by_group_rmse"].columns["rmse"], rtol=1e-12)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a very long na…", "b"]
 
 
 def test_a_set_that_is_too_small_is_marked(report):
-    texts = [text for ax in figures.stability(report).axes for text in ax.texts]
+    texts = [text for ax in made.draw("stability", report).axes for text in ax.texts]
     assert len(texts) == 2
     for text, key in zip(texts, ("rmse", "ence"), strict=True):
         small = report.verdicts[key].startswith("too small")
@@ -79,7 +79,7 @@ def test_many_groups_keep_the_names_readable():
     n = 300
     y = np.random.default_rng(0).normal(size=n)
     many = uq.evaluate(y, 0 * y, 0 * y + 1, by=np.arange(n) // 3, curve_metrics=["mae"])
-    ax = figures.by_group(many).axes[0]
+    ax = made.draw("by_group", many).axes[0]
     assert len(ax.get_yticks()) <= 16
     assert len(ax.patches) == 100
     assert {to_hex(bar.get_facecolor()) for bar in ax.patches} == {small_multiples.PALE.lower()}
@@ -90,7 +90,7 @@ def test_axes_do_not_follow_groups_of_few_samples():
     error, label = rng.normal(size=403), np.asarray(["many", "more", "few"]).repeat([200, 200, 3])
     error[label == "few"] = 1000.0
     report = uq.evaluate(error, 0 * error, 0 * error + 1, by=label, curve_metrics=["mae"], metrics=["bias"])
-    figure = figures.by_group(report)
+    figure = made.draw("by_group", report)
     (ax,) = figure.axes
     assert ax.get_xlim()[1] < 1
     (mark,) = [line for line in ax.lines if line.get_marker() == ">"]

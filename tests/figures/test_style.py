@@ -12,7 +12,9 @@ from PIL import Image
 import uq_tracking as uq
 from uq_tracking import figures
 from uq_tracking.figures import style
-from uq_tracking.figures.text import readable, text_width
+from uq_tracking.figures.calibration import before_after
+from uq_tracking.figures.maps import uncertainty_map
+from uq_tracking.figures.style import readable, text_width
 from uq_tracking.formatting import format_factors
 from uq_tracking.tables.report import report_table
 
@@ -36,34 +38,31 @@ def report():
 
 def all_pixels(report):
     values = np.arange(1200.0).reshape(30, 40)
-    drawn = [getattr(figures, name)(report) for name in NAMES]
-    drawn.append(figures.before_after(report, report))
-    drawn.append(
-        figures.uncertainty_map(values, values + 1, values * 0 + 2, scale=1.0, unit="m", title="a case")
-    )
-    drawn.append(figures.reliability(made.report({})))
+    drawn = [made.draw(name, report) for name in NAMES]
+    drawn.append(before_after(report, report))
+    drawn.append(uncertainty_map(values, values + 1, values * 0 + 2, scale=1.0, unit="m", title="a case"))
+    drawn.append(made.draw("reliability", made.report({})))
     return [figures.to_rgb(figure) for figure in drawn]
 
 
 def test_png_bytes_are_deterministic(report):
     for name in NAMES:
-        draw = getattr(figures, name)
-        assert figures.to_png(draw(report)) == figures.to_png(draw(report))
+        assert figures.to_png(made.draw(name, report)) == figures.to_png(made.draw(name, report))
 
 
 def test_png_has_no_metadata(report):
-    picture = Image.open(io.BytesIO(figures.to_png(figures.reliability(report))))
+    picture = Image.open(io.BytesIO(figures.to_png(made.draw("reliability", report))))
     assert set(picture.info) <= {"dpi"}
 
 
 def test_png_and_pixels_agree(report):
-    figure = figures.sparsification(report)
+    figure = made.draw("sparsification", report)
     png = Image.open(io.BytesIO(figures.to_png(figure))).convert("RGB")
     np.testing.assert_array_equal(np.asarray(png), figures.to_rgb(figure))
 
 
 def test_pixels_are_rgb_bytes_at_the_wanted_size(report):
-    figure = figures.sparsification(report)
+    figure = made.draw("sparsification", report)
     pixels = figures.to_rgb(figure, dpi=60)
     assert (pixels.shape, pixels.dtype) == ((300, 300, 3), np.uint8)
     assert figure.get_dpi() == style.DPI
@@ -110,8 +109,8 @@ def test_threads_draw_what_one_thread_draws(report):
 def test_pyplot_is_not_imported():
     code = (
         "import sys, numpy as np\n"
-        "from uq_tracking import figures\n"
-        "figures.to_png(figures.uncertainty_map(*[np.ones((3, 4))] * 3, scale=1.0))\n"
+        "from uq_tracking.figures import maps, to_png\n"
+        "to_png(maps.uncertainty_map(*[np.ones((3, 4))] * 3, scale=1.0))\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -120,35 +119,35 @@ def test_pyplot_is_not_imported():
 def test_user_text_is_drawn_as_written():
     report = made.scored("calibrated", n=500, unit="$_m^2", method="deep_ens $x\n v2")
     for name in NAMES:
-        assert "deep_ens $x v2" in seen.texts(getattr(figures, name)(report))
-    assert "[$_m^2]" in seen.texts(figures.reliability(report))
+        assert "deep_ens $x v2" in seen.texts(made.draw(name, report))
+    assert "[$_m^2]" in seen.texts(made.draw("reliability", report))
 
 
 def test_letters_the_font_lacks_become_boxes():
     report = made.scored("calibrated", n=500, method="\u6e29\u5ea6 a")
-    assert "Reliability: \u25a1\u25a1 a" in seen.texts(figures.reliability(report))
+    assert "Reliability: \u25a1\u25a1 a" in seen.texts(made.draw("reliability", report))
 
 
 def test_long_names_are_cut():
-    figure = figures.reliability(made.scored("calibrated", n=500, method="W" * 200))
+    figure = made.draw("reliability", made.scored("calibrated", n=500, method="W" * 200))
     (title,) = [text for text in seen.texts(figure).split("\n") if text.startswith("WW")]
     assert title.strip("W") == "…"
     assert title.endswith("W")
     assert 0.9 < text_width(title, style.TEXT, "bold") / (72 * figure.get_figwidth()) < 1
 
 
-@pytest.mark.parametrize("draw", [figures.reliability, figures.sparsification])
-def test_names_that_differ_at_their_end_differ_in_the_title(draw):
+@pytest.mark.parametrize("name", ["reliability", "sparsification"])
+def test_names_that_differ_at_their_end_differ_in_the_title(name):
     names = [f"Random-forest ensemble of {count} trees, min leaf 4, seed {count}" for count in (150, 250)]
     reports = [made.scored("calibrated", n=500, method=name) for name in names]
-    titles = [" ".join(seen.texts(draw(report)).split("\n")) for report in reports]
-    for name, title in zip(names, titles, strict=True):
-        assert name in title
+    titles = [" ".join(seen.texts(made.draw(name, report)).split("\n")) for report in reports]
+    for method, title in zip(names, titles, strict=True):
+        assert method in title
 
 
 def test_a_name_a_little_too_long_is_smaller():
     report = made.scored("calibrated", n=500, method="deep ensemble of 15 nets")
-    figure = figures.sparsification(report)
+    figure = made.draw("sparsification", report)
     (title,) = [
         text for text in figure.texts if text.get_text() == "Sparsification, RMSE: deep ensemble of 15 nets"
     ]
@@ -159,7 +158,7 @@ def test_ends_of_the_verdict_differ_as_in_its_words():
     report = made.scored("overconfident", n=200_000)
     _, low, high = format_factors(*(getattr(report.verdict.scale, end) for end in ("value", "low", "high")))
     assert len(low) > len("2.19")
-    assert f"({low}\N{EN DASH}{high})" in seen.texts(figures.reliability(report))
+    assert f"({low}\N{EN DASH}{high})" in seen.texts(made.draw("reliability", report))
     assert f"({low} to {high})" in report.verdict.text
 
 
@@ -170,7 +169,7 @@ def test_ends_of_an_interval_are_zero_but_for_rounding():
         1e-14 * rng.normal(size=2000), np.zeros(2000), np.full(2000, 1e-14), groups=np.arange(2000) % 20
     )
     assert 0 < abs(report.intervals["aurg_rmse"][0]) < 1e-12
-    assert "AURG 0 (0 to 0)" in seen.texts(figures.sparsification(report))
+    assert "AURG 0 (0 to 0)" in seen.texts(made.draw("sparsification", report))
     assert report.shown("rmse") == (report.scores["rmse"], report.intervals["rmse"])
     (row,) = [row for row in report_table(report).rows if row.name == "aurg_rmse"]
     assert (row["value"].text, row["interval"].text) == ("0", "[0, 0]")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.figures import reliability, sparsification
+from tests.figures import made
 
 BANDED = ("calibration", "coverage", "reliability", "sparsification_rmse")
 
@@ -79,10 +79,12 @@ def test_the_band_of_groups_that_differ_widely_has_no_spikes(seed):
         assert np.abs(np.diff(columns[end], 2)).max() < 0.03
 
 
-@pytest.mark.parametrize("draw", [reliability, sparsification])
-def test_the_band_is_drawn(report, draw):
-    curve = report.curves["reliability" if draw is reliability else "sparsification_rmse"].columns
-    drawn = draw(report).axes[0].collections
+@pytest.mark.parametrize(
+    ("name", "curve"), [("reliability", "reliability"), ("sparsification", "sparsification_rmse")]
+)
+def test_the_band_is_drawn(report, name, curve):
+    curve = report.curves[curve].columns
+    drawn = made.draw(name, report).axes[0].collections
     edges = [np.concatenate([path.vertices[:, 1] for path in one.get_paths()]) for one in drawn]
     assert any(np.isin(curve["low"], at).all() and np.isin(curve["high"], at).all() for at in edges)
 

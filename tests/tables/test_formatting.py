@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uq_tracking as uq
-from uq_tracking.figures.text import readable
+from uq_tracking.figures.style import readable
 from uq_tracking.formatting import format_interval, format_number, format_score, one_line, shorten
 from uq_tracking.tables import Cell
 

@@ -39,7 +39,8 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     reference="diagonal",
     recalibrated=True,
     settings=("n_bins",),
-    draw="uq_tracking.figures.classification.class_reliability",
+    header={"ece": "ECE", "mce": "MCE"},
+    draw="uq_tracking.figures.calibration.class_reliability",
     figure="reliability",
     gaps="confidence",
 )
@@ -70,7 +71,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     steps=row_number,
     reference="diagonal",
     gaps="isotonic",
-    draw="uq_tracking.figures.classification.reliability_isotonic",
+    header={"ece": "ECE"},
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     """Accuracy as the best-fitting increasing step function of the confidence (CORP)."""
@@ -88,7 +89,8 @@ def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     title="Sparsification",
     score="ause_brier",
     steps=percent("fraction"),
-    draw="uq_tracking.figures.classification.class_sparsification",
+    header={"ause_brier": "AUSE", "brier": "Brier score"},
+    draw="uq_tracking.figures.ranking.sparsification",
     figure="sparsification",
 )
 def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
@@ -113,6 +115,7 @@ def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
     score="ause_brier",
     steps=percent("fraction"),
     reference=(0.0,),
+    header={"ause_brier": "AUSE"},
 )
 def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Columns:
     """How far the Brier score of the samples of lowest entropy lies above the oracle's."""
@@ -130,7 +133,8 @@ def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Co
     title="Risk and coverage",
     score="aurc",
     steps=percent("coverage"),
-    draw="uq_tracking.figures.classification.risk_coverage",
+    header={"aurc": "AURC", "accuracy": "accuracy"},
+    draw="uq_tracking.figures.ranking.risk_coverage",
     figure="risk_coverage",
 )
 def risk_coverage(statistics: Statistics, settings: Settings) -> Columns:

@@ -44,6 +44,7 @@ NOMINAL = "Nominal coverage of the central interval"
     score="ause_rmse",
     steps=percent("fraction"),
     reference=(0.0,),
+    header={"ause_rmse": "AUSE"},
 )
 def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """How far the RMSE of the least uncertain samples lies above the oracle's."""
@@ -61,6 +62,7 @@ def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Col
     score="ause_rmse",
     steps=percent("fraction"),
     ceiling=np.inf,
+    header={"ause_rmse": "AUSE", "aurg_rmse": "AURG"},
     draw="uq_tracking.figures.ranking.sparsification",
     figure="sparsification",
 )
@@ -92,7 +94,8 @@ def _remaining(statistics: Statistics, payload: str) -> Columns:
     ceiling=1.0,
     recalibrated=True,
     settings=("family",),
-    draw="uq_tracking.figures.regression.calibration",
+    header={"coverage_95": "95 % intervals cover", "miscalibration_area": "miscalibration area"},
+    draw="uq_tracking.figures.calibration.calibration",
     figure="calibration",
     gaps="quantiles",
 )
@@ -122,6 +125,7 @@ def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tu
     reference=(0.0,),
     settings=("family",),
     gaps="coverage",
+    header={"auce": "AUCE"},
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """How much more the central intervals cover than they promise."""
@@ -142,7 +146,8 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     recalibrated=True,
     settings=("n_bins",),
     units=("target", "target"),
-    draw="uq_tracking.figures.regression.reliability",
+    header={"ence": "ENCE"},
+    draw="uq_tracking.figures.calibration.reliability",
     figure="reliability",
     gaps="variance",
 )
@@ -172,7 +177,8 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     reference="diagonal",
     gaps="isotonic",
     units=("target", "target"),
-    draw="uq_tracking.figures.regression.reliability_isotonic",
+    header={"ence": "ENCE"},
+    draw="uq_tracking.figures.calibration.reliability_isotonic",
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE as the increasing step function of the standard deviation that best fits the errors (CORP)."""
@@ -198,6 +204,7 @@ def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, flo
     steps=percent("alpha"),
     reference=(0.0, 1.0),
     limits=practical_limits,
+    header={"n_merci": "n-MeRCI"},
     draw="uq_tracking.figures.ranking.n_merci_by_alpha",
 )
 def n_merci_by_alpha(
@@ -219,6 +226,7 @@ def n_merci_by_alpha(
     default=False,
     steps=percent("alpha"),
     units=("", "target"),
+    header={"merci": "MeRCI"},
     draw="uq_tracking.figures.ranking.merci_by_alpha",
 )
 def merci_by_alpha(
@@ -294,7 +302,8 @@ def _where_defined(
     reference="diagonal",
     ceiling=1.0,
     settings=("family",),
-    draw="uq_tracking.figures.regression.coverage",
+    header={"coverage_95": "95 % intervals cover", "auce": "AUCE"},
+    draw="uq_tracking.figures.calibration.coverage",
     gaps="coverage",
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
@@ -316,7 +325,8 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     reference=(1.0,),
     settings=("family",),
     gaps="pit",
-    draw="uq_tracking.figures.regression.pit_histogram",
+    header={"coverage_95": "95 % intervals cover", "pit_ks": "KS distance"},
+    draw="uq_tracking.figures.calibration.pit_histogram",
 )
 def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     """Histogram of F(y) in twenty cells, closed below, as numpy's."""
@@ -344,6 +354,7 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     score="ause_mae",
     steps=percent("fraction"),
     reference=(0.0,),
+    header={"ause_mae": "AUSE"},
 )
 def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
     """How far the MAE of the least uncertain samples lies above the oracle's."""
@@ -360,7 +371,8 @@ def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Colu
     title="Sparsification, MAE",
     score="ause_mae",
     steps=percent("fraction"),
-    draw="uq_tracking.figures.ranking.sparsification_mae",
+    header={"ause_mae": "AUSE"},
+    draw="uq_tracking.figures.ranking.sparsification",
 )
 def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     """MAE of the remaining samples, for the uncertainty, the oracle and a random order."""
@@ -377,7 +389,8 @@ def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     score="spearman",
     overlaid=False,
     units=("target", "target"),
-    draw="uq_tracking.figures.density.error_vs_std",
+    header={"spearman": "Spearman"},
+    draw="uq_tracking.figures.ranking.error_vs_std",
     figure="error_vs_std",
 )
 def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
@@ -397,7 +410,8 @@ def error_vs_std(statistics: Statistics, settings: Settings) -> Columns:
     score="joint_ks",
     steps=percent("nominal"),
     reference="diagonal",
-    draw="uq_tracking.figures.regression.joint_coverage",
+    header={"joint_ks": "KS distance"},
+    draw="uq_tracking.figures.calibration.joint_coverage",
 )
 def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -89,10 +89,14 @@ class CurveSpec:
         Units of the axes; ``target`` stands for the target's.
     limits : callable or None
         ``limits(x, y) -> (low, high)``: the y range worth showing, if some points lie far beyond the others.
-    draw : str or None
-        Dotted name of the function that draws it, ``draw(report) -> Figure``.
     figure : str or None
-        Name of the figure logged with every report; None for one drawn on demand.
+        Name of the figure logged with every report; None for one drawn on demand, named as the curve.
+    header : dict
+        Keys of the scores above its figure, and the names they have there; by default its ``score``.
+    draw : callable, str or None
+        Function, or its dotted name, that draws it on axes whose labels are set: ``draw(ax, columns, report,
+        alone)``, where ``alone`` is False if the figure shows more than this curve. It may return further texts for
+        the header. By default the curve is drawn as a line, with its bands and its reference.
     function : callable
         ``function(statistics, settings) -> dict of columns``, of equal length; raises ``Undefined`` if there is no
         curve. The curve's score says why.
@@ -118,8 +122,9 @@ class CurveSpec:
     overlaid: bool = True
     units: tuple[str, str] = ("", "")
     limits: Limits | None = None
-    draw: str | None = None
     figure: str | None = None
+    header: Mapping[str, str] = field(default_factory=dict, hash=False)
+    draw: Callable[..., Iterable[str] | None] | str | None = None
     function: Callable[..., Columns] = not_declared
 
     def __call__(self, function: F) -> F:
@@ -133,7 +138,7 @@ class CurveSpec:
         what = f"curve {self.name!r}"
         require_declarable(what, self.name, self.task, self.needs)
         for name in self.settings:
-            require_known(what, "settings", name, [field.name for field in fields(Settings)])
+            require_known(what, "settings", name, [option.name for option in fields(Settings)])
         return plugins.declare("uq_curves", replace(self, function=function), function)
 
     def build(self, statistics: Any, settings: Settings, inputs: MetricInputs | None = None) -> Curve:

@@ -12,6 +12,7 @@ from uq_tracking.errors import SettingsError, closest
 from uq_tracking.figures.style import (
     SMALL,
     TEXT,
+    cut,
     legend,
     legend_below,
     new_figure,
@@ -20,7 +21,6 @@ from uq_tracking.figures.style import (
     reference,
     style_axes,
 )
-from uq_tracking.figures.text import cut
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:

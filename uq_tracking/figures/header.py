@@ -1,25 +1,22 @@
-"""The header of a figure: its name and method, the verdict, scores, and what was scored."""
+"""What stands above a figure: its name and method, the verdict, scores, and what was scored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from uq_tracking.figures import style
-from uq_tracking.figures.text import counted, cut, cut_middle, text_width, wrapped
-from uq_tracking.formatting import format_factors, one_line
+from uq_tracking.figures.style import MARGIN, cut, readable, text_width, wrapped
+from uq_tracking.formatting import format_factors, one_line, shorten_middle
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
-Judged = Literal["calibration", "ranking", "both"]
-
-MARGIN = 8.0
-"""Points between the header and the borders of the figure."""
 SPACING = 1.32
 """Line height relative to the font size."""
 HINTED = 0.97
@@ -58,56 +55,50 @@ def report_header(
     figure: Figure,
     report: Report,
     name: str,
-    scores: Sequence[str] = (),
-    judged: Judged | None = None,
+    facts: Iterable[str] = (),
+    judged: Sequence[str] = (),
     *,
     when: str = "",
     samples: str = "",
 ) -> None:
-    """Name the figure and the method, and state the verdict, the scores, the split and the number of samples.
+    """Name the figure and the method, and state the verdict, some facts, the split and the number of samples.
 
-    ``when`` precedes the verdict if it concerns only one of several things in the figure; ``samples`` follows the
-    number of samples if it does.
+    ``judged`` lists the parts of the verdict to state, and ``when`` precedes them if they concern only one of several
+    things in the figure; ``samples`` follows the number of samples if it does.
     """
     room = 72 * figure.get_figwidth() - 2 * MARGIN
-    verdict = [] if judged is None else _verdict(report, judged, room, when)
-    put_header(
-        figure,
-        [
-            *title_lines(heading(report, name), room),
-            *verdict,
-            *(Line(text) for text in _packed(scores, room)),
-            *_scored(report, samples),
-        ],
-    )
+    about = report.provenance
+    lines = title_lines(f"{name}: {one_line(about['method'])}" if about.get("method") else name, room)
+    if report.verdict.enough_data or report.statistics is not None:
+        for part, told in (("calibration", _calibration), ("ranking", _ranking)):
+            if part in judged:
+                wordings, color = told(report)
+                wordings = [when + wording for wording in wordings]
+                fitting = (text for text in wordings if text_width(text, style.TEXT, "bold") <= room)
+                lines.append(Line(next(fitting, wordings[-1]), color=color, weight="bold"))
+    lines += [Line(text) for text in wrapped(facts, style.TEXT, room, between=", ")]
+    n = report.counts.get("n")
+    counted = "" if n is None else f"{n:,.0f} sample{'' if n == 1 else 's'}"
+    split = one_line(about["split"]) if about.get("split") else ""
+    scored = ", ".join(filter(None, (split, counted, family_text(report))))
+    if scored or samples:
+        lines.append(Line("; ".join(filter(None, (scored, samples))), style.SMALL, style.QUIET))
+    put_header(figure, lines)
 
 
 def title_lines(text: str, room: float) -> list[Line]:
-    """A title on one line, if necessary in a smaller font, or on two; anything longer is cut in the middle."""
+    """Set a title on one line, if necessary in a smaller font, or on two; cut anything longer in the middle."""
     size = style.TITLE * min(1.0, room / text_width(text, style.TITLE, "bold"))
     if size >= style.TEXT:
         return [Line(text, size, weight="bold")]
     room *= HINTED
-    first, *_ = wrapped(text, style.TEXT, room, "bold")
+    first, *_ = wrapped(text.split(), style.TEXT, room, "bold")
     parts = (first, text.removeprefix(first).strip())
     return [
-        Line(cut_middle(part, style.TEXT, room, "bold"), style.TEXT, weight="bold") for part in parts if part
+        Line(cut(part, style.TEXT, room, "bold", shorten_middle), style.TEXT, weight="bold")
+        for part in parts
+        if part
     ]
-
-
-def heading(report: Report, name: str) -> str:
-    """Name the figure and, if the report states it, the uncertainty method."""
-    method = report.provenance.get("method")
-    return f"{name}: {one_line(method)}" if method else name
-
-
-def _scored(report: Report, rest: str) -> list[Line]:
-    """The split, the number of samples, and the distribution unless it is the Gaussian."""
-    split, n = report.provenance.get("split"), report.counts.get("n")
-    samples = "" if n is None else f"{counted(n)} sample{'' if n == 1 else 's'}"
-    parts = [one_line(split) if split else "", samples, family_text(report)]
-    text = "; ".join(part for part in (", ".join(part for part in parts if part), rest) if part)
-    return [Line(text, style.SMALL, style.QUIET)] if text else []
 
 
 def family_text(report: Report) -> str:
@@ -123,51 +114,21 @@ def family_text(report: Report) -> str:
     return f"{family.capitalize()} distribution"
 
 
-def _packed(parts: Sequence[str], room: float) -> list[str]:
-    """As many parts per line as fit, separated by commas."""
-    lines: list[str] = []
-    for part in filter(None, parts):
-        longer = f"{lines[-1]}, {part}" if lines else part
-        if lines and text_width(longer, style.TEXT) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(part)
-    return lines
-
-
-def _verdict(report: Report, judged: Judged, room: float, when: str) -> list[Line]:
-    """The verdict in lines that fit; none if the report was not judged at all."""
-    verdict = report.verdict
-    if not verdict.enough_data and report.statistics is None:
-        return []
-    found = {"calibration": _calibration, "ranking": _ranking}
-    said = [say(report) for name, say in found.items() if judged in (name, "both")]
-    return [_fitting([when + text for text in texts], color, room) for texts, color in said]
-
-
-def _fitting(texts: Sequence[str], color: str, room: float) -> Line:
-    """The first text that fits."""
-    fitting = (text for text in texts if text_width(text, style.TEXT, "bold") <= room)
-    return Line(next(fitting, texts[-1]), color=color, weight="bold")
-
-
 def _calibration(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on calibration, longest first, and their color."""
-    verdict = report.verdict
-    word, factor = verdict.calibration, verdict.scale
+    """Return wordings of the verdict on calibration, longest first, and their color."""
+    word, factor = report.verdict.calibration, report.verdict.scale
     if word in ("overconfident", "underconfident") and factor is not None:
         over = word == "overconfident"
         color = style.OVERCONFIDENT_TEXT if over else style.UNDERCONFIDENT_TEXT
-        of_errors = report.task == "classification"
-        told = (factor.value, factor.low, factor.high)
-        if not (over or of_errors):
-            told = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
-        value, low, high = format_factors(*told)
-        what = (
-            f"{value}{TIMES} the errors it implies"
-            if of_errors
-            else f"std {value}{TIMES} too {'small' if over else 'large'}"
-        )
+        ends = (factor.value, factor.low, factor.high)
+        if report.task == "classification":
+            value, low, high = format_factors(*ends)
+            what = f"{value}{TIMES} the errors it implies"
+        else:
+            if not over:
+                ends = (1 / factor.value, 1 / factor.high, 1 / max(factor.low, 1e-300))
+            value, low, high = format_factors(*ends)
+            what = f"std {value}{TIMES} too {'small' if over else 'large'}"
         start = f"{word.capitalize()}: {what}"
         return [f"{start} ({low}\N{EN DASH}{high})", start, word.capitalize()], color
     if word == "not enough data":
@@ -177,14 +138,44 @@ def _calibration(report: Report) -> tuple[list[str], str]:
 
 
 def _ranking(report: Report) -> tuple[list[str], str]:
-    """Wordings of the verdict on the ranking of errors, longest first, and their color."""
+    """Return wordings of the verdict on the ranking of errors, longest first, and their color."""
     verdict = report.verdict
     if verdict.ranking == "not enough data":
         return ["Not enough data to judge the ranking"], NEUTRAL
     if verdict.ranking == "useful":
-        recovered = verdict.recovered
         start = "Knows little of where it errs" if verdict.knows_little else "Knows where it errs"
-        share = [] if recovered is None else [f"{start}: {100 * recovered:.0f} % of an oracle's gain"]
-        return [*share, start], NEUTRAL if verdict.knows_little else GOOD
+        color = NEUTRAL if verdict.knows_little else GOOD
+        if verdict.recovered is None:
+            return [start], color
+        return [f"{start}: {100 * verdict.recovered:.0f} % of an oracle's gain", start], color
     start = f"Ranks errors {verdict.ranking.removesuffix(' constant')}"
     return [f"{start} a constant std", f"{start} constant"], style.OVERCONFIDENT_TEXT
+
+
+def score_text(report: Report, key: str, label: str) -> str:
+    """Format a score with its interval, or as undefined; empty if the report does not include it."""
+    if key in report.undefined and key != "coverage_95":
+        return f"{label} undefined"
+    if key not in report.scores:
+        return ""
+    if key == "coverage_95":
+        interval = report.intervals.get(key)
+        text = f"{label} {percent(report.scores[key])} %"
+        ends = [] if interval is None else [percent(end) for end in interval]
+    else:
+        value, interval = report.shown(key)
+        text = f"{label} {readable(value, padded=True)}"
+        ends = [] if interval is None else [readable(end, padded=True) for end in interval]
+    return f"{text} ({' to '.join(ends)})" if ends else text
+
+
+def percent(share: float) -> str:
+    """Format a share in per cent, with enough decimals to distinguish it from 0 and 100.
+
+    >>> percent(0.8123), percent(0.99995), percent(1.0)
+    ('81.2', '99.995', '100')
+    """
+    value = 100 * share
+    distance = min(value, 100 - value)
+    decimals = 0 if distance <= 0 else 1 if distance >= 0.1 else min(6, int(-np.floor(np.log10(distance))))
+    return f"{value:.{decimals}f}"

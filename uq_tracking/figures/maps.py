@@ -28,8 +28,7 @@ from uq_tracking.figures.panels import (
     title_over,
     told_mean,
 )
-from uq_tracking.figures.style import new_figure, plain_texts
-from uq_tracking.figures.text import readable
+from uq_tracking.figures.style import new_figure, plain_texts, readable
 from uq_tracking.formatting import axis_label
 
 Limits = Mapping[str, tuple[float, float]]

@@ -16,8 +16,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from uq_tracking.errors import ShapeError
 from uq_tracking.figures import style
-from uq_tracking.figures.header import MARGIN, Line, put_header, title_lines
-from uq_tracking.figures.text import readable, wrapped
+from uq_tracking.figures.header import Line, put_header, title_lines
+from uq_tracking.figures.style import MARGIN, readable, wrapped
 from uq_tracking.formatting import one_line
 
 FloatArray = npt.NDArray[np.float64]
@@ -287,6 +287,6 @@ def title_over(figure: Figure, title: str | None, note: str = "") -> None:
     """Put a bold title above all panels, cut to the figure's width, and a sentence below it."""
     width = 72 * figure.get_figwidth() - 2 * MARGIN
     lines = title_lines(one_line(title), width) if title else []
-    lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note, style.SMALL, width)]
+    lines += [Line(text, style.SMALL, style.QUIET) for text in wrapped(note.split(), style.SMALL, width)]
     if lines:
         put_header(figure, lines)

@@ -1,4 +1,4 @@
-"""A stored picture as a figure, so that every tracker can show it in its own way."""
+"""Figures as pixels: PNG files, arrays, and stored pictures that every tracker shows in its own way."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+Pixels = npt.NDArray[np.uint8]
+
 DPI = 100
+
+
+class ShownFigure(Figure):
+    """A figure that notebooks show without pyplot, with its titles as alternative text."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
+        titles = [text.get_text() for text in self.texts]
+        titles += [ax.get_title(side) for ax in self.axes for side in ("left", "center")]
+        return to_png(self, dpi=80), {"alt": "; ".join(filter(None, titles))}
 
 
 class Picture(Figure):
@@ -43,8 +55,8 @@ class Picture(Figure):
             self.figimage(self.pixels())
         super().draw(renderer)
 
-    def pixels(self) -> npt.NDArray[np.uint8]:
-        """The pixels with their opacity, shape (height, width, 4)."""
+    def pixels(self) -> Pixels:
+        """Return the pixels with their opacity, shape (height, width, 4)."""
         with Image.open(BytesIO(self.png)) as image:
             return np.asarray(image.convert("RGBA"))
 
@@ -57,27 +69,68 @@ class Picture(Figure):
 
 
 def picture(path: Path) -> Picture:
-    """A figure that shows a PNG file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Picture
-        With the picture's size in pixels.
-    """
+    """Return a figure that shows a PNG file at its own size."""
     png = path.read_bytes()
     with Image.open(BytesIO(png)) as image:
         return Picture(lambda: png, image.size)
 
 
-def packed(pixels: npt.NDArray[np.uint8], dpi: float) -> bytes:
-    """RGBA pixels as a PNG file, without alpha if all are opaque; equal pixels give equal bytes."""
+def packed(pixels: Pixels, dpi: float) -> bytes:
+    """Compress RGBA pixels to a PNG file, without alpha if all are opaque; equal pixels give equal bytes."""
     drawn = Image.fromarray(pixels[..., :3].copy() if (pixels[..., 3] == 255).all() else pixels)
     buffer = BytesIO()
     # Run-length matches only: a third of the time of a full search; maps are no larger, curves by 20 kB.
     drawn.save(buffer, "png", dpi=(dpi, dpi), compress_type=zlib.Z_RLE)
     return buffer.getvalue()
+
+
+def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
+    """Draw the figure as a PNG file; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any figure; it is left unchanged.
+    dpi : float, optional
+        Pixels per inch; the figure's own by default.
+
+    Returns
+    -------
+    bytes
+        PNG file, without a date or the name of the software.
+    """
+    if isinstance(figure, Picture) and dpi is None:
+        return figure.png
+    return packed(drawn(figure, dpi), dpi or figure.get_dpi())
+
+
+def to_rgb(figure: Figure, *, dpi: float | None = None) -> Pixels:
+    """Draw the figure as pixels, for trackers that take arrays.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Any figure; it is left unchanged.
+    dpi : float, optional
+        Pixels per inch; the figure's own by default.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+    """
+    return drawn(figure, dpi)[..., :3].copy()
+
+
+def drawn(figure: Figure, dpi: float | None = None) -> Pixels:
+    """Draw the figure as RGBA pixels, shape (height, width, 4)."""
+    if isinstance(figure, Picture) and dpi is None:
+        return figure.pixels()
+    before, shown_by = figure.get_dpi(), figure.canvas
+    canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
+    figure.set_dpi(dpi or before)
+    try:
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())
+    finally:
+        figure.set_dpi(before)
+        figure.set_canvas(shown_by)

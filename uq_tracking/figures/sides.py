@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from uq_tracking.figures import style
-from uq_tracking.figures.text import text_width
+from uq_tracking.figures.style import text_width
 
 FloatArray = npt.NDArray[np.float64]
 Line = tuple[FloatArray, FloatArray]

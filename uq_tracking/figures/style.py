@@ -1,4 +1,4 @@
-"""How every figure looks: sizes, colors, titles, numbers as text, and pixels.
+"""How every figure looks: sizes, colors, lines, legends, ticks, and numbers and names as text.
 
 A figure must look the same whatever the user's own matplotlib settings are, because runs are compared side by side.
 ``matplotlib.rc_context`` would change those settings for the whole process while a figure is drawn, which another
@@ -11,7 +11,8 @@ deficiencies; lines in the same picture also differ in their dashes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,20 +21,24 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
-from uq_tracking.figures.picture import Picture, packed
-from uq_tracking.figures.text import FAMILY, cut, printable, readable, text_width
+from uq_tracking.figures.picture import ShownFigure
+from uq_tracking.formatting import format_number, shorten, typographic
 
 FloatArray = npt.NDArray[np.float64]
 
 SIZE = (5.0, 5.0)
 """Size in inches of every single-panel figure: 800 x 800 pixels; a 300 pixel thumbnail has 10 pixel letters."""
 DPI = 160
+FAMILY = "DejaVu Sans"
+"""Font of all texts; it ships with matplotlib, so every machine has it."""
 
 MODEL = "#0072B2"
+PALE = "#9CC6E0"
 BEFORE = "#D55E00"
 ORACLE = "#009E73"
 RANDOM = "#6E6E6E"
@@ -42,29 +47,19 @@ OVERCONFIDENT = "#D55E00"
 UNDERCONFIDENT = "#56B4E9"
 OVERCONFIDENT_TEXT, UNDERCONFIDENT_TEXT = "#B04A00", "#1F6B97"  # the same hues, dark enough to read on white
 QUIET = "#555555"
-LABEL_ROOM = (290.0, 220.0)
-"""Maximum size of an axis label in points, across and up; longer ones are first shrunk and then cut."""
 COUNTS = "#CFCFCF"
 NO_DATA = "#D9D9D9"
 NO_INPUT = "#C9DDF2"  # not grey, because inputs are
 
+LABEL_ROOM = (290.0, 220.0)
+"""Maximum size of an axis label in points, across and up; longer ones are first shrunk and then cut."""
 HANDLE, PAD, GAP = 2.0, 0.8, 1.4
 """Lengths in a legend below the panels, in font sizes: a sample, the room right of it, and between columns."""
 MARGIN = 8.0
-"""Total free points on both sides of a legend below."""
-
-ENDS = {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
-
+"""Points between texts and the borders of the figure."""
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Ticks of an axis of shares."""
 TEXT, SMALL, TICKS, TITLE = 12.0, 10.5, 11.0, 14.0
-
-
-class ShownFigure(Figure):
-    """A figure that notebooks show without pyplot, with its titles as alternative text."""
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
-        titles = [text.get_text() for text in self.texts]
-        titles += [ax.get_title(side) for ax in self.axes for side in ("left", "center")]
-        return to_png(self, dpi=80), {"alt": "; ".join(filter(None, titles))}
 
 
 def new_figure(
@@ -83,32 +78,29 @@ def style_axes(ax: Axes, x_label: str, y_label: str) -> Axes:
     ax.grid(True, which="major", color="#E6E6E6", linewidth=0.8, linestyle="-")
     style_ticks(ax, TICKS)
     ax.tick_params(which="both", top=False, right=False, labeltop=False, labelright=False)
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_minor_locator(NullLocator())
     for side, spine in ax.spines.items():
         spine.set_visible(side in ("left", "bottom"))
-        spine.set(color="#555555", linewidth=0.8)
-    for put, label, room in (
-        (ax.set_xlabel, x_label, LABEL_ROOM[0]),
-        (ax.set_ylabel, y_label, LABEL_ROOM[1]),
-    ):
+        spine.set(color=QUIET, linewidth=0.8)
+    labels = zip((ax.xaxis, ax.yaxis), (x_label, y_label), LABEL_ROOM, strict=True)
+    for axis, label, room in labels:
         size = min(TEXT, max(SMALL, TEXT * room / max(text_width(label, TEXT), 1.0)))
-        put(cut(label, size, room), fontsize=size, color="black", labelpad=4)
-    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_label_text(cut(label, size, room), fontsize=size, color="black")
+        axis.labelpad = 4
+        axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(TickNumbers())
     return ax
 
 
 def style_ticks(ax: Axes, size: float, *, length: float = 4) -> None:
     """Set everything about the ticks that the user's own settings could otherwise change."""
-    look: dict[str, Any] = {"labelsize": size, "labelcolor": "black", "color": "#555555", "direction": "out"}
+    look: dict[str, Any] = {"labelsize": size, "labelcolor": "black", "color": QUIET, "direction": "out"}
     ax.tick_params(which="major", **look, length=length, width=0.8, pad=3.5)
 
 
 def style_color_bar(bar: Colorbar, label: str, *, size: float, ticks: float) -> None:
-    """Do the same for a color bar."""
+    """Set everything about a color bar that the user's own settings could otherwise change."""
     bar.set_label(label, fontsize=size, color="black", labelpad=4)
-    bar.outline.set(edgecolor="#555555", linewidth=0.8)
+    bar.outline.set(edgecolor=QUIET, linewidth=0.8)
     bar.ax.grid(False)
     style_ticks(bar.ax, ticks, length=3)
     bar.ax.tick_params(which="minor", length=0)
@@ -133,8 +125,9 @@ class TickNumbers(Formatter):
 
 def line(ax: Axes, x: npt.ArrayLike, y: npt.ArrayLike, **style: Any) -> Line2D:
     """Plot one line with every property set, independent of the user's settings."""
-    given = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL, **ENDS, **style}
-    (drawn,) = ax.plot(np.asarray(x), np.asarray(y), **given)
+    look: dict[str, Any] = {"linewidth": 2.2, "linestyle": "-", "marker": "", "color": MODEL}
+    look |= {"solid_capstyle": "projecting", "dash_capstyle": "butt"}
+    (drawn,) = ax.plot(np.asarray(x), np.asarray(y), **look | style)
     return drawn
 
 
@@ -163,14 +156,12 @@ def legend_size(ax: Axes) -> tuple[float, float]:
     """Approximate width and height of a legend inside the axes, as shares of them."""
     texts = _entries(ax)[1]
     width = max(text_width(text, SMALL) for text in texts) + (HANDLE + PAD + 0.6) * SMALL
-    box = ax.get_position()
-    sides = (box.width * ax.figure.figure.get_figwidth(), box.height * ax.figure.figure.get_figheight())
-    side = 72 * min(sides)
+    side = 72 * min(ax.get_position().size * ax.figure.figure.get_size_inches())
     return width / side, 1.4 * SMALL * len(texts) / side
 
 
 def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
-    """Samples and texts of a legend; artists with the same text share an entry."""
+    """Return samples and texts of a legend; artists with the same text share an entry."""
     entries: dict[str, tuple[Any, ...]] = {}
     for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
         entries[text] = (*entries.get(text, ()), handle)
@@ -180,22 +171,17 @@ def _entries(ax: Axes) -> tuple[list[Any], list[str]]:
 def legend_below(figure: Figure, ax: Axes) -> None:
     """Add one legend below all panels, for the labelled artists of one, so that no curve runs through it."""
     handles, labels = _entries(ax)
-    columns = _columns(labels, 72 * figure.get_figwidth() - MARGIN)
+    widths = np.asarray([text_width(text, SMALL) + (HANDLE + PAD + GAP) * SMALL for text in labels])
+    room = 72 * figure.get_figwidth() - MARGIN + GAP * SMALL
+    fitting = (  # the first columns have the longer lists
+        columns
+        for columns in range(len(labels), 1, -1)
+        if sum(column.max() for column in np.array_split(widths, columns)) <= room
+    )
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=columns, fontsize=SMALL, frameon=False,
+        handles, labels, loc="outside lower center", ncols=next(fitting, 1), fontsize=SMALL, frameon=False,
         labelcolor="black", handlelength=HANDLE, handletextpad=PAD, labelspacing=0.35, columnspacing=GAP,
     )  # fmt: skip
-
-
-def _columns(texts: Sequence[str], room: float) -> int:
-    """The most columns that fit in this many points; the first ones have the longer lists."""
-    widths = np.asarray([text_width(text, SMALL) + (HANDLE + PAD + GAP) * SMALL for text in texts])
-    fitting = (
-        count
-        for count in range(len(texts), 1, -1)
-        if sum(column.max() for column in np.array_split(widths, count)) <= room + GAP * SMALL
-    )
-    return next(fitting, 1)
 
 
 def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
@@ -209,19 +195,19 @@ def plain_texts(figure: Figure, within: Axes | None = None) -> Figure:
 
 
 def decades(low: float, high: float) -> FloatArray:
-    """At most about six round tick positions on a logarithmic axis: 1-2-5 steps, or whole decades."""
+    """Return at most about six round tick positions on a logarithmic axis: 1-2-5 steps, or whole decades."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high) - math.log10(low)
     steps: tuple[int, ...] = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
     stride = max(1, math.ceil(span / 6))
     ticks = np.asarray([step * 10.0**power for power in range(first, last + 1, stride) for step in steps])
     ticks = ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
-    return ticks if len(ticks) > 1 else _round_between(low, high)
+    return ticks if len(ticks) > 1 else round_ticks(low, high, 4, min_n_ticks=2)
 
 
-def _round_between(low: float, high: float) -> FloatArray:
-    """Two to four round numbers within narrow limits."""
-    found = np.asarray(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2).tick_values(low, high))
+def round_ticks(low: float, high: float, most: int, **options: Any) -> FloatArray:
+    """Return a few round numbers within limits."""
+    found = np.asarray(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], **options).tick_values(low, high))
     return found[(found >= low) & (found <= high)]
 
 
@@ -233,57 +219,66 @@ def log_axes(ax: Axes, x: tuple[float, float], y: tuple[float, float]) -> None:
         axis.set_major_locator(FixedLocator(list(decades(low, high))))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda value, _: readable(value)))
-    ax.set_xlim(x)
-    ax.set_ylim(y)
+    ax.set(xlim=x, ylim=y)
 
 
-def to_png(figure: Figure, *, dpi: float | None = None) -> bytes:
-    """Write the figure as a PNG file; the same figure gives the same bytes.
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties(family=FAMILY))).get_charmap())
 
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Any figure; it is left unchanged.
-    dpi : float, optional
-        Pixels per inch; the figure's own by default.
 
-    Returns
-    -------
-    bytes
-        PNG file, without a date or the name of the software.
+def printable(text: str) -> str:
+    """Replace every character that the font lacks with a box (drawing it would warn)."""
+    return "".join(letter if letter == "\n" or ord(letter) in _letters() else "□" for letter in text)
+
+
+def readable(value: float, digits: int = 3, *, padded: bool = False, compact: bool = False) -> str:
+    """Format a number for a figure; see `uq_tracking.formatting.format_number`.
+
+    >>> [readable(x) for x in (0.0123456, 0.7, 12.3456, 1234567.0, 0.0, 1.5e-7, 2e9)]
+    ['0.0123', '0.7', '12.3', '1,234,567', '0', '1.5e−7', '2e9']
+    >>> readable(0.7, padded=True)
+    '0.700'
     """
-    if isinstance(figure, Picture) and dpi is None:
-        return figure.png
-    return packed(drawn(figure, dpi), dpi or figure.get_dpi())
+    return typographic(format_number(value, digits, padded=padded, compact=compact))
 
 
-def to_rgb(figure: Figure, *, dpi: float | None = None) -> npt.NDArray[np.uint8]:
-    """Draw the figure as pixels, for trackers that take arrays.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Any figure; it is left unchanged.
-    dpi : float, optional
-        Pixels per inch; the figure's own by default.
-
-    Returns
-    -------
-    ndarray of uint8, shape (height, width, 3)
-    """
-    return drawn(figure, dpi)[..., :3].copy()
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Width in points of a line of text, ignoring kerning."""
+    return size * sum(_advance(letter, weight) for letter in printable(text))
 
 
-def drawn(figure: Figure, dpi: float | None = None) -> npt.NDArray[np.uint8]:
-    """The RGBA pixels, shape (height, width, 4)."""
-    if isinstance(figure, Picture) and dpi is None:
-        return figure.pixels()
-    before, shown_by = figure.get_dpi(), figure.canvas
-    canvas: Any = FigureCanvasAgg(figure)  # its methods are untyped
-    figure.set_dpi(dpi or before)
-    try:
-        canvas.draw()
-        return np.asarray(canvas.buffer_rgba())
-    finally:
-        figure.set_dpi(before)
-        figure.set_canvas(shown_by)
+@lru_cache(maxsize=4096)
+def _advance(letter: str, weight: str) -> float:
+    """Advance width of a letter, in font sizes."""
+    font = get_font(findfont(FontProperties(family=FAMILY, weight=weight)))
+    font.set_size(1000, 72)
+    return float(font.load_char(ord(letter)).linearHoriAdvance) / 65536 / 1000
+
+
+def wrapped(
+    parts: Iterable[str], size: float, width: float, weight: str = "normal", between: str = " "
+) -> list[str]:
+    """Join words, or other parts, to lines of at most this many points."""
+    lines: list[str] = []
+    for part in filter(None, parts):
+        longer = f"{lines[-1]}{between}{part}" if lines else part
+        if lines and text_width(longer, size, weight) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def cut(
+    text: str,
+    size: float,
+    width: float,
+    weight: str = "normal",
+    shorter: Callable[[str, int], str] = shorten,
+) -> str:
+    """Cut a line of text to this many points, with an ellipsis for what is left out."""
+    letters = len(text)
+    while letters > 1 and text_width(shorter(text, letters), size, weight) > width:
+        letters -= 1 + letters // 64
+    return shorter(text, letters)

@@ -62,7 +62,6 @@ def tail_ratio(statistics: Statistics, settings: Settings) -> float:
     ceiling=float("inf"),
     recalibrated=True,
     settings=("family",),
-    draw="uq_tracking_example_metric.drawing.tails",
     figure="tails",
 )
 def tails(statistics: Statistics, settings: Settings) -> dict[str, npt.NDArray[np.float64]]:

@@ -1,0 +1,379 @@
+"""Drawings of calibration: reliability, quantiles, coverage, PIT, and all of it before and after a recalibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.patches import Patch
+
+from uq_tracking.figures import style
+from uq_tracking.figures.curves import (
+    Columns,
+    NothingToDrawError,
+    chance_band,
+    columns,
+    square_axes,
+    undefined_figure,
+    unit_square,
+)
+from uq_tracking.figures.header import report_header, score_text
+from uq_tracking.figures.sides import BARS, Line, corner, name_side, name_sides
+from uq_tracking.figures.style import (
+    QUARTERS,
+    legend,
+    legend_below,
+    line,
+    new_figure,
+    plain_texts,
+    points,
+    readable,
+    reference,
+    style_axes,
+)
+from uq_tracking.formatting import one_line
+
+if TYPE_CHECKING:
+    from uq_tracking.report import Report
+
+FloatArray = npt.NDArray[np.float64]
+
+THINNEST = 0.012
+"""Minimum width of a bar, as a share of the axis; a bin of equal standard deviations has zero width."""
+CORRECT = "#8FB8D8"
+MOST_LABELLED = 10
+"""Up to this many bins, each bar carries its count."""
+WIDE = (8.6, 5.1)
+PANEL_WIDTH = 290.0
+"""Maximum width, in points, of the title of one of two panels."""
+STYLES = (
+    {"label": "before", "color": style.BEFORE, "linestyle": "--", "marker": "s"},
+    {"label": "after", "color": style.MODEL, "linestyle": "-", "marker": "o"},
+)
+
+
+def reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
+    """Draw the RMSE of each bin against the standard deviation it claims (RMV).
+
+    Points on the dashed line are calibrated; above it the errors are larger than claimed (overconfident). The grey
+    bars show the distribution of the predicted standard deviations: one bar over the range of each bin, with an area
+    proportional to its number of samples. Bars at the points are confidence intervals, if groups were given; the pale
+    band, if the curve has one, is where calibrated predictions lie by chance. The axes are logarithmic if the bins
+    span more than a factor of 30. After Levi et al., "Evaluating and Calibrating Uncertainty Prediction in Regression
+    Tasks", 2019, fig. 2.
+    """
+    x, counts = bins["rmv"], bins["count"]
+    square_axes(ax, [bins], "rmv", "rmse")
+    _density_bars(ax, bins)
+    chance_band(ax, bins, "rmv")
+    if "low" in bins and "high" in bins:
+        look: dict[str, Any] = {"color": style.MODEL, "alpha": 0.45, "linewidth": 4, "label": "95 % interval"}
+        ax.vlines(x, bins["low"], bins["high"], zorder=1.95, **look)
+    few, many = (f"{count:,.0f}" for count in (counts.min(), counts.max()))
+    each = few if few == many else f"{few} to {many}"
+    label = f"{len(counts)} bin{'s' * (len(counts) != 1)} of {each} samples"
+    look = {"marker": "o", "markersize": 7, "markeredgecolor": "white", "clip_on": False}
+    line(ax, x, bins["rmse"], **look, label=label)
+    lines, faint = _lines_of(bins, "rmv", "rmse")
+    if alone:
+        legend_below(ax.figure.figure, ax)
+        name_sides(ax, lines, faint)
+    else:
+        place = corner(ax, lines, style.legend_size(ax))
+        legend(ax, loc="lower left", bbox_to_anchor=place[:2], borderaxespad=0.0)
+        name_sides(ax, lines, faint, place)
+
+
+def _lines_of(table: Columns, x: str, y: str) -> tuple[list[Line], list[Line]]:
+    """Return the lines of a reliability curve and its intervals, and those of the band of calibrated predictions."""
+    ends = zip(table[x], table["low"], table["high"], strict=True) if "low" in table else ()
+    intervals = [(np.asarray([at, at]), np.asarray([low, high])) for at, low, high in ends]
+    band = [(table[x], table[key]) for key in ("chance_low", "chance_high") if key in table]
+    return [(table[x], table[y]), *intervals], band
+
+
+def _density_bars(ax: Axes, bins: Columns) -> None:
+    """Bars along the lower border over each bin's range, with areas proportional to counts: a histogram of std."""
+    low, high = ax.get_xlim()
+    left, right = np.clip(bins["std_low"], low, high), np.clip(bins["std_high"], low, high)
+    place = np.log if ax.get_xscale() == "log" else np.asarray
+    span = float(place(high) - place(low))
+    width = np.maximum(place(right) - place(left), THINNEST * span)
+    thin = width <= THINNEST * span
+    half = THINNEST * (right if ax.get_xscale() == "log" else high - low) / 2
+    left, right = np.where(thin, left - half, left), np.where(thin, right + half, right)
+    density = bins["count"] / width
+    height = BARS * density / max(float(density.max()), 1e-300)
+    ax.bar(
+        left, height, width=right - left, align="edge", color=style.COUNTS, edgecolor="white", linewidth=0.6,
+        transform=ax.get_xaxis_transform(), zorder=1.5, label="histogram of std",
+    )  # fmt: skip
+
+
+def reliability_isotonic(ax: Axes, table: Columns, report: Report, alone: bool) -> None:
+    """Draw the RMSE as the increasing step function of the standard deviation that best fits the errors.
+
+    A calibrated model lies on the dashed line, and within the pale band around it in 95 % of cases at each point.
+    After Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams for probabilistic classifiers", 2021.
+    """
+    square_axes(ax, [table], "predicted", "observed")
+    name_sides(ax, *_lines_of(table, "predicted", "observed"))
+    chance_band(ax, table, "predicted")
+    points(ax, table["predicted"], table["observed"])
+
+
+def calibration(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
+    """Draw the observed share of targets below each predicted quantile against the expected share.
+
+    A calibrated model lies on the dashed diagonal. If the tails hold more targets than claimed (above the diagonal in
+    the left half, below it in the right half), the model is overconfident; the areas are colored and labelled. A
+    curve that stays on one side of the diagonal throughout shows a biased mean. The grey band is the Wilson 95 %
+    interval of each observed share; the pale band around the diagonal contains each point of a calibrated model in 95
+    % of cases. After Kuleshov et al., "Accurate Uncertainties for Deep Learning Using Calibrated Regression", 2018.
+    """
+    _calibration_axes(ax)
+    _share(ax, curve, "expected", split=0.5)
+
+
+def _calibration_axes(ax: Axes) -> None:
+    """Prepare the unit square, labelling the over- and underconfident side of each half."""
+    unit_square(ax)
+    line(ax, [0.5, 0.5], [0, 1], color="#AAAAAA", linewidth=0.9, linestyle=":", zorder=1.5)
+    for x, y, over in ((0.48, 0.94, True), (0.52, 0.94, False), (0.48, 0.03, False), (0.52, 0.03, True)):
+        name = "overconfident" if over else "underconfident"
+        name_side(ax, x, y, name, over=over, ha="right" if x < 0.5 else "left")
+
+
+def _share(ax: Axes, curve: Columns, x_name: str, *, split: float) -> None:
+    """Draw an observed share with its bands, and fill between it and the diagonal.
+
+    It is overconfident above the diagonal left of ``split`` and below it right of it.
+    """
+    expected, observed = curve[x_name], curve["observed"]
+    order = np.argsort(expected, kind="stable")
+    x = np.union1d(np.linspace(expected.min(), expected.max(), 1001), expected)
+    y = np.interp(x, expected[order], observed[order])
+    over = (y - x) * (split - x) > 0
+    for where, color in ((over, style.OVERCONFIDENT), (~over, style.UNDERCONFIDENT)):
+        ax.fill_between(x, x, y, where=where.tolist(), color=color, alpha=0.35, linewidth=0, zorder=1.8)
+    chance_band(ax, curve, x_name)
+    if "low" in curve and "high" in curve:
+        ends = curve["low"], curve["high"]
+        ax.fill_between(expected, *ends, color="#9A9A9A", alpha=0.45, linewidth=0, zorder=1.9)
+    points(ax, expected, observed)
+
+
+def coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
+    """Draw the share of targets inside the central intervals, or ellipsoids, against the share they promise.
+
+    Below the diagonal they cover too little (overconfident), above it too much (underconfident). After Gustafsson et
+    al., "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision", 2020, section 3.
+    """
+    unit_square(ax)
+    _share(ax, curve, "nominal", split=0.0)
+    over, under = (score_text(report, key, "\narea") for key in ("auce_over", "auce_under"))
+    name_side(ax, 0.97, 0.04, f"overconfident{over}", over=True, ha="right")
+    name_side(ax, 0.03, 0.96, f"underconfident{under}", over=False, va="top")
+
+
+def joint_coverage(ax: Axes, curve: Columns, report: Report, alone: bool) -> None:
+    """Draw the share of vectors inside the ellipsoids against the probability they promise."""
+    unit_square(ax)
+    _share(ax, curve, "nominal", split=0.0)
+    name_side(ax, 0.97, 0.04, "overconfident", over=True, ha="right")
+    name_side(ax, 0.03, 0.96, "underconfident", over=False, va="top")
+
+
+def pit_histogram(ax: Axes, bars: Columns, report: Report, alone: bool) -> None:
+    """Draw the histogram of the probability integral transform, which is flat for a calibrated model.
+
+    The grey lines, if the curve has such a band, contain each bar of a calibrated model in 95 % of cases. After
+    Gneiting, Balabdaoui and Raftery, "Probabilistic forecasts, calibration and sharpness", 2007.
+    """
+    cells = len(bars["center"])
+    look: dict[str, Any] = {"color": style.MODEL, "edgecolor": "white", "linewidth": 0.8}
+    ax.bar(bars["center"], bars["density"], width=1.0 / cells, **look)
+    highest = max(bars[name].max() for name in ("density", "chance_high") if name in bars)
+    if "chance_low" in bars:
+        edges = np.linspace(0, 1, cells + 1)
+        for end in ("chance_low", "chance_high"):
+            ax.stairs(bars[end], edges, baseline=None, color="#777777", linewidth=1.0, zorder=2.5)
+    reference(ax, [0, 1], [1, 1], zorder=2.6, label="calibrated")
+    ax.set(xlim=(0, 1), ylim=(0, max(2.0, 1.12 * float(highest))), xticks=QUARTERS)
+
+
+def class_reliability(ax: Axes, bins: Columns, report: Report, alone: bool) -> None:
+    """Draw the accuracy of each bin of confidence against its mean confidence, over the number of samples.
+
+    The bars show the accuracy; the gap between a bar and the bin's mean confidence is what ECE averages: orange where
+    the confidence is too high, blue where it is too low. The lower bars, if drawn alone, show the samples per bin. A
+    calibrated model's point lies in the grey bar on the diagonal in 95 % of cases. After Guo et al., "On Calibration
+    of Modern Neural Networks", 2017, fig. 1, and Gustafsson et al., "Evaluating Scalable Bayesian Deep Learning
+    Methods for Robust Computer Vision", 2020, fig. 9.
+    """
+    _accuracies(ax, bins)
+    ax.set_xticks(QUARTERS)
+    if not alone:
+        return
+    x_label, counts = ax.get_xlabel(), bins["count"]
+    grid = GridSpec(2, 1, height_ratios=(3.4, 1.0), figure=ax.figure.figure)
+    ax.set_subplotspec(grid[0])
+    ax.tick_params(labelbottom=False)
+    ax.set_xlabel("")
+    below = style_axes(ax.figure.figure.add_subplot(grid[1], sharex=ax), x_label, "Samples")
+    below.grid(False)
+    width = bins["confidence_high"] - bins["confidence_low"]
+    look: dict[str, Any] = {"color": style.COUNTS, "edgecolor": "white", "linewidth": 0.8}
+    below.bar(bins["confidence_low"], counts, width=width, align="edge", **look)
+    below.set(ylim=(0, 1.45 * float(counts.max())), yticks=[], xticks=QUARTERS)
+    if width.min() > 0.9 / MOST_LABELLED:
+        for x, height in zip(bins["confidence_low"] + width / 2, counts, strict=True):
+            text = _short_count(height)
+            below.text(x, height, text, fontsize=style.SMALL - 1.5, ha="center", va="bottom")
+    else:
+        text = f"{counts.sum():,.0f} samples"
+        below.text(0.02, 0.95, text, fontsize=style.SMALL, va="top", transform=below.transAxes)
+
+
+def _accuracies(ax: Axes, bins: Columns) -> None:
+    """Draw the bars of the accuracy, and their gaps to the confidence."""
+    left, accuracy, confidence = bins["confidence_low"], bins["accuracy"], bins["confidence"]
+    width, gap = bins["confidence_high"] - left, confidence - accuracy
+    ax.bar(left, accuracy, width, align="edge", color=CORRECT, edgecolor="white", linewidth=0.8, zorder=1.6)
+    handles = [Patch(color=CORRECT, label="accuracy")]
+    for over, color, name in (
+        (gap > 0, style.OVERCONFIDENT, "gap: overconfident"),
+        (gap < 0, style.UNDERCONFIDENT, "gap: underconfident"),
+    ):
+        if over.any():
+            ax.bar(
+                left[over], gap[over], width[over], bottom=accuracy[over], align="edge", color=color, alpha=0.55,
+                edgecolor=color, linewidth=0.8, zorder=1.7,
+            )  # fmt: skip
+            handles.append(Patch(color=color, alpha=0.55, label=name))
+    if "chance_low" in bins:
+        ends = bins["chance_low"], bins["chance_high"]
+        ax.vlines(confidence, *ends, color=style.REFERENCE, alpha=0.35, linewidth=5, zorder=1.9)
+    reference(ax, [0, 1], [0, 1], zorder=2.5, label="calibrated")
+    look = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgecolor": "white", "clip_on": False}
+    line(ax, confidence, accuracy, **look)
+    ax.set(xlim=(0, 1), ylim=(0, 1), yticks=QUARTERS)
+    legend(ax, loc="upper left", handles=handles)
+
+
+def _short_count(value: float) -> str:
+    """Write a count in at most four characters.
+
+    >>> [_short_count(n) for n in (7, 999, 1234, 45678, 999_600, 3.2e6, 1e9)]
+    ['7', '999', '1.2k', '46k', '1.0M', '3.2M', '1.0G']
+    """
+    if value < 999.5:
+        return f"{value:.0f}"
+    letter, unit = next(((one, of) for one, of in (("k", 1e3), ("M", 1e6)) if value < 999.5 * of), ("G", 1e9))
+    share = value / unit
+    return f"{share:.0f}{letter}" if share >= 9.95 else f"{share:.1f}{letter}"
+
+
+def before_after(before: Report, after: Report | None = None, method: str | None = None) -> Figure:
+    """Draw reliability and calibration before and after a recalibration, on common axes.
+
+    Parameters
+    ----------
+    before, after : Report
+        Both with the curves ``reliability`` and ``calibration``. By default ``after`` is what ``before`` holds after
+        its first recalibration; if that is of one half of the samples, the scores are of this half on both sides.
+    method : str, optional
+        Name of the recalibration, for the title.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    entry: Mapping[str, Any] = {}
+    if after is None:
+        after, (method, entry) = before.after(), next(iter(before.scored_methods().items()))
+    name = f"Before and after {one_line(method) if method else 'recalibration'}"
+    reports = before, after
+    try:
+        bins = [columns(report, "reliability", "rmv", "rmse", score="ence") for report in reports]
+        shares = [
+            columns(report, "calibration", "expected", "observed", score="calibration_error")
+            for report in reports
+        ]
+    except NothingToDrawError as nothing:
+        return undefined_figure(before, name, str(nothing), WIDE)
+    figure = new_figure(WIDE)
+    left, right = figure.subplots(1, 2)
+    for ax, curve in ((left, before.curves["reliability"]), (right, before.curves["calibration"])):
+        style_axes(ax, curve.x_label, curve.y_label)
+    square_axes(left, bins, "rmv", "rmse")
+    name_sides(left, [(table["rmv"], table["rmse"]) for table in bins])
+    _calibration_axes(right)
+    for table, look in zip(bins, STYLES, strict=True):
+        line(left, table["rmv"], table["rmse"], **look, markersize=6.5, markeredgecolor="white")
+    for table, look in zip(shares, STYLES, strict=True):
+        line(right, table["expected"], table["observed"], **{**look, "marker": ""})
+    for ax, label, key in ((left, "ENCE", "ence"), (right, "miscalibration area", "miscalibration_area")):
+        values = [
+            readable(scores[key], padded=True) if key in scores else "undefined"
+            for scores in (entry.get("before", before.scores), after.scores)
+        ]
+        _panel_title(ax, f"{label} {values[0]} → {values[1]}")
+    legend_below(figure, left)
+    of = _of_half(entry, "after, and the scores" if "before" in entry else "after")
+    report_header(figure, before, name, judged=("calibration",), when="Before: ", samples=of)
+    return plain_texts(figure)
+
+
+def _of_half(entry: Mapping[str, Any], what: str = "after") -> str:
+    """Say which samples this is of, if not of all."""
+    if "split" not in entry:
+        return ""
+    return f"{what}: the {entry['split']['scored']:,.0f} that nothing was fitted to"
+
+
+def _panel_title(ax: Axes, text: str) -> None:
+    ax.set_title(text, fontsize=style.TEXT, color="black", fontweight="normal")
+
+
+def class_before_after(before: Report, after: Report | None = None) -> Figure:
+    """Draw the reliability before and after a recalibration, side by side.
+
+    Parameters
+    ----------
+    before, after : Report
+        Both with the curve ``reliability``. By default ``after`` is what ``before`` holds after its recalibration.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    entry: Mapping[str, Any] = {}
+    if after is None:
+        after, entry = before.after(), next(iter(before.scored_methods().values()))
+    name, reports = "Before and after temperature scaling", (before, after)
+    try:
+        tables = [columns(report, "reliability", "confidence", "accuracy", score="ece") for report in reports]
+    except NothingToDrawError as nothing:
+        return undefined_figure(before, name, str(nothing), WIDE)
+    figure, curve = new_figure(WIDE), before.curves["reliability"]
+    for ax, bins, report, look in zip(figure.subplots(1, 2), tables, reports, STYLES, strict=True):
+        style_axes(ax, curve.x_label, curve.y_label)
+        ax.xaxis.label.set_fontsize(style.SMALL)
+        _accuracies(ax, bins)
+        ax.set_xticks(QUARTERS)
+        ax.set_box_aspect(1)
+        scores = [score_text(report, "ece", "ECE"), score_text(report, "nll", "NLL")]
+        titles = [
+            ": ".join(filter(None, (str(look["label"]), ", ".join(filter(None, scores[:most])))))
+            for most in (2, 1, 0)
+        ]
+        fitting = (text for text in titles if style.text_width(text, style.TEXT) <= PANEL_WIDTH)
+        _panel_title(ax, next(fitting, titles[-1]))
+    report_header(figure, before, name, judged=("calibration",), when="Before: ", samples=_of_half(entry))
+    return plain_texts(figure)
