@@ -22,13 +22,11 @@ from scipy import special
 from scipy.signal import lfilter
 
 import uq_tracking as uq
-from uq_tracking.inference.best import tied_with_best
-from uq_tracking.inference.intervals import interval_table
-from uq_tracking.inference.leave_out import LeftOut, sets_of
-from uq_tracking.inference.limits import Influence, size_freedom
-from uq_tracking.inference.ordered import diebold_mariano
-from uq_tracking.inference.paired import paired_limits
+from uq_tracking.inference.intervals import LeftOut, interval_table, sets_of
+from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.paired import diebold_mariano, paired_limits, tied_with_best
 from uq_tracking.inputs.time_blocks import Series, time_blocks
+from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import select
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import CLASSIFICATION

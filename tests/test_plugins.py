@@ -185,7 +185,7 @@ def test_the_headline_metrics_and_those_with_a_floor(task):
     found = plugins.metrics(task).values()
     assert [each.key for each in found if each.headline] == HEADLINE[task].split()
     for each in found:
-        if each.floor:
+        if each.gap:
             assert each.family == "calibration"
             assert each.bounds[0] == 0
 

@@ -106,7 +106,7 @@ class Report:
 
     @cached_property
     def _judged(self) -> Judgement:
-        from uq_tracking.inference.judgement import judge
+        from uq_tracking.inference import judge
 
         if self.judgement is not None:
             return self.judgement
@@ -368,7 +368,7 @@ def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:
     """Noise floors and verdict from a report's values; None for older versions, which had none."""
     if "verdict" not in values:
         return None
-    from uq_tracking.inference.judgement import Judgement
+    from uq_tracking.inference import Judgement
 
     return Judgement.from_dict(values)
 

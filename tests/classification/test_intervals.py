@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import uq_tracking as uq
+from uq_tracking import plugins
 from uq_tracking.errors import (
     FileFormatError,
     IncompatibleStatisticsError,
@@ -18,9 +19,7 @@ from uq_tracking.errors import (
     SettingsError,
     ShapeError,
 )
-from uq_tracking.inference.gaps import SCORES
-from uq_tracking.inference.intervals import interval_table
-from uq_tracking.inference.leave_out import leave_out
+from uq_tracking.inference.intervals import interval_table, leave_out
 from uq_tracking.inference.paired import paired_differences
 from uq_tracking.metrics.registry import compute, find, select
 from uq_tracking.runs.read import logged_runs
@@ -152,7 +151,7 @@ class TestIntervals:
         assert report.intervals.keys() == report.scores.keys() - {"mce"}
         assert "hold too few samples" in report.provenance["intervals"]["undefined"]["mce"]
         for key, (low, high) in report.intervals.items():
-            assert low <= report.scores[key] <= high or key in SCORES["classification"], key
+            assert low <= report.scores[key] <= high or plugins.metrics("classification")[key].gap, key
             assert low < high, key
         about = report.provenance["intervals"]
         assert (about["level"], about["groups"], about["sets"]) == (0.95, 20, 20)

@@ -18,7 +18,6 @@ ALLOWED = {
     "inputs": "columns that a form computes for every sample, named as the scores they become",
     "figures": "reading order of the panels of one picture",
     "demo": "reading order of a table of 80 columns",
-    "inference": "the gaps behind calibration scores",
 }
 """Folders that may hold such collections, and why."""
 

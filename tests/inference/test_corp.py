@@ -6,7 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts
-from uq_tracking.inference.corp import decompose
+from uq_tracking.metrics.isotonic import decompose
 from uq_tracking.metrics.registry import Undefined
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uq_tracking.inference.limits import DOMINATED, Influence, poisson_limits, share_limits, size_freedom
+from uq_tracking.inference.limits import DOMINATED, Influence, poisson_limits, share_limits
+from uq_tracking.metrics.groups import size_freedom
 
 
 def test_symmetric_contributions_get_students_limits():

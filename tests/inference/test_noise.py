@@ -6,13 +6,17 @@ from scipy import integrate, stats
 
 import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
+from uq_tracking import plugins
 from uq_tracking.families import GAUSSIAN, LAPLACE, LOGISTIC, UNIFORM
-from uq_tracking.inference.gaps import SCORES
-from uq_tracking.inference.noise import NoiseFloor, kurtosis, variance_cells
+from uq_tracking.inference.noise import NoiseFloor
+from uq_tracking.metrics.gaps import equal_count_bins, kurtosis, variance_cells
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 
-REGRESSION, CLASSIFICATION = list(SCORES["regression"]), list(SCORES["classification"])
+REGRESSION, CLASSIFICATION = (
+    [key for key, metric in plugins.metrics(task).items() if metric.gap and metric.is_built_in]
+    for task in ("regression", "classification")
+)
 
 
 @pytest.mark.parametrize("n", [120, 1000])
@@ -213,8 +217,9 @@ def test_weights_that_grow_with_the_variance():
     for key in ("uce", "ence"):
         seen = np.asarray([one.scores[key] for one in reports])
         assert reports[0].noise[key].mean == pytest.approx(seen.mean(), abs=4 * seen.std() / np.sqrt(60)), key
-    cells = variance_cells(reports[0].statistics, Settings(n_bins=4))
-    freedom, shares = cells.of_bins(), cells.weights
+    statistics = reports[0].statistics
+    freedom, bins = variance_cells(statistics, Settings(n_bins=4)).of_bins(), equal_count_bins(statistics, 4)
+    shares = bins.count * bins.mean_variance / statistics.n
     expected, edges = np.zeros(4), np.linspace(0, weights.sum(), 5)
     place = np.argsort(std)
     start = np.cumsum(weights[place]) - weights[place]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import uq_tracking as uq
-from uq_tracking.inference.tails import SHARE, tail_index
+from uq_tracking.inference.enough import TAIL_SHARE, tail_index
 
 
 def hill(z):
     largest = np.sort(np.abs(z))[::-1]
-    k = round(SHARE * len(z))
+    k = round(TAIL_SHARE * len(z))
     return 1 / np.mean(np.log(largest[:k] / largest[k]))
 
 
@@ -19,7 +19,7 @@ def test_the_index_is_hills(method):
     statistics = uq.evaluate(z, np.zeros(5000), np.ones(5000), statistics=method, metrics=["rmse"]).statistics
     index, size = tail_index(statistics.orders["z"])
     assert index == pytest.approx(hill(z), rel=0.01)
-    assert size == SHARE * 5000
+    assert size == TAIL_SHARE * 5000
 
 
 def test_tails_that_are_known():

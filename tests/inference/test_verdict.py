@@ -11,9 +11,8 @@ import uq_tracking as uq
 from tests.inference.made import classes, forecasts, report
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference import words
-from uq_tracking.inference.inside import inside_widest
 from uq_tracking.inference.limits import Influence, share_limits
-from uq_tracking.inference.scale import mean_square_scores
+from uq_tracking.inference.regression import inside_widest, mean_square_scores
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.collecting import build_groups
 from uq_tracking.statistics.regression import REGRESSION
@@ -376,7 +375,7 @@ def test_stds_that_sort_errors_but_have_the_wrong_sizes_are_told():
 def test_sentence_and_figures_call_the_same_ranking_little(share, word):
     rng = np.random.default_rng(6)
     found = replace(uq.evaluate(*forecasts(rng, 1500, 1.0)[:3]).verdict, recovered=share)
-    text = words.sentences("", found.ranking, share, None, Settings())
+    text = words.of_ranking(found.ranking, share)
     assert f"It knows {word}where it errs" in text
     assert found.knows_little == bool(word)
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from uq_tracking.comparison.runs import ScoredRun, by_method
 from uq_tracking.errors import UQTrackingError
-from uq_tracking.inference.best import tied_with_best
-from uq_tracking.inference.leave_out import FEWEST_GROUPS, LeftOut, leave_out
+from uq_tracking.inference.enough import FEWEST_GROUPS
+from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Range
-from uq_tracking.inference.paired import paired_limits
+from uq_tracking.inference.paired import paired_limits, tied_with_best
 from uq_tracking.metrics.registry import Metric, Undefined
 from uq_tracking.report import same_targets
 from uq_tracking.settings import Settings

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
-from uq_tracking.metrics.classification import equal_width_bins, sparsification_brier
+from uq_tracking.metrics.classification import sparsification_brier
+from uq_tracking.metrics.gaps import CONFIDENCE, confidence_bins
 from uq_tracking.metrics.isotonic import isotonic_confidence
 from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.settings import Settings
@@ -42,11 +43,11 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     header={"ece": "ECE", "mce": "MCE"},
     draw="uq_tracking.figures.calibration.class_reliability",
     figure="reliability",
-    gaps="confidence",
+    gap=CONFIDENCE,
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """Accuracy against confidence in the non-empty bins."""
-    bins = equal_width_bins(statistics, settings.n_bins)
+    bins = confidence_bins(statistics, settings.n_bins)
     filled = bins.count > 0
     columns = {
         "confidence_low": bins.low,
@@ -70,7 +71,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     default=False,
     steps=row_number,
     reference="diagonal",
-    gaps="isotonic",
+    gap="isotonic",
     header={"ece": "ECE"},
 )
 def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:

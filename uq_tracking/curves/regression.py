@@ -13,7 +13,14 @@ from scipy import special
 from uq_tracking.curves.curve import FloatArray
 from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.families import family_of
-from uq_tracking.metrics.calibration import coverage_at, equal_count_bins, quantile_shares
+from uq_tracking.metrics.gaps import (
+    COVERAGE,
+    ERROR,
+    QUANTILE,
+    coverage_at,
+    equal_count_bins,
+    quantile_shares,
+)
 from uq_tracking.metrics.isotonic import isotonic_variance
 from uq_tracking.metrics.joint import require_distances
 from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
@@ -97,7 +104,7 @@ def _remaining(statistics: Statistics, payload: str) -> Columns:
     header={"coverage_95": "95 % intervals cover", "miscalibration_area": "miscalibration area"},
     draw="uq_tracking.figures.calibration.calibration",
     figure="calibration",
-    gaps="quantiles",
+    gap=QUANTILE,
 )
 def calibration(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets below each predicted quantile, with the band for independent samples."""
@@ -124,7 +131,7 @@ def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tu
     steps=percent("nominal"),
     reference=(0.0,),
     settings=("family",),
-    gaps="coverage",
+    gap=COVERAGE,
     header={"auce": "AUCE"},
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
@@ -149,7 +156,7 @@ def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     header={"ence": "ENCE"},
     draw="uq_tracking.figures.calibration.reliability",
     figure="reliability",
-    gaps="variance",
+    gap=ERROR,
 )
 def reliability(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE against the stated standard deviation, in equal-count bins."""
@@ -175,7 +182,7 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     default=False,
     steps=row_number,
     reference="diagonal",
-    gaps="isotonic",
+    gap="isotonic",
     units=("target", "target"),
     header={"ence": "ENCE"},
     draw="uq_tracking.figures.calibration.reliability_isotonic",
@@ -304,7 +311,7 @@ def _where_defined(
     settings=("family",),
     header={"coverage_95": "95 % intervals cover", "auce": "AUCE"},
     draw="uq_tracking.figures.calibration.coverage",
-    gaps="coverage",
+    gap=COVERAGE,
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band for independent samples."""
@@ -324,7 +331,7 @@ def coverage(statistics: Statistics, settings: Settings) -> Columns:
     steps=row_number,
     reference=(1.0,),
     settings=("family",),
-    gaps="pit",
+    gap="pit",
     header={"coverage_95": "95 % intervals cover", "pit_ks": "KS distance"},
     draw="uq_tracking.figures.calibration.pit_histogram",
 )

@@ -13,6 +13,7 @@ from uq_tracking import plugins
 from uq_tracking.curves.curve import Curve, FloatArray, finite
 from uq_tracking.errors import PluginError, warn
 from uq_tracking.formatting import axis_label
+from uq_tracking.metrics.gaps import Gap
 from uq_tracking.metrics.registry import (
     MetricInputs,
     TaskName,
@@ -80,9 +81,9 @@ class CurveSpec:
         Whether reports also hold it after a recalibration, as ``<name>_recalibrated``.
     settings : tuple of str
         Settings that define it; non-default ones become part of its name in trackers.
-    gaps : str or None
-        Kind of gap between a point and the reference, as in `uq_tracking.inference.gaps`, "isotonic" or "pit";
-        reports then hold the band of gaps that a calibrated forecast shows by chance.
+    gap : Gap, "isotonic", "pit" or None
+        The gap between a point and the reference; reports then hold the band in which the points of a calibrated
+        forecast lie by chance.
     overlaid : bool
         Whether comparisons overlay the curves of runs.
     units : (str, str)
@@ -118,7 +119,7 @@ class CurveSpec:
     ceiling: float | None = None
     recalibrated: bool = False
     settings: tuple[str, ...] = ()
-    gaps: str | None = None
+    gap: Gap | Literal["isotonic", "pit"] | None = None
     overlaid: bool = True
     units: tuple[str, str] = ("", "")
     limits: Limits | None = None

@@ -10,7 +10,7 @@ from uq_tracking.errors import RecalibrationError, SettingsError
 from uq_tracking.evaluation.on_demand import WantedCurves, extra_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.inference.consistency import with_chance
+from uq_tracking.inference.bands import with_chance
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin

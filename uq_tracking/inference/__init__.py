@@ -1,12 +1,66 @@
 """How certain a report can be: noise floors, intervals, comparisons, and the verdict in words.
 
-Everything here is a function of plain arrays (sums of each group in each bin, counts at each level), which `read`
-extracts from statistics. Data flows one way: `gaps` and `limits` are arithmetic, `read` prepares their input, and
-`noise`, `ranking` and `verdict` combine the two.
+`limits` is arithmetic, `enough` says when data suffice. `noise`, `intervals` and `bands` judge scores and curves,
+`regression` and `classification` hold the tests behind a `verdict`, which `words` puts into sentences, and `paired`
+compares methods.
 """
 
-from uq_tracking.inference.judgement import Judgement, judge
-from uq_tracking.inference.noise import NoiseFloor
-from uq_tracking.inference.verdict import Estimate, Verdict
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference.classification import ClassTests
+from uq_tracking.inference.noise import NoiseFloor, noise_floors
+from uq_tracking.inference.regression import RegressionTests
+from uq_tracking.inference.verdict import Estimate, Tests, Verdict, no_verdict
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.settings import Settings
+from uq_tracking.typed import record
 
 __all__ = ["Estimate", "Judgement", "NoiseFloor", "Verdict", "judge"]
+
+TESTS: Mapping[str, type[Tests]] = {"regression": RegressionTests, "classification": ClassTests}
+"""The tests of each task."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Noise floors by metric key, and the verdict."""
+
+    noise: Mapping[str, NoiseFloor]
+    verdict: Verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "noise": {key: floor.to_dict() for key, floor in self.noise.items()},
+            "verdict": self.verdict.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Judgement:
+        """Inverse of ``to_dict``; KeyError or TypeError for anything else."""
+        noise = {key: record(NoiseFloor, floor) for key, floor in values["noise"].items()}
+        return cls(noise, Verdict.from_dict(values["verdict"]))
+
+
+def judge(statistics: Any, task: str, settings: Settings, scores: Mapping[str, float]) -> Judgement:
+    """Noise floors of the scores, and the verdict, from statistics of any kind; without statistics, no verdict."""
+    if statistics is None:
+        return Judgement({}, no_verdict("the report was read without its statistics"))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        noise = noise_floors(statistics, task, settings, scores)
+        try:
+            tests = TESTS.get(task)
+            verdict = (
+                no_verdict(f"there is no test for the task {task}")
+                if tests is None
+                else tests(statistics, settings, noise).verdict()
+            )
+        except Undefined as reason:
+            verdict = no_verdict(str(reason))
+    return Judgement(noise, verdict)

@@ -1,8 +1,16 @@
-"""Bands around curves, from the points of a curve without each set of groups."""
+"""Bands around curves: where the truth lies, and where a calibrated forecast's points lie by chance.
+
+Bands of the first kind come from the points of a curve without each set of groups. Those of the second are pointwise,
+at 95 %, from the statistics alone (Broecker and Smith 2007): they belong to the gap behind a curve (`metrics.gaps`).
+Points of isotonic fits have no law in closed form; their bands come from fits to simulated outcomes (Dimitriadis,
+Gneiting and Jordan 2021).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -10,14 +18,45 @@ from scipy.ndimage import median_filter
 
 from uq_tracking import plugins
 from uq_tracking.curves import Curve, CurveSpec
-from uq_tracking.inference import read
-from uq_tracking.inference.leave_out import FEWEST_GROUPS, set_weights
+from uq_tracking.curves.spec import spec_of
+from uq_tracking.inference.enough import FEWEST_GROUPS, too_few_errors
+from uq_tracking.inference.intervals import set_weights
 from uq_tracking.inference.limits import Influence
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.gaps import (
+    EQUAL_COUNT_CONFIDENCE,
+    ERROR,
+    QUANTILE,
+    SEED,
+    TAILS,
+    binomial_share,
+    confidence_bins,
+    equal_count_bins,
+    groups_noise,
+    groups_reach,
+    kurtosis,
+    log_ratios_without,
+)
+from uq_tracking.metrics.isotonic import rising_fit
 from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.scoring import LEVELS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.statistics import resampled
+
+LOW, HIGH = "chance_low", "chance_high"
+"""Columns of the band."""
+DRAWS = 200
+"""Number of simulated isotonic fits."""
+CELLS = 300
+"""Maximum number of equal-count cells in which outcomes for isotonic fits are simulated."""
+BINS = 30
+"""Maximum number of bins of cells whose means are drawn with the groups' covariance."""
+TIE = 1e-9
+"""Forecasts within this relative difference count as equal."""
+PER_CELL = 3
+"""Minimum number of samples per cell."""
 
 
 def banded(
@@ -39,7 +78,7 @@ def banded(
         for one in resampled(tables, set_weights(len(tables))):
             for name in wanted:
                 _add_points(points[name], specs[name], one, settings)
-    freedom = read.group_freedom(read.of_groups(tables))
+    freedom = groups.freedom(groups.OfGroups(tables))
     made = {
         name: _with_band(curves[name], points[name], level, specs[name].ceiling, freedom) for name in wanted
     }
@@ -71,3 +110,130 @@ def _with_band(
     low = np.clip(main - reach, 0, main)
     high = np.clip(main + reach, main, np.maximum(main, np.inf if ceiling is None else ceiling))
     return replace(curve, columns={**curve.columns, "low": low, "high": high})
+
+
+def with_chance(
+    curves: Mapping[str, Curve], statistics: Any, task: str, settings: Settings
+) -> dict[str, Curve]:
+    """Add ``chance_low`` and ``chance_high`` to the curves that are declared with a gap.
+
+    Parameters
+    ----------
+    curves : mapping of Curve
+    statistics : statistics of the task
+        Including the groups', if any; fewer than eight groups, or too few errors, say nothing, and no band is made.
+    task : str
+    settings : Settings
+    """
+    n_groups = groups.count(statistics)
+    if n_groups is not None and (n_groups < FEWEST_GROUPS or too_few_errors(statistics.groups)):
+        return {name: _without(curve) for name, curve in curves.items()}
+    made = dict(curves)
+    for name, curve in curves.items():
+        spec = spec_of(name, task)
+        if spec is None or spec.gap is None:
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                ends = _ends(spec, curve.columns[curve.x], statistics, settings)
+        except Undefined:
+            continue
+        if ends[0].shape == curve.columns[curve.x].shape and np.isfinite(ends).all():
+            made[name] = replace(curve, columns={**curve.columns, LOW: ends[0], HIGH: ends[1]})
+    return made
+
+
+def _without(curve: Curve) -> Curve:
+    columns = {name: column for name, column in curve.columns.items() if name not in (LOW, HIGH)}
+    return replace(curve, columns=columns)
+
+
+def _ends(
+    spec: CurveSpec, x: FloatArray, statistics: Any, settings: Settings
+) -> tuple[FloatArray, FloatArray]:
+    if spec.gap == "isotonic":
+        return _isotonic(x, statistics, spec.task, settings)
+    if spec.gap == "pit":
+        return _pit(len(x), statistics, settings)
+    if spec.gap is None:
+        raise Undefined("the curve has no gap")
+    if reason := spec.gap.why_no_law(statistics):
+        raise Undefined(reason)
+    low, high = spec.gap.band(x, statistics, settings)
+    return (low, high) if spec.reference == "diagonal" else (low - x, high - x)
+
+
+def _pit(cells: int, statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Densities of the cells of a PIT histogram: shares between quantiles, over their width."""
+    if groups.count(statistics) is None:
+        n, share = np.full(cells, float(statistics.n_effective)), np.full(cells, 1 / cells)
+        low, high = (cells * binomial_share(tail, n, share) for tail in TAILS)
+        return low, high
+    left = QUANTILE.without_groups(statistics, settings)[0]
+    edges = np.searchsorted(LEVELS, np.arange(1, cells) / cells - 1e-9)
+    below = np.pad(left[:, edges], ((0, 0), (1, 1)))
+    reach = groups_reach(cells * np.diff(below, axis=1), statistics, np.empty(cells))
+    return np.maximum(1 - reach, 0.0), 1 + reach
+
+
+def _isotonic(x: FloatArray, statistics: Any, task: str, settings: Settings) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of isotonic fits to simulated outcomes, looked up at the forecasts of the curve."""
+    if task == "regression" and (reason := ERROR.why_no_law(statistics)):
+        raise Undefined(reason)
+    cells = min(CELLS, int(statistics.n_effective) // PER_CELL)
+    if cells < 2:
+        raise Undefined("too few samples to simulate an isotonic fit")
+    simulate = _errors if task == "regression" else _hits
+    count, forecast, outcomes = _tied(*simulate(statistics, settings, cells))
+    fits = np.asarray([rising_fit(outcome, count) for outcome in outcomes])
+    low, high = np.quantile(fits, TAILS, axis=0)
+    if task == "regression":
+        forecast, low, high = np.sqrt(forecast), np.sqrt(low), np.sqrt(high)
+        return x * np.interp(x, forecast, low / forecast), x * np.interp(x, forecast, high / forecast)
+    return np.interp(x, forecast, low), np.interp(x, forecast, high)
+
+
+def _tied(
+    count: FloatArray, forecast: FloatArray, outcomes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Join cells with equal forecasts, as the fit joins samples with equal forecasts."""
+    starts = np.flatnonzero(np.diff(forecast, prepend=-np.inf) > TIE * forecast)
+    joined = np.add.reduceat(count, starts)
+    return joined, forecast[starts], np.add.reduceat(outcomes * count, starts, axis=1) / joined
+
+
+def _errors(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, mean variance and simulated mean squared errors of equal-count cells by std."""
+    found = equal_count_bins(statistics, cells)
+    if np.any(found.mean_variance <= 0):
+        raise Undefined("a cell's standard deviations are all 0")
+    freedom = found.count * groups.effective(statistics)[1] * 2 / (kurtosis(statistics, settings) - 1)
+    rng = np.random.default_rng(SEED)
+    ratio = rng.standard_gamma(freedom / 2, (DRAWS, cells)) * 2 / freedom
+    if groups.count(statistics) is not None:
+        place, means = _of_bins(ratio)
+        logs = log_ratios_without(statistics, replace(settings, n_bins=means.shape[1]))
+        ratio *= (np.exp(groups_noise(logs, statistics)[:DRAWS]) / means)[:, place]
+    return found.count, found.mean_variance, found.mean_variance * ratio
+
+
+def _hits(statistics: Any, settings: Settings, cells: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Samples, mean confidence and simulated accuracies of equal-count cells by confidence."""
+    found = confidence_bins(statistics, cells, equal_count=True)
+    order = np.argsort(found.confidence, kind="stable")
+    count, confidence = found.count[order], np.clip(found.confidence[order], 0, 1)
+    whole = np.maximum(np.rint(count * groups.effective(statistics)[1]).astype(np.int64), 1)
+    share = np.random.default_rng(SEED).binomial(whole, confidence, (DRAWS, cells)) / whole
+    if groups.count(statistics) is not None:
+        place, means = _of_bins(share - confidence)
+        left, _ = EQUAL_COUNT_CONFIDENCE.without_groups(statistics, replace(settings, n_bins=means.shape[1]))
+        share = np.clip(share + (groups_noise(left, statistics)[:DRAWS] - means)[:, place], 0, 1)
+    return count, confidence, share
+
+
+def _of_bins(drawn: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The bin of each cell, and the mean of every draw over the cells of each bin."""
+    cells = drawn.shape[1]
+    bins = max(2, min(BINS, cells // 2))
+    place = np.arange(cells) * bins // cells
+    return place, np.add.reduceat(drawn, np.searchsorted(place, np.arange(bins)), axis=1) / np.bincount(place)

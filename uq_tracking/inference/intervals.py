@@ -18,7 +18,7 @@ rejected. Upper limits of areas between coverage and level hold for gaps that mo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,32 +26,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from uq_tracking.inference import read
-from uq_tracking.inference.gaps import GRIDS, SCORES, GapScore, Kind, weighted_absolute
-from uq_tracking.inference.leave_out import (
-    SETS,
-    LeftOut,
-    leave_out,
-    too_few,
-)
-from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits, size_freedom
-from uq_tracking.inference.noise import (
-    group_moves,
-    held_by_bins,
-    is_thin,
-    left_out_moves,
-    multivariate_t,
-)
-from uq_tracking.inference.noise import without as without_each
-from uq_tracking.inference.tails import heavy_tails
-from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined
+from uq_tracking.inference.enough import heavy_tails, too_few, too_few_errors
+from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.gaps import Gap, Reduction, left_out_moves, multivariate_t
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined, compute
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.statistics import resampled
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
+SETS = 20
+"""Maximum number of sets of groups to leave out in turn."""
 HOPELESS = 0.75
 """From this dominance on (see ``limits``) there is no interval."""
 ENOUGH_CARRYING = 25
@@ -59,6 +49,69 @@ ENOUGH_CARRYING = 25
 HEAVY_TAILS = (
     "errors have such heavy tails that the spread of their squares is unknown, so no interval would hold"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Scores without each set of groups.
+
+    Attributes
+    ----------
+    whole : dict of float
+        Scores of all groups together, from the same coarse statistics.
+    without : dict of array, shape (sets,)
+        Scores without each set; NaN if a metric is undefined.
+    n_groups : int
+        Number of groups.
+    freedom : float
+        Degrees of freedom that the group sizes allow.
+    few_errors : str or None
+        Why a classification has too few errors for the groups to show their spread.
+    """
+
+    whole: Mapping[str, float]
+    without: Mapping[str, FloatArray]
+    n_groups: int
+    freedom: float = math.inf
+    few_errors: str | None = None
+
+    def hidden(self, metric: Metric) -> str | None:
+        """Why the groups do not show the spread of a metric, or None; shares have limits of their own."""
+        return None if metric.family == "spread" else self.few_errors
+
+    def estimates(self, key: str, exact: float | None = None) -> FloatArray:
+        """Scores without each set, shifted to match the exact score; Undefined if one is missing."""
+        values = self.without[key]
+        if key not in self.whole or not np.isfinite(values).all():
+            raise Undefined(f"{key} is undefined without some of the groups")
+        return values if exact is None else values - self.whole[key] + exact
+
+    def influence(self, key: str) -> Influence:
+        """Contributions of the sets to a score."""
+        return Influence.left_out(self.estimates(key), self.freedom)
+
+
+def sets_of(groups: int) -> IntArray:
+    """The set of each group: random, but always the same."""
+    made = np.empty(groups, dtype=np.int64)
+    made[np.random.default_rng(groups).permutation(groups)] = np.arange(groups) % min(groups, SETS)
+    return made
+
+
+def set_weights(groups: int) -> FloatArray:
+    """Weight of every group when each set is left out, shape (sets, groups)."""
+    place = sets_of(groups)
+    return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
+
+
+def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:
+    """Scores of the groups' statistics without each set of groups, and with all."""
+    weights = np.concatenate([np.ones((1, len(tables))), set_weights(len(tables))])
+    with np.errstate(all="ignore"):
+        rows = [compute(one, settings, metrics)[0] for one in resampled(tables, weights)]
+    without = {m.key: np.asarray([row.get(m.key, math.nan) for row in rows[1:]]) for m in metrics}
+    squares = (1 - weights[1:]) @ np.square(tables.sizes_by_weight.astype(float))
+    return LeftOut(rows[0], without, tables.n_groups, size_freedom(squares), too_few_errors(tables))
 
 
 @dataclass(frozen=True)
@@ -100,10 +153,8 @@ def interval_table(
     chosen = [metric for metric in metrics if not metric.needs and (scores is None or metric.key in scores)]
     if (reason := too_few(tables)) is not None:
         return Intervals({}, dict.fromkeys((metric.key for metric in chosen), reason), {})
-    known = SCORES.get(tables.layout.task, {})
-    plain = [metric for metric in chosen if metric.key not in known]
-    left = leave_out(tables, settings, plain)
-    together = _Together(read.of_groups(tables), settings)
+    left = leave_out(tables, settings, [metric for metric in chosen if metric.gap is None])
+    together = _Together(groups.OfGroups(tables), settings)
     values: dict[str, Range] = {}
     undefined: dict[str, str] = {}
     notes: dict[str, str] = {}
@@ -113,9 +164,9 @@ def interval_table(
             if (hidden := left.hidden(metric)) and not metric.share:
                 raise Undefined(hidden)
             together.require_carried(metric.needs_groups)
-            if key in known:
+            if metric.gap is not None and metric.reduction is not None:
                 exact = None if scores is None else scores[key]
-                found = together.gap_limits(known[key], level, exact)
+                found = together.gap_limits(metric.gap, metric.reduction, level, exact)
             else:
                 if _averages_squares(metric, tables, settings) and together.heavy:
                     raise Undefined(HEAVY_TAILS)
@@ -135,13 +186,6 @@ def interval_table(
 
 def _averages_squares(metric: Metric, tables: GroupTables, settings: Settings) -> bool:
     return metric.squares(tables, settings) if callable(metric.squares) else metric.squares
-
-
-def intervals(
-    tables: GroupTables, settings: Settings, metrics: Iterable[Metric], level: float = 0.95
-) -> dict[str, Range]:
-    """Confidence intervals of the groups' own scores by key; see ``interval_table``."""
-    return dict(interval_table(tables, settings, metrics, level).values)
 
 
 def _plain_limits(
@@ -184,7 +228,7 @@ class _Together:
 
     statistics: Any
     settings: Settings
-    made: dict[Kind, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    made: dict[Gap, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
 
     @cached_property
     def heavy(self) -> bool:
@@ -194,13 +238,13 @@ class _Together:
     @cached_property
     def carrying(self) -> float:
         """How many groups of equal variance these groups are worth: ``(sum v)^2 / sum v^2``."""
-        return size_freedom(read.group_squares(self.statistics)[1]) + 1
+        return size_freedom(groups.squares(self.statistics)[1]) + 1
 
     @cached_property
     def even(self) -> float:
         """How many groups of equal mean variance these groups are worth, whatever their sizes."""
-        variance = read.group_squares(self.statistics)[1]
-        return size_freedom(variance / np.maximum(read.group_sizes(self.statistics), read.ZERO_GAP)) + 1
+        variance = groups.squares(self.statistics)[1]
+        return size_freedom(variance / np.maximum(groups.sizes(self.statistics), groups.ZERO_GAP)) + 1
 
     def require_carried(self, needed_of: NeedsGroups) -> None:
         """Raise Undefined if a score is carried by too few groups."""
@@ -210,100 +254,70 @@ class _Together:
                 f"it is carried by groups with large standard deviations, worth {self.carrying:.1f} equal groups; "
                 f"it needs {fewest}"
             )
-        groups = len(self.statistics.groups)
-        needed = min(needed_of.even * groups, ENOUGH_CARRYING)
+        held = len(self.statistics.groups)
+        needed = min(needed_of.even * held, ENOUGH_CARRYING)
         if needed and self.even < needed:
             raise Undefined(
-                f"groups differ so much in scale that these {groups} are worth {self.even:.1f} equal ones; "
+                f"groups differ so much in scale that these {held} are worth {self.even:.1f} equal ones; "
                 f"it needs {needed:.1f}"
             )
 
     @cached_property
     def freedom(self) -> float:
         """Degrees of freedom that the group sizes allow."""
-        return read.group_freedom(self.statistics)
+        return groups.freedom(self.statistics)
 
-    def gap_limits(self, score: GapScore, level: float, exact: float | None) -> Range:
-        """Limits of a score of gaps."""
-        kind = score.kind
-        if (
-            kind == "variance" and score.score is weighted_absolute
-        ):  # in the target's unit, which also varies over groups
-            return gap_limits(
-                replace(score, kind="confidence"),
-                *_squared_gaps(self.statistics, self.settings),
-                self.freedom,
-                level,
-                exact,
-            )
-        if score.norm == "largest" and kind == "confidence":
-            _require_full_bins(self.statistics, self.settings)
-        if kind not in self.made:
-            self.made[kind] = group_moves(self.statistics, kind, self.settings)
-        return gap_limits(score, *self.made[kind], self.freedom, level, exact)
+    def gap_limits(self, gap: Gap, reduction: Reduction, level: float, exact: float | None) -> Range:
+        """Compute the limits of a reduced gap."""
+        if reduction.is_largest and (reason := gap.why_no_largest(self.statistics, self.settings)):
+            raise Undefined(reason)
+        if gap not in self.made:
+            self.made[gap] = gap.without_groups(self.statistics, self.settings)
+        without, shares = self.made[gap]
+        if reduction.is_largest:
+            return _largest_limits(without, self.freedom, level, exact)
+        weights = reduction.weights(shares, gap.levels, without.shape[1])
+        return mean_limits(reduction, without, weights, self.freedom, level, together=gap.levels is not None)
 
 
-def _require_full_bins(statistics: Any, settings: Settings) -> None:
-    """Raise Undefined if a bin holds samples, but too few to know its gap."""
-    samples, groups = held_by_bins(statistics, settings.n_bins)
-    thin = samples[(samples > 0) & is_thin(samples, groups)]
-    if len(thin):
-        raise Undefined(
-            f"{len(thin)} bins hold too few samples (as few as {thin.min():.0f}) but may have the largest gap; "
-            "lower n_bins"
-        )
-
-
-def _squared_gaps(statistics: Any, settings: Settings) -> tuple[FloatArray, FloatArray]:
-    """Mean squared error minus mean variance of each bin without each group, and the bins' shares of the samples."""
-    count, variance, square = read.variance_sums(statistics, settings.n_bins)
-    return without_each(square - variance) / without_each(count), count.sum(axis=0) / read.group_total(
-        statistics
-    )
-
-
-def gap_limits(
-    score: GapScore,
+def mean_limits(
+    reduction: Reduction,
     without: FloatArray,
     weights: FloatArray,
     freedom: float,
     level: float,
-    exact: float | None = None,
+    *,
+    together: bool,
 ) -> Range:
-    """Limits of a score of gaps.
+    """Compute the limits of a mean of gaps.
 
     Parameters
     ----------
-    score : GapScore
+    reduction : Reduction
     without : array, shape (groups, bins or levels)
-        The gaps without each group; for bins of variances, the log of mean squared error over mean variance.
-    weights : array, shape (bins,)
-        Weights of bins that have their own.
+        The gaps without each group.
+    weights : array, shape (bins or levels,)
+        Weight of each gap in the mean.
     freedom : float
         Degrees of freedom that the group sizes allow.
     level : float
-    exact : float, optional
-        The score itself, around which to place the limits of a largest gap; by default that of the gaps.
+    together : bool
+        Whether the gaps move together, as those of levels do.
     """
-    if score.kind == "variance":
-        without = np.expm1(without / 2)
-    if score.norm == "largest":
-        return _largest_limits(without, freedom, level, exact)
-    each = score.weights(weights, without.shape[1])
-    unit = max(float(np.abs(without).max()), read.ZERO_GAP)  # its fourth power may overflow float64
-    without, total = without / unit, float(each.sum())
-    share = each / total
+    unit = max(float(np.abs(without).max()), groups.ZERO_GAP)  # its fourth power may overflow float64
+    without, total = without / unit, float(weights.sum())
+    share = weights / total
     centre, moves = without.mean(axis=0), left_out_moves(without)
-    gap = score.counted(centre)
+    gap = reduction.counted(centre)
     estimate = float(share @ (np.square(gap) - np.square(moves).sum(axis=0)))
-    squares = Influence.left_out(np.square(score.counted(without)) @ share, freedom)
+    squares = Influence.left_out(np.square(reduction.counted(without)) @ share, freedom)
     low = math.sqrt(max(squares.limits(estimate, level)[0], 0.0))
     high = math.sqrt(squares.limits(max(estimate, 0.0), level)[1])
-    if score.kind in GRIDS:
+    if together:
         reach = float(special.stdtrit(squares.freedom, (1 + level) / 2))
         high = math.sqrt(max(estimate, 0.0)) + reach * float(np.linalg.norm(moves * np.sqrt(share), 2))
-    noise = score.counted(multivariate_t(moves, freedom))
-    if score.norm == "absolute":
+    noise = reduction.counted(multivariate_t(moves, freedom))
+    if reduction.norm == "absolute":
         size = float(share @ np.abs(gap))
         low *= size / math.sqrt(float(share @ np.square(gap))) if size else 1.0
         by_chance = np.mean(np.abs(noise) @ share >= size)
@@ -312,7 +326,7 @@ def gap_limits(
     if by_chance >= (1 - level) / 2:
         low = 0.0
     low, high = low * unit, high * unit
-    return (total * low * low, total * high * high) if score.norm == "square" else (total * low, total * high)
+    return (total * low * low, total * high * high) if reduction.degree == 2 else (total * low, total * high)
 
 
 def _largest_limits(without: FloatArray, freedom: float, level: float, exact: float | None) -> Range:
@@ -330,8 +344,7 @@ def with_intervals(
 
     ``provenance["intervals"]`` says how they were made, why some are missing, and which are rough.
     """
-    from uq_tracking.inference.bands import banded
-    from uq_tracking.inference.consistency import with_chance
+    from uq_tracking.inference.bands import banded, with_chance
 
     made = interval_table(tables, settings, metrics, level, scores=report.scores)
     about = {

@@ -126,17 +126,6 @@ class Influence:
         return estimate - self.standard_error * low, estimate - self.standard_error * high
 
 
-def size_freedom(weights: FloatArray) -> float:
-    """Degrees of freedom of a variance to which units contribute in these proportions.
-
-    >>> size_freedom(np.ones(12)), round(size_freedom(np.asarray([1.0, 1.0, 1.0, 9.0])), 2)
-    (11.0, 0.71)
-    """
-    largest = float(weights.max(initial=0.0))
-    share = weights / largest if largest > 0 else weights
-    return float(share.sum() ** 2 / max(np.square(share).sum(), 1e-300)) - 1
-
-
 def _untransformed(x: float, skew: float) -> float:
     """Inverse of Hall's ``g(t) = t + a t^2 / 3 + a^2 t^3 / 27 + a / 6``."""
     if abs(skew) < 1e-8:
@@ -165,3 +154,13 @@ def share_limits(inside: float, total: float, level: float) -> Range:
     low = float(special.betaincinv(inside, total - inside + 1, tail)) if inside > 0 else 0.0
     high = float(special.betaincinv(inside + 1, total - inside, 1 - tail)) if inside < total else 1.0
     return low, high
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate with its limits, and how much a few units dominate it (see `Influence`)."""
+
+    value: float
+    low: float
+    high: float
+    dominance: float = 0.0

@@ -1,18 +1,29 @@
-"""Differences between two methods scored on the same groups."""
+"""Comparing methods scored on the same samples: differences by groups, the best of several, and series.
+
+The studentised difference of every pair is compared with the 95 % point of the largest of all in resamples of the
+groups, with the standard errors of each resample. So if methods are equal, all are tied with the best in 95 % of
+cases, however many there are. Testing each pair separately would call one of seven equal methods worse in half of the
+cases.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
+from scipy import special
+from scipy.fft import dct
 
-from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.inference.leave_out import LeftOut, leave_out, too_few
+from uq_tracking.errors import IncompatibleStatisticsError, SettingsError, ShapeError
+from uq_tracking.inference.enough import too_few
+from uq_tracking.inference.intervals import LeftOut, leave_out
 from uq_tracking.inference.limits import Influence, Range
-from uq_tracking.metrics.registry import Metric, Undefined, compute
+from uq_tracking.metrics.registry import Metric, Undefined, compute, select
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.orders import FloatArray
@@ -20,6 +31,15 @@ from uq_tracking.statistics.statistics import Statistics
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
+
+
+RESAMPLES = 2000
+"""Resamples of the groups behind the best of several."""
+TERMS_RATE = 0.2
+"""Number of cosines as a fraction of ``n^(2/3)``: half the number that is optimal at autocorrelations of .7, so that
+the level also holds at .8."""
+FEWEST_TERMS = 4
+FEWEST_LOSSES = 8
 
 
 @dataclass(frozen=True)
@@ -126,8 +146,6 @@ def _settings_of(given: Statistics | Report) -> Settings:
 
 
 def _chosen(statistics: Statistics, metrics: Iterable[Metric] | None) -> list[Metric]:
-    from uq_tracking.metrics.registry import select
-
     return [m for m in (select(statistics.task) if metrics is None else metrics) if not m.needs]
 
 
@@ -202,3 +220,166 @@ def relative_change(metric: Metric, mine: float, theirs: float) -> float | None:
         return None
     sign = -1 if metric.direction == "higher" else 1
     return sign * (mine - theirs) / abs(theirs) if theirs else None
+
+
+def tied_with_best(
+    losses: FloatArray, without: FloatArray, level: float = 0.95, seed: int = 0
+) -> npt.NDArray[np.bool_]:
+    """Whether each method is indistinguishable from the best.
+
+    Parameters
+    ----------
+    losses : array, shape (methods,)
+        Lower is better.
+    without : array, shape (sets, methods)
+        The same without each set of groups; all methods share the sets.
+    level : float
+    seed : int
+        Seed of the resamples.
+
+    Returns
+    -------
+    bool array, shape (methods,)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(20, 3))
+    >>> tied_with_best(np.asarray([0.0, 0.1, 9.0]), np.asarray([0.0, 0.1, 9.0]) + 0.05 * noise)
+    array([ True,  True, False])
+    """
+    sets, methods = without.shape
+    one, other = np.triu_indices(methods, 1)
+    moves = (without.mean(axis=0) - without) * (sets - 1) / sets
+    pairs = moves[:, one] - moves[:, other]
+    error = np.sqrt(np.square(pairs).sum(axis=0) * sets / (sets - 1))
+    critical = critical_value(pairs, level, seed)
+    gap = losses[one] - losses[other]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        studentised = np.where(gap == 0, 0.0, gap / error)
+    beaten = np.zeros(methods, dtype=bool)
+    beaten[one[studentised > critical]] = True
+    beaten[other[studentised < -critical]] = True
+    return ~beaten
+
+
+def critical_value(pairs: FloatArray, level: float, seed: int = 0) -> float:
+    """The value that the largest studentised difference of equal methods exceeds in ``1 - level`` of resamples.
+
+    ``pairs`` are the contributions of the sets to every difference, shape (sets, pairs); they sum to zero.
+    """
+    moving = pairs[:, np.square(pairs).sum(axis=0) > 0]
+    if not moving.shape[1]:
+        return np.inf
+    sets = len(moving)
+    weights = _resamples(sets, seed)
+    mean = weights @ moving / sets
+    spread = np.maximum(weights @ np.square(moving) / sets - mean**2, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        largest = np.nan_to_num(np.abs(mean) / np.sqrt(spread / (sets - 1)), posinf=0.0).max(axis=1)
+    return float(np.quantile(largest, level))
+
+
+@lru_cache(maxsize=8)
+def _resamples(sets: int, seed: int) -> FloatArray:
+    """How many times each set counts in every resample, the same for all metrics."""
+    drawn = np.random.default_rng(seed).multinomial(sets, np.full(sets, 1 / sets), RESAMPLES)
+    weights = drawn.astype(np.float64)
+    weights.setflags(write=False)
+    return weights
+
+
+@dataclass(frozen=True)
+class DieboldMariano:
+    """The mean difference of two losses along a series.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of the first losses minus that of the second; below 0 the first is better.
+    interval : (float, float)
+        Its confidence interval.
+    statistic : float
+        Student's t.
+    p : float
+        Two-sided p-value.
+    terms : int
+        Number of cosines in the variance, which is the degrees of freedom of t.
+    effect : float
+        The difference over the standard deviation of the differences.
+    """
+
+    difference: float
+    interval: tuple[float, float]
+    statistic: float
+    p: float
+    terms: int
+    effect: float
+
+
+def diebold_mariano(
+    one: npt.ArrayLike, other: npt.ArrayLike, *, terms: int | None = None, level: float = 0.95
+) -> DieboldMariano:
+    r"""Test whether two forecasts of the same series have the same expected loss.
+
+    The variance of the mean of the differences :math:`d_t` is estimated from their slow movements (equal-weighted
+    cosines; Lazarus, Lewis, Stock and Watson 2018, Journal of Business and Economic Statistics 36, 541):
+
+    .. math:: \frac{1}{nB} \sum_{j \le B} \Lambda_j^2, \quad
+              \Lambda_j = \sqrt{\tfrac2n} \sum_{t=1}^n d_t \cos\frac{\pi j (t - 1/2)}{n}
+
+    The mean over its root is Student's t with B degrees of freedom, whatever the dependence between neighbors
+    (including forecasts several steps ahead, whose errors overlap), as long as it does not extend over n / B of them.
+    Newey and West's variance with normal or t quantiles rejects too often.
+
+    Parameters
+    ----------
+    one, other : arrays of one shape (n,)
+        Losses in the order of time, such as the CRPS or the squared error of each sample.
+    terms : int, optional
+        Number of cosines B; by default :math:`n^{2/3} / 5`, at least four.
+    level : float
+        Confidence level of the interval.
+
+    Raises
+    ------
+    ShapeError
+        The losses are not two series of equal length.
+    SettingsError
+        ``terms`` is less than 1 or not less than n, or ``level`` is invalid.
+    Undefined
+        There are fewer than eight losses, or the differences do not vary.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> found = diebold_mariano(rng.normal(size=400) ** 2, 1.5 * rng.normal(size=400) ** 2)
+    >>> found.terms, found.p < 0.05
+    (11, True)
+    """
+    check_level(level)
+    gap = _differences(one, other)
+    n = len(gap)
+    used = max(FEWEST_TERMS, round(TERMS_RATE * n ** (2 / 3))) if terms is None else terms
+    if not 1 <= used < n:
+        raise SettingsError(f"terms is {used}; pass at least 1, and fewer than the {n} losses")
+    mean, spread = float(gap.mean()), float(gap.std())
+    slow = dct(gap - mean, norm="ortho")[1 : used + 1]
+    error = math.sqrt(float(np.square(slow).mean()) / n)
+    if error <= 1e-12 * abs(mean) or spread <= 0:
+        raise Undefined("the two losses differ by a constant")
+    statistic = mean / error
+    reach = float(special.stdtrit(used, (1 + level) / 2)) * error
+    p = 2 * float(special.stdtr(used, -abs(statistic)))
+    return DieboldMariano(mean, (mean - reach, mean + reach), statistic, p, used, mean / spread)
+
+
+def _differences(one: npt.ArrayLike, other: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    first, second = (np.asarray(part, dtype=np.float64) for part in (one, other))
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ShapeError(
+            f"losses have shapes {first.shape} and {second.shape}; pass two series of equal length"
+        )
+    if len(first) < FEWEST_LOSSES:
+        raise Undefined(f"{len(first)} losses are too few for a test, which needs {FEWEST_LOSSES}")
+    return first - second

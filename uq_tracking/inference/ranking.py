@@ -12,57 +12,61 @@ for errors b (squared errors, or Brier scores) and :math:`K_f` remaining samples
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from uq_tracking.inference import read
-from uq_tracking.inference.limits import Influence, size_freedom
+from uq_tracking.inference.limits import Influence
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.ranking import FRACTIONS, remaining_counts
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.regression import joint_counts
 
-ORDER = {"regression": ("std", "sq_error"), "classification": ("entropy", "brier")}
-"""What samples are ordered by, and their error, by task."""
 FEWEST_CARRYING = 5
 """The groups must be worth this many groups of equal error: if few hold all errors, leaving them out cancels."""
 
 
-def gain_influence(statistics: Any, task: str, model: FloatArray, mean_error: float) -> Influence:
-    """Contributions of samples, or of groups if there are any, to the area under the random gain.
+def gain_influence(
+    statistics: Any, order: tuple[str, str], model: FloatArray, mean_error: float, *, power: Literal[1, 2]
+) -> Influence:
+    """Compute the contributions of samples, or of groups if there are any, to the area under the random gain.
 
     Parameters
     ----------
     statistics : statistics of the task
+    order : (str, str)
+        What samples are ordered by, and their error.
     model : array, shape (100,)
-        The model's sparsification curve; in a regression, of roots.
+        The model's sparsification curve.
     mean_error : float
-        Mean squared error, or mean Brier score, of all samples.
+        Mean error of all samples.
+    power : {1, 2}
+        2 if the curve is one of roots.
 
     Raises
     ------
     Undefined
         Too few groups hold most of the errors.
     """
-    by, payload = ORDER[task]
-    power = 2 if task == "regression" else 1
+    by, payload = order
     mean = mean_error * model**power
     step = _trapezoid_weights() * model / power
-    if read.group_count(statistics) is not None:
-        kept = read.group_positions(statistics, remaining_counts)
-        table, groups = statistics.groups.orders[by], len(statistics.groups)
-        count, error = (read.sums_below(table, name, groups, kept) for name in ("count", payload))
+    if groups.count(statistics) is not None:
+        kept = groups.positions(statistics, remaining_counts)
+        table, size = statistics.groups.orders[by], len(statistics.groups)
+        count, error = (groups.sums_below(table, name, size, kept) for name in ("count", payload))
         worth = size_freedom(error[:, 0]) + 1
         if worth < FEWEST_CARRYING:
             raise Undefined(
                 f"few groups hold most of the errors, worth {worth:.1f} equal ones; it needs {FEWEST_CARRYING}"
             )
         contributions = _contributions(count, error, mean, kept, step)
-        return Influence.of(contributions, None, read.group_freedom(statistics))
-    of_samples = _of_cells if task == "regression" else _of_bounded
+        return Influence.of(contributions, None, groups.freedom(statistics))
+    of_samples = _of_cells if power == 2 else _of_bounded
     parts, count = of_samples(statistics, mean, remaining_counts(statistics.n), step)
-    share = read.effective(statistics)[1]
+    share = groups.effective(statistics)[1]
     return Influence.of(parts / share, count * share)
 
 
@@ -113,9 +117,9 @@ def _of_cells(
     std_low, _, error_low, error_high = joint.edges()
     count = joint.count.astype(float)
     square = np.square((error_low + error_high) / 2)
-    square *= mean[0] * count.sum() / max(np.dot(square, count), read.ZERO_GAP)
+    square *= mean[0] * count.sum() / max(np.dot(square, count), groups.ZERO_GAP)
     level, place = np.unique(std_low, return_inverse=True)
-    high = np.cumsum(read.added(place, count, len(level)))
+    high = np.cumsum(groups.added(place, count, len(level)))
     low = np.concatenate([[0.0], high[:-1]])
     return _of_places(low[place], high[place], square, mean, kept, step), count
 

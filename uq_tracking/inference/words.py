@@ -9,8 +9,7 @@ from uq_tracking.formatting import format_factors, format_number
 from uq_tracking.settings import Settings
 
 if TYPE_CHECKING:
-    from uq_tracking.inference.inside import Inside
-    from uq_tracking.inference.scale import Few
+    from uq_tracking.inference.regression import Few, Inside
     from uq_tracking.inference.verdict import Estimate
 
 SLIGHT = 1.05
@@ -23,16 +22,6 @@ _SHORT = {"miscalibrated in shape": "wrong shape", "consistent with calibrated":
 def is_little(recovered: float | None) -> bool:
     """Whether a useful ranking recovers little of an oracle's gain."""
     return recovered is not None and recovered < LITTLE
-
-
-def sentences(
-    calibration: str, ranking: str, recovered: float | None, bias: Estimate | None, settings: Settings
-) -> str:
-    """Two or three plain sentences: that on calibration, one on ranking, and one on bias if there is any."""
-    parts = [calibration, _ranking(ranking, recovered)]
-    if bias is not None and not bias.low <= 0 <= bias.high:
-        parts.append(_bias(bias, settings))
-    return " ".join(part for part in parts if part)
 
 
 def short(calibration: str, factor: float | None, ranking: str, recovered: float | None) -> str:
@@ -141,7 +130,8 @@ def _though_scale(scale: Estimate | None) -> str:
     return f"; their scale is {value} times the stated one ({low} to {high})"
 
 
-def _ranking(ranking: str, recovered: float | None) -> str:
+def of_ranking(ranking: str, recovered: float | None) -> str:
+    """Say whether the uncertainty knows where errors are; "" if that is not judged."""
     share = (
         ""
         if recovered is None
@@ -155,7 +145,8 @@ def _ranking(ranking: str, recovered: float | None) -> str:
     return words.get(ranking, "")
 
 
-def _bias(bias: Estimate, settings: Settings) -> str:
+def of_bias(bias: Estimate, settings: Settings) -> str:
+    """Say that predictions are too high or too low on average."""
     unit = f" {settings.unit}" if settings.unit else ""
     side, sign = ("high", 1) if bias.value > 0 else ("low", -1)
     low, high = sorted((sign * bias.low, sign * bias.high))

@@ -4,46 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from uq_tracking.families import FloatArray, family_of
-from uq_tracking.metrics.forms import central_share, form_score, largest_pit_gap
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric, require_squares
-from uq_tracking.metrics.scoring import LEVELS, require_density, require_variance
+from uq_tracking.metrics.forms import form_score, largest_pit_gap
+from uq_tracking.metrics.gaps import COVERAGE, ERROR, PROPORTION, QUANTILE, VARIANCE, Reduction, coverage_at
+from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric
+from uq_tracking.metrics.scoring import require_density, require_variance
 from uq_tracking.settings import Settings
-from uq_tracking.statistics.distribution import expected_below, is_distribution
+from uq_tracking.statistics.distribution import is_distribution
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.statistics.weights import equal_edges
-
-PROPORTIONS = np.linspace(0, 1, 100)
-"""Grid of ``mace``, ``rmsce`` and ``miscalibration_area``, both ends included."""
 
 PIT_STEPS = 1 << 12
 """Ranges of buckets that ``pit_ks`` examines together."""
 
 PIT_PARTS = 16
 """Parts into which it splits a range."""
-
-
-def coverage_at(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
-    """Share of the samples inside the central interval of each level, ends included."""
-    if is_distribution(statistics):
-        return central_share(statistics, levels)
-    half = family_of(settings).central(levels)
-    order = statistics.orders["z"]
-    return np.minimum((order.position(half) - order.position(-half, side="left")) / statistics.n, 1.0)
-
-
-def quantile_shares(statistics: Statistics, settings: Settings, levels: FloatArray) -> FloatArray:
-    """Share of the samples with ``F(y) <= p`` for each level p."""
-    if is_distribution(statistics):
-        return expected_below(statistics, levels) / statistics.n
-    below = statistics.orders["z"].position(family_of(settings).quantile(levels))
-    return np.minimum(below / statistics.n, 1.0)
 
 
 def coverage(statistics: Statistics, settings: Settings, level: float) -> float:
@@ -101,12 +79,6 @@ def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
-@intermediate
-def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
-    """Coverage minus level for the levels .01 ... .99."""
-    return coverage_at(statistics, settings, LEVELS) - LEVELS
-
-
 @metric(
     "auce",
     family="calibration",
@@ -115,11 +87,12 @@ def coverage_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     formula="trapezoid of |coverage(p) - p| over p = .01 ... .99",
     source="Gustafsson 2020 section 4.2",
     bounds=(0, 1),
-    floor=True,
+    gap=COVERAGE,
+    reduction=Reduction("absolute", over="area"),
     of_levels=True,
     in_curves=True,
 )
-def auce(statistics: Statistics, settings: Settings) -> float:
+def auce() -> None:
     """Area under the absolute coverage error.
 
     Examples
@@ -128,7 +101,6 @@ def auce(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("auce")
     0.150967
     """
-    return float(np.trapezoid(np.abs(coverage_gaps(statistics, settings)), LEVELS))
 
 
 @metric(
@@ -139,10 +111,11 @@ def auce(statistics: Statistics, settings: Settings) -> float:
     formula="trapezoid of (p - coverage(p))+",
     source="Gustafsson 2020, released scripts (negative error)",
     bounds=(0, 1),
-    floor=True,
+    gap=COVERAGE,
+    reduction=Reduction("absolute", over="area", side=-1),
     of_levels=True,
 )
-def auce_over(statistics: Statistics, settings: Settings) -> float:
+def auce_over() -> None:
     """The part of ``auce`` where intervals cover too little.
 
     Examples
@@ -151,7 +124,6 @@ def auce_over(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("auce_over")
     0.133817
     """
-    return float(np.trapezoid(np.maximum(-coverage_gaps(statistics, settings), 0), LEVELS))
 
 
 @metric(
@@ -162,10 +134,11 @@ def auce_over(statistics: Statistics, settings: Settings) -> float:
     formula="trapezoid of (coverage(p) - p)+",
     source="Gustafsson 2020, released scripts (positive error)",
     bounds=(0, 1),
-    floor=True,
+    gap=COVERAGE,
+    reduction=Reduction("absolute", over="area", side=1),
     of_levels=True,
 )
-def auce_under(statistics: Statistics, settings: Settings) -> float:
+def auce_under() -> None:
     """The part of ``auce`` where intervals cover too much.
 
     Examples
@@ -174,7 +147,6 @@ def auce_under(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("auce_under")
     0.01715
     """
-    return float(np.trapezoid(np.maximum(coverage_gaps(statistics, settings), 0), LEVELS))
 
 
 @metric(
@@ -186,10 +158,11 @@ def auce_under(statistics: Statistics, settings: Settings) -> float:
     source="Xiong 2024 eq. 7; Kuleshov 2018",
     bounds=(0, 1),
     headline=True,
-    floor=True,
+    gap=QUANTILE,
+    reduction=Reduction("square"),
     of_levels=True,
 )
-def calibration_error(statistics: Statistics, settings: Settings) -> float:
+def calibration_error() -> None:
     """Mean squared gap between quantile levels and the shares observed below them.
 
     Examples
@@ -198,12 +171,6 @@ def calibration_error(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("calibration_error")
     0.00940236
     """
-    return float(np.mean((LEVELS - quantile_shares(statistics, settings, LEVELS)) ** 2))
-
-
-@intermediate
-def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
-    return coverage_at(statistics, settings, PROPORTIONS) - PROPORTIONS
 
 
 @metric(
@@ -214,10 +181,11 @@ def _interval_gaps(statistics: Statistics, settings: Settings) -> FloatArray:
     formula="mean over linspace(0, 1, 100) of |coverage(p) - p|",
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
-    floor=True,
+    gap=PROPORTION,
+    reduction=Reduction("absolute"),
     of_levels=True,
 )
-def mace(statistics: Statistics, settings: Settings) -> float:
+def mace() -> None:
     """Mean absolute gap between interval levels and coverage.
 
     Examples
@@ -226,7 +194,6 @@ def mace(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mace")
     0.148207
     """
-    return float(np.abs(_interval_gaps(statistics, settings)).mean())
 
 
 @metric(
@@ -237,10 +204,11 @@ def mace(statistics: Statistics, settings: Settings) -> float:
     formula="sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
-    floor=True,
+    gap=PROPORTION,
+    reduction=Reduction("root"),
     of_levels=True,
 )
-def rmsce(statistics: Statistics, settings: Settings) -> float:
+def rmsce() -> None:
     """Root mean squared gap between interval levels and coverage.
 
     Examples
@@ -249,7 +217,6 @@ def rmsce(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("rmsce")
     0.179089
     """
-    return float(np.sqrt(np.square(_interval_gaps(statistics, settings)).mean()))
 
 
 @metric(
@@ -260,10 +227,11 @@ def rmsce(statistics: Statistics, settings: Settings) -> float:
     formula="integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
     source="uncertainty-toolbox, interval proportions",
     bounds=(0, 1),
-    floor=True,
+    gap=PROPORTION,
+    reduction=Reduction("absolute", over="polygon"),
     of_levels=True,
 )
-def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
+def miscalibration_area() -> None:
     """Area between the coverage polygon and the diagonal, split exactly at crossings.
 
     Examples
@@ -272,12 +240,6 @@ def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("miscalibration_area")
     0.149036
     """
-    gap = _interval_gaps(statistics, settings)
-    one, other = np.abs(gap[:-1]), np.abs(gap[1:])
-    crossing = gap[:-1] * gap[1:] < 0
-    total = one + other
-    mean_height = np.where(crossing, (one**2 + other**2) / np.where(total > 0, 2 * total, 1), total / 2)
-    return float(np.dot(mean_height, np.diff(PROPORTIONS)))
 
 
 @metric(
@@ -288,7 +250,8 @@ def miscalibration_area(statistics: Statistics, settings: Settings) -> float:
     formula="sup over u of |share of F(y) <= u - u|",
     source="Dawid 1984; Kolmogorov-Smirnov statistic",
     bounds=(0, 1),
-    floor=True,
+    gap=QUANTILE,
+    reduction=Reduction("supremum"),
     of_levels=True,
 )
 def pit_ks(statistics: Statistics, settings: Settings) -> float:
@@ -302,10 +265,10 @@ def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """
     if is_distribution(statistics):
         return largest_pit_gap(statistics)
-    return _largest_pit_gap(statistics.orders["z"], family_of(settings).cdf)
+    return _supremum(statistics.orders["z"], family_of(settings).cdf)
 
 
-def _largest_pit_gap(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
+def _supremum(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> float:
     """Largest distance of F from the steps of the empirical distribution.
 
     Both rise, so within a range of buckets the distance is bounded by F at one end and the step at the other: a range
@@ -329,34 +292,6 @@ def _largest_pit_gap(order: Order, cdf: Callable[[FloatArray], FloatArray]) -> f
     return found
 
 
-@dataclass(frozen=True)
-class Bins:
-    """Equal-count bins of the samples sorted by std; equal-weight bins if samples have weights."""
-
-    count: FloatArray
-    mean_variance: FloatArray
-    mean_squared_error: FloatArray
-    std_low: FloatArray
-    std_high: FloatArray
-
-
-@intermediate
-def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
-    """Bins with the sizes of ``numpy.array_split``; a tie that straddles an edge is split evenly."""
-    if statistics.n < n_bins:
-        raise Undefined(f"{statistics.n:g} samples cannot fill {n_bins} bins; lower n_bins")
-    std, edges = statistics.moments["std"], equal_edges(statistics.n, n_bins)
-    require_squares(std.low, std.high, "standard deviations")
-    order, count = statistics.orders["std"], np.diff(edges).astype(float)
-    return Bins(
-        count,
-        order.between("std2", edges) / count,
-        order.between("sq_error", edges) / count,
-        order.value(edges[:-1] + 1),
-        order.value(edges[1:]),
-    )
-
-
 @metric(
     "ence",
     family="calibration",
@@ -366,10 +301,11 @@ def equal_count_bins(statistics: Statistics, n_bins: int) -> Bins:
     source="Levi 2019 eq. 6-8",
     bounds=(0, math.inf),
     headline=True,
-    floor=True,
+    gap=ERROR,
+    reduction=Reduction("absolute"),
     needs_groups=NeedsGroups(weighted=12),
 )
-def ence(statistics: Statistics, settings: Settings) -> float:
+def ence() -> None:
     """Expected normalized calibration error.
 
     Examples
@@ -378,14 +314,6 @@ def ence(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ence")
     0.216953
     """
-    require_variance(statistics, settings)
-    bins = equal_count_bins(statistics, settings.n_bins)
-    if np.any(bins.mean_variance <= 0):
-        raise Undefined(
-            "a bin's standard deviations are all 0, so its error cannot be normalized; set std_floor"
-        )
-    rmv, rmse = np.sqrt(bins.mean_variance), np.sqrt(bins.mean_squared_error)
-    return float(np.mean(np.abs(rmv - rmse) / rmv))
 
 
 @metric(
@@ -397,10 +325,11 @@ def ence(statistics: Statistics, settings: Settings) -> float:
     formula="sum over the bins of ENCE of N_b/N |MSE_b - MV_b|",
     source="Laves 2020 eq. 10",
     bounds=(0, math.inf),
-    floor=True,
+    gap=VARIANCE,
+    reduction=Reduction("absolute", over="samples"),
     needs_groups=NeedsGroups(equal=25, weighted=25),
 )
-def uce(statistics: Statistics, settings: Settings) -> float:
+def uce() -> None:
     """Uncertainty calibration error: mean gap between squared error and variance over the bins.
 
     Examples
@@ -409,10 +338,6 @@ def uce(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("uce")
     0.0575
     """
-    require_variance(statistics, settings)
-    bins = equal_count_bins(statistics, settings.n_bins)
-    gap = np.abs(bins.mean_squared_error - bins.mean_variance)
-    return float(np.dot(bins.count, gap) / statistics.n)
 
 
 @metric(

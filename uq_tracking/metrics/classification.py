@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from uq_tracking.families import FloatArray
+from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, Reduction
 from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
@@ -15,7 +15,6 @@ from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
-from uq_tracking.statistics.weights import equal_edges
 
 
 @metric(
@@ -97,57 +96,6 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     return statistics.orders["brier"].sum("brier") / statistics.n
 
 
-@dataclass(frozen=True)
-class ConfidenceBins:
-    """Bins of the samples by top probability; empty ones hold zeros, not NaN."""
-
-    low: FloatArray
-    high: FloatArray
-    count: FloatArray
-    accuracy: FloatArray
-    confidence: FloatArray
-
-
-ON_EDGE = 1e-10
-"""Doubts within this relative distance of a bin's edge lie on it: the rest is rounding of the probabilities."""
-
-
-def equal_width_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
-    """Bins ``[b/n, (b+1)/n)`` of the top probability, the last one closed."""
-    edges = np.arange(n_bins + 1) / n_bins
-    # doubt = 1 - confidence: a confidence at an edge belongs to the bin above, a doubt to the one that starts lower
-    by_doubt = statistics.orders["one_minus_confidence"]
-    positions = by_doubt.position((1 - edges[1:-1]) * (1 + ON_EDGE), side="right")
-    ends = np.concatenate([[by_doubt.total], positions, [0.0]])
-    return _bins(by_doubt, ends, edges[:-1], edges[1:])
-
-
-def equal_count_bins(statistics: Statistics, n_bins: int) -> ConfidenceBins:
-    """Equal-count bins by top probability, with the sizes of ``numpy.array_split``."""
-    n = statistics.n
-    if n < n_bins:
-        raise Undefined(f"{n:g} samples cannot fill {n_bins} bins; lower n_bins")
-    ends = (n - equal_edges(n, n_bins)).astype(float)  # ascending confidence is descending doubt
-    values = 1 - statistics.orders["one_minus_confidence"].value(np.clip(ends, 1, n))
-    return _bins(statistics.orders["one_minus_confidence"], ends, values[:-1], values[1:])
-
-
-def _bins(by_doubt: Order, ends: FloatArray, low: FloatArray, high: FloatArray) -> ConfidenceBins:
-    count = -np.diff(ends)
-    held = np.maximum(count, 1e-300)
-    doubt, correct = (
-        by_doubt.between(name, ends[::-1])[::-1] for name in ("one_minus_confidence", "correct")
-    )
-    some = count > 0
-    return ConfidenceBins(
-        low, high, count, np.where(some, correct / held, 0.0), np.where(some, 1 - doubt / held, 0.0)
-    )
-
-
-def _gaps(bins: ConfidenceBins) -> FloatArray:
-    return np.where(bins.count > 0, np.abs(bins.accuracy - bins.confidence), 0.0)
-
-
 @metric(
     "ece",
     family="calibration",
@@ -158,10 +106,11 @@ def _gaps(bins: ConfidenceBins) -> FloatArray:
     task="classification",
     bounds=(0.0, 1.0),
     headline=True,
-    floor=True,
+    gap=CONFIDENCE,
+    reduction=Reduction("absolute", over="samples"),
     in_curves=True,
 )
-def ece(statistics: Statistics, settings: Settings) -> float:
+def ece() -> None:
     """Expected calibration error of the top label.
 
     Examples
@@ -170,8 +119,6 @@ def ece(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ece", "classification")
     0.166667
     """
-    bins = equal_width_bins(statistics, settings.n_bins)
-    return float(np.sum(bins.count * _gaps(bins)) / statistics.n)
 
 
 @metric(
@@ -183,9 +130,10 @@ def ece(statistics: Statistics, settings: Settings) -> float:
     source="Guo 2017",
     task="classification",
     bounds=(0.0, 1.0),
-    floor=True,
+    gap=CONFIDENCE,
+    reduction=Reduction("largest"),
 )
-def mce(statistics: Statistics, settings: Settings) -> float:
+def mce() -> None:
     """Largest gap between confidence and accuracy over the bins of ``ece``.
 
     Examples
@@ -194,7 +142,6 @@ def mce(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("mce", "classification")
     0.4
     """
-    return float(_gaps(equal_width_bins(statistics, settings.n_bins)).max())
 
 
 @metric(
@@ -206,9 +153,10 @@ def mce(statistics: Statistics, settings: Settings) -> float:
     source="Nixon 2019, top label",
     task="classification",
     bounds=(0.0, 1.0),
-    floor=True,
+    gap=EQUAL_COUNT_CONFIDENCE,
+    reduction=Reduction("absolute"),
 )
-def ace(statistics: Statistics, settings: Settings) -> float:
+def ace() -> None:
     """Mean gap between confidence and accuracy over bins of equal count.
 
     Examples
@@ -217,7 +165,6 @@ def ace(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("ace", "classification")
     0.19
     """
-    return float(_gaps(equal_count_bins(statistics, settings.n_bins)).mean())
 
 
 @intermediate

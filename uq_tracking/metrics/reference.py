@@ -13,7 +13,7 @@ from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.convert import read_floats
 from uq_tracking.inputs.validation import check_shapes
-from uq_tracking.metrics.calibration import PROPORTIONS, coverage_at
+from uq_tracking.metrics.gaps import PROPORTIONS, coverage_at
 from uq_tracking.metrics.registry import Infinite, MetricInputs, Undefined, metric
 from uq_tracking.parallel import BLOCK
 from uq_tracking.settings import Settings

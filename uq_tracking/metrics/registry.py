@@ -6,12 +6,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial, update_wrapper
-from typing import Any, Literal, TypeAlias, TypeVar, get_args
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names
 from uq_tracking.errors import PluginError, UnknownMetricError, UQTrackingError, closest, warn
 from uq_tracking.settings import Settings
+
+if TYPE_CHECKING:
+    from uq_tracking.metrics.gaps import Gap, Reduction
 
 Direction = Literal["lower", "higher"]
 Family = Literal["accuracy", "scoring", "calibration", "ranking", "spread"]
@@ -107,7 +111,7 @@ class NeedsGroups:
 
 
 Bound: TypeAlias = float | Callable[[Mapping[str, float]], float | None] | None
-F = TypeVar("F", bound=Callable[..., float])
+F = TypeVar("F", bound=Callable[..., float | None])
 T = TypeVar("T")
 
 
@@ -161,8 +165,9 @@ class Metric:
         Whether it is computed by default.
     headline : bool
         Whether it is among the few shown first.
-    floor : bool
-        Whether finite data push it above zero even for a perfectly calibrated forecast.
+    gap, reduction : Gap and Reduction, optional
+        For a score that is 0 at perfect calibration: the gap it reduces, and how. They give it a noise floor and an
+        interval, and its value too, if the decorated function has no parameters.
     when : callable, optional
         ``when(statistics, settings)`` says whether it is computed by default; otherwise it would only repeat another
         metric, or belongs to another form of predictions.
@@ -218,7 +223,8 @@ class Metric:
     needs: tuple[str, ...] = ()
     default: bool = True
     headline: bool = False
-    floor: bool = False
+    gap: Gap | None = None
+    reduction: Reduction | None = None
     when: Callable[[Any, Settings], bool] | None = None
     glance: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -252,9 +258,17 @@ class Metric:
             raise PluginError(
                 f"{what}: direction is {self.direction!r}; pass 'lower', 'higher', a target value or None"
             )
+        if (self.gap is None) != (self.reduction is None):
+            raise PluginError(
+                f"{what}: a gap needs a reduction, and a reduction a gap; pass gap= and reduction="
+            )
         if not self.bounds[0] < self.bounds[1]:
             raise PluginError(f"{what}: bounds are {self.bounds}; pass the smaller one first")
-        bound = update_wrapper(partial(function, **self.arguments), function) if self.arguments else function
+        bound: Callable[..., Any] = function
+        if self.gap is not None and self.reduction is not None and not signature(function).parameters:
+            bound = update_wrapper(partial(self.gap.score, reduction=self.reduction), function)
+        elif self.arguments:
+            bound = update_wrapper(partial(function, **self.arguments), function)
         direction = float(self.direction) if isinstance(self.direction, int) else self.direction
         return plugins.declare("uq_metrics", replace(self, direction=direction, function=bound), function)
 

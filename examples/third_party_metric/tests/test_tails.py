@@ -24,6 +24,22 @@ def test_it_stands_among_the_metrics_of_its_family_and_is_computed_by_default():
     assert low <= report.scores["tail_ratio"] <= high
 
 
+def test_a_gap_gives_a_metric_its_score_floor_and_interval():
+    error = np.random.default_rng(1).normal(size=2000)
+    report = uq.evaluate(error, np.zeros(2000), np.ones(2000), groups=np.repeat(np.arange(20), 100))
+    levels = np.arange(90, 100) / 100
+    inside = np.abs(error)[:, None] <= stats.norm.ppf((1 + levels) / 2)
+    score = report.scores["tail_coverage_error"]
+    assert_allclose(score, np.abs(inside.mean(axis=0) - levels).mean(), rtol=1e-12)
+    floor, (low, high) = report.noise["tail_coverage_error"], report.intervals["tail_coverage_error"]
+    assert 0 < floor.mean < floor.high < 0.05
+    assert floor.p > 0.05
+    assert low == 0
+    assert high > score
+    wide = uq.evaluate(error, np.zeros(2000), np.full(2000, 0.7)).noise["tail_coverage_error"]
+    assert wide.p < 0.001
+
+
 def test_the_curve_holds_order_statistics_over_quantiles_and_ends_in_the_score():
     error = np.random.default_rng(1).normal(size=1000)
     report = uq.evaluate(error, np.zeros(1000), np.full(1000, 0.5))

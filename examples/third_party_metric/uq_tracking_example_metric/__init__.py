@@ -1,4 +1,4 @@
-"""A metric and a curve in a separate distribution: whether the largest errors are as large as predicted."""
+"""Two metrics and a curve in a separate distribution: whether the largest errors are as large as predicted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from uq_tracking.curves import curve
 from uq_tracking.families import family_of
+from uq_tracking.metrics.gaps import LevelGap, Reduction
 from uq_tracking.metrics.registry import Undefined, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
@@ -48,6 +49,31 @@ def tail_ratio(statistics: Statistics, settings: Settings) -> float:
     1.29
     """
     return float(observed_quantiles(statistics)[-1] / family_of(settings).central(LEVELS[-1]))
+
+
+@metric(
+    "tail_coverage_error",
+    family="calibration",
+    direction="lower",
+    summary="Coverage error of the widest intervals",
+    formula="mean over p = .90 ... .99 of |coverage(p) - p|",
+    source="An example",
+    bounds=(0, 1),
+    gap=LevelGap(np.arange(90, 100) / 100),
+    reduction=Reduction("absolute"),
+)
+def tail_coverage_error() -> None:
+    """Mean absolute gap of coverage at the levels .90 ... .99; its gap gives it a noise floor and an interval, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import uq_tracking as uq
+    >>> error = np.random.default_rng(0).standard_t(3, size=5000)
+    >>> report = uq.evaluate(error, 0 * error, np.full(5000, 3**0.5))
+    >>> round(report.scores["tail_coverage_error"], 4), round(report.noise["tail_coverage_error"].high, 4)
+    (0.0149, 0.005)
+    """
 
 
 @curve(

@@ -1,7 +1,4 @@
-"""Plain arrays from statistics: sums of every group in every bin or level, and contributions of samples.
-
-This is the only module of the package that knows how statistics are kept.
-"""
+"""Plain arrays of groups: the sums of each group in every bin or below every position, and what groups are worth."""
 
 from __future__ import annotations
 
@@ -14,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from uq_tracking.families import Standard, family_of
-from uq_tracking.inference.limits import size_freedom
-from uq_tracking.metrics.classification import equal_count_bins as class_count_bins
-from uq_tracking.metrics.classification import equal_width_bins
-from uq_tracking.settings import Settings
+from uq_tracking.families import Standard
 from uq_tracking.statistics.distribution import DISTRIBUTION, HIGH, LOW
 from uq_tracking.statistics.group_cells import GroupCells
 from uq_tracking.statistics.group_tables import GroupTables, bucket_spans
@@ -31,12 +24,12 @@ from uq_tracking.statistics.weights import whole as whole_number
 ZERO_GAP = 1e-300
 
 
-def group_count(statistics: Any) -> int | None:
+def count(statistics: Any) -> int | None:
     """Number of groups (or pools of them) whose sums are known; None if samples stand for themselves."""
     return None if statistics.groups is None else len(statistics.groups)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OfGroups:
     """Groups alone, in the form in which these functions read statistics."""
 
@@ -48,20 +41,15 @@ class OfGroups:
         return {name: whole(table, name, self.groups.bits) for name, table in self.groups.orders.items()}
 
 
-def of_groups(tables: GroupTables) -> OfGroups:
-    """Statistics that know only those of the groups."""
-    return OfGroups(tables)
-
-
-def group_total(statistics: Any) -> float:
+def total(statistics: Any) -> float:
     """Total count of the samples of all groups: their number, or the sum of their weights as given."""
     return float(np.sum(statistics.groups.sizes_by_weight))
 
 
-def group_positions(statistics: Any, places: Callable[[float], npt.NDArray[Any]]) -> FloatArray:
+def positions(statistics: Any, places: Callable[[float], npt.NDArray[Any]]) -> FloatArray:
     """Positions within the total count, by weight as given; ``places`` works in units of the lightest."""
     unit = statistics.groups.unit
-    return np.asarray(places(whole_number(group_total(statistics) / unit)) * unit, dtype=np.float64)
+    return np.asarray(places(whole_number(total(statistics) / unit)) * unit, dtype=np.float64)
 
 
 def effective(statistics: Any) -> tuple[float, float]:
@@ -85,15 +73,15 @@ def repeated_target(statistics: Any) -> tuple[float, float] | None:
     return None if value is None or share is None else (value, share)
 
 
-def group_sizes(statistics: Any) -> FloatArray:
+def sizes(statistics: Any) -> FloatArray:
     """Samples of each group."""
     table = next(iter(statistics.groups.orders.values()))
     return added(table.row, table.sums["count"], len(statistics.groups))
 
 
-def group_freedom(statistics: Any) -> float:
+def freedom(statistics: Any) -> float:
     """Degrees of freedom that the group sizes allow."""
-    return size_freedom(np.square(group_sizes(statistics)))
+    return size_freedom(np.square(sizes(statistics)))
 
 
 def added(place: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
@@ -145,7 +133,7 @@ def variance_sums(statistics: Any, n_bins: int) -> tuple[FloatArray, FloatArray,
     count, variance, square = binned(
         groups.orders["std"],
         len(groups),
-        group_positions(statistics, lambda total: equal_edges(total, n_bins)),
+        positions(statistics, lambda total: equal_edges(total, n_bins)),
         ("count", "std2", "sq_error"),
     )
     return count, variance, square
@@ -180,7 +168,7 @@ def _expected_below(statistics: Any, levels: FloatArray) -> FloatArray:
     return np.asarray(points + levels * (rate - risen) - (start - end))
 
 
-def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+def sample_squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Squared errors and variances of samples, and how many have them; for a sketch, those of a grid's cells."""
     if statistics.kind == "exact":
         rows, count = weighted_rows(statistics) or (statistics.rows(), None)
@@ -191,7 +179,7 @@ def squares(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]
     return np.square(error), np.square(std), joint.count.astype(np.float64)
 
 
-def group_squares(statistics: Any) -> tuple[FloatArray, FloatArray]:
+def squares(statistics: Any) -> tuple[FloatArray, FloatArray]:
     """Sums of squared errors and of variances of each group."""
     table, size = statistics.groups.orders["std"], len(statistics.groups)
     error, variance = (added(table.row, table.sums[name], size) for name in ("sq_error", "std2"))
@@ -202,26 +190,6 @@ def _below(statistics: Any, z: FloatArray, side: Any) -> FloatArray:
     table = statistics.groups.orders["z"]
     together = whole(table, "z", statistics.groups.bits)
     return sums_below(table, "count", len(statistics.groups), together.position(z, side))
-
-
-def confidence_sums(
-    statistics: Any, n_bins: int, *, equal: bool
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Samples, sums of confidence and correct samples of each group in each bin of ECE (or of ACE), lowest first."""
-    groups, table = statistics.groups, statistics.groups.orders["one_minus_confidence"]
-    if equal:
-        edges = group_positions(statistics, lambda total: total - equal_edges(total, n_bins))[::-1]
-    else:
-        ends = np.cumsum(confidence_bins(statistics, n_bins, equal=False).count[::-1])
-        edges = np.concatenate([[0.0], ends * (group_total(statistics) / ends[-1])])
-    by_doubt = binned(table, len(groups), edges, ("count", "one_minus_confidence", "correct"))
-    count, doubt, correct = (part[:, ::-1] for part in by_doubt)
-    return count, count - doubt, correct
-
-
-def confidence_bins(statistics: Any, n_bins: int, *, equal: bool) -> Any:
-    """The bins of ECE (or of ACE) of all samples."""
-    return (class_count_bins if equal else equal_width_bins)(statistics, n_bins)
 
 
 def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -235,7 +203,7 @@ def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], Floa
     return np.asarray(np.sum(parts, axis=0))
 
 
-def group_moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+def moments(statistics: Any, variable: str) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Samples, mean, and sum of squared deviations of a variable in each group."""
     groups = statistics.groups
     mean, spread = groups.moments[groups.layout.moments.index(variable)][:2]
@@ -253,6 +221,17 @@ def class_sums(statistics: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     return count, doubt, correct
 
 
-def family(settings: Settings) -> Standard:
-    """The family that the settings name."""
-    return family_of(settings)
+def without(sums: FloatArray) -> FloatArray:
+    """Sum over all groups except each one."""
+    return np.asarray(sums.sum(axis=0) - sums)
+
+
+def size_freedom(weights: FloatArray) -> float:
+    """Degrees of freedom of a variance to which units contribute in these proportions.
+
+    >>> size_freedom(np.ones(12)), round(size_freedom(np.asarray([1.0, 1.0, 1.0, 9.0])), 2)
+    (11.0, 0.71)
+    """
+    largest = float(weights.max(initial=0.0))
+    share = weights / largest if largest > 0 else weights
+    return float(share.sum() ** 2 / max(np.square(share).sum(), 1e-300)) - 1

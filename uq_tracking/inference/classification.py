@@ -1,0 +1,155 @@
+"""Tests of a classification: errors against those its probabilities imply, the shape of reliability, and bias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uq_tracking.inference import words
+from uq_tracking.inference.enough import too_few_errors, too_few_of
+from uq_tracking.inference.limits import Estimated, Influence, Range, poisson_limits
+from uq_tracking.inference.noise import noise_floors
+from uq_tracking.inference.ranking import gain_influence
+from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
+from uq_tracking.metrics import groups
+from uq_tracking.metrics.classification import sparsification_brier
+from uq_tracking.metrics.gaps import CONFIDENCE, Reduction
+from uq_tracking.metrics.groups import size_freedom
+from uq_tracking.metrics.ranking import Sparsification
+from uq_tracking.metrics.registry import Undefined
+from uq_tracking.statistics.orders import Block, FloatArray
+from uq_tracking.typed import override
+
+FEW_ERRORS = 30
+"""Up to this many samples that are misclassified, or classified right, their number is taken for a Poisson number."""
+
+
+class ClassTests(Tests):
+    """Tests of class probabilities."""
+
+    @override
+    def too_few_errors(self) -> str | None:
+        if self.statistics.groups is not None:
+            return too_few_errors(self.statistics.groups)
+        n, share = groups.effective(self.statistics)
+        return too_few_of(n - share * self.statistics.orders["one_minus_confidence"].sum("correct"))
+
+    @override
+    def scale(self) -> Estimated:
+        return error_scale(self.statistics, TEST_LEVEL)
+
+    @override
+    def shape(self) -> float | None:
+        floor = self.noise.get("ece")
+        if floor is None:
+            ece = CONFIDENCE.score(self.statistics, self.settings, Reduction("absolute", over="samples"))
+            floor = noise_floors(self.statistics, "classification", self.settings, {"ece": ece}).get("ece")
+        return None if floor is None else floor.p
+
+    @override
+    def calibrated(self, scale: Estimate | None, shape_p: float | None, *, dominated: bool) -> Calibrated:
+        doubt = self.statistics.orders["one_minus_confidence"]
+        errors = 1 - doubt.sum("correct") / self.statistics.n
+        if errors and doubt.sum("one_minus_confidence") <= 0:
+            return Calibrated("overconfident", words.of_certain(errors), by_scale=False)
+        calibration = concluded(scale, shape_p, dominated=dominated)
+        return Calibrated(calibration, words.of_probabilities(calibration, scale, shape_p))
+
+    @override
+    def bias(self) -> Estimated:
+        return confidence_gap(self.statistics, LEVEL)
+
+    @override
+    def sparsification(self) -> tuple[Sparsification, float]:
+        mean = self.statistics.orders["brier"].sum("brier") / self.statistics.n
+        return sparsification_brier(self.statistics), mean
+
+    @override
+    def gain_influence(self, curve: Sparsification, mean_error: float) -> Influence:
+        return gain_influence(self.statistics, ("entropy", "brier"), curve.model, mean_error, power=1)
+
+
+def error_scale(statistics: Any, level: float) -> Estimated:
+    """Errors of the predicted class over the errors that its probabilities imply."""
+    doubt = statistics.orders["one_minus_confidence"].sum("one_minus_confidence")
+    wrong = statistics.n - statistics.orders["one_minus_confidence"].sum("correct")
+    if doubt <= 0:
+        raise Undefined("every stated probability is 1, which implies no errors")
+    ratio, share = wrong / doubt, groups.effective(statistics)[1]
+    if (rare := _rare_limits(statistics, wrong, level)) is not None:
+        return Estimated(ratio, *(end / doubt for end in rare))
+    if groups.count(statistics) is not None:
+        count, own, correct = groups.class_sums(statistics)
+        left = (wrong - (count - correct)) / np.maximum(doubt - own, groups.ZERO_GAP)
+        influence = Influence.left_out(left, groups.freedom(statistics))
+    else:
+        influence = _binary_influence(statistics, ratio, doubt * share)
+    low, high = influence.limits(ratio, level)
+    return Estimated(ratio, max(low, 0.0), high, influence.dominance)
+
+
+def _rare_limits(statistics: Any, wrong: float, level: float) -> Range | None:
+    """Limits of the number of errors where few samples are misclassified, or few are right; else None.
+
+    The smaller number is Poisson's. Groups that show too few errors count as one sample each, as if all samples of a
+    group were right or wrong together.
+    """
+    n = statistics.n
+    share, rare = groups.effective(statistics)[1], min(wrong, n - wrong)
+    if groups.count(statistics) is not None:
+        if too_few_errors(statistics.groups) is None:
+            return None
+        share = (size_freedom(groups.class_sums(statistics)[0]) + 1) / n
+    elif rare * share > FEW_ERRORS:
+        return None
+    low, high = (min(end / share, n) for end in poisson_limits(rare * share, level))
+    return (low, high) if wrong == rare else (n - high, n - low)
+
+
+def _binary_influence(statistics: Any, ratio: float, doubt: float) -> Influence:
+    """Contributions ``(wrong - ratio doubt) / sum of doubts`` of samples, with their group's doubts."""
+
+    def powers(block: Block) -> FloatArray:
+        own, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
+        hit, miss = -ratio * own / doubt, (1 - ratio * own) / doubt
+        return np.asarray([np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)])
+
+    parts = statistics.orders["one_minus_confidence"].map_blocks(
+        powers, ("one_minus_confidence", "correct"), "free"
+    )
+    n, share = groups.effective(statistics)
+    return Influence(n, *(np.sum(parts, axis=0) * share).tolist())
+
+
+def confidence_gap(statistics: Any, level: float) -> Estimated:
+    """Mean confidence minus accuracy."""
+    (n, share), by = groups.effective(statistics), statistics.orders["one_minus_confidence"]
+    gap = (by.sum("correct") + by.sum("one_minus_confidence")) / statistics.n
+    gap = 1 - gap
+    if groups.count(statistics) is not None:
+        count, doubt, correct = groups.class_sums(statistics)
+        own = count - doubt - correct
+        left = (own.sum() - own) / (count.sum() - count)
+        influence = Influence.left_out(left, groups.freedom(statistics))
+    elif (known := groups.weighted_rows(statistics)) is not None:
+        rows, weight = known
+        wrong = 1 - rows["correct"] - rows["one_minus_confidence"]
+        influence = Influence.of(weight * (wrong - gap) / weight.sum())
+    else:
+
+        def powers(block: Block) -> FloatArray:
+            doubt, right = block.sums["one_minus_confidence"] / block.count, block.sums["correct"]
+            hit, miss = (-doubt - gap) / n, (1 - doubt - gap) / n
+            return np.asarray(
+                [np.dot(right, hit**k) + np.dot(block.count - right, miss**k) for k in (2, 3, 4)]
+            )
+
+        parts = by.map_blocks(powers, ("one_minus_confidence", "correct"), "free")
+        influence = Influence(n, *(np.sum(parts, axis=0) * share).tolist())
+    low, high = influence.limits(gap, level, cautious=True)
+    if (rare := _rare_limits(statistics, statistics.n - by.sum("correct"), level)) is not None:
+        doubt = by.sum("one_minus_confidence")
+        few, many = ((end - doubt) / statistics.n for end in rare)
+        low, high = min(low, few), max(high, many)
+    return Estimated(gap, low, high, influence.dominance)
