@@ -20,8 +20,7 @@ from uq_tracking import plugins
 from uq_tracking.curves import Curve, CurveSpec
 from uq_tracking.curves.spec import spec_of
 from uq_tracking.inference.enough import FEWEST_GROUPS, too_few_errors
-from uq_tracking.inference.intervals import set_weights
-from uq_tracking.inference.limits import Influence
+from uq_tracking.inference.limits import Influence, set_weights
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.gaps import (
     EQUAL_COUNT_CONFIDENCE,

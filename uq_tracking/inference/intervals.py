@@ -27,21 +27,19 @@ import numpy as np
 from scipy import special
 
 from uq_tracking.inference.enough import heavy_tails, too_few, too_few_errors
-from uq_tracking.inference.limits import DOMINATED, Influence, Range, share_limits
+from uq_tracking.inference.limits import DOMINATED, SETS, Influence, Range, set_weights, share_limits
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.gaps import Gap, Reduction, left_out_moves, multivariate_t
 from uq_tracking.metrics.groups import size_freedom
 from uq_tracking.metrics.registry import Metric, NeedsGroups, Undefined, compute
 from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_tables import GroupTables
-from uq_tracking.statistics.orders import FloatArray, IntArray
+from uq_tracking.statistics.orders import FloatArray
 from uq_tracking.statistics.statistics import resampled
 
 if TYPE_CHECKING:
     from uq_tracking.report import Report
 
-SETS = 20
-"""Maximum number of sets of groups to leave out in turn."""
 HOPELESS = 0.75
 """From this dominance on (see ``limits``) there is no interval."""
 ENOUGH_CARRYING = 25
@@ -89,19 +87,6 @@ class LeftOut:
     def influence(self, key: str) -> Influence:
         """Contributions of the sets to a score."""
         return Influence.left_out(self.estimates(key), self.freedom)
-
-
-def sets_of(groups: int) -> IntArray:
-    """The set of each group: random, but always the same."""
-    made = np.empty(groups, dtype=np.int64)
-    made[np.random.default_rng(groups).permutation(groups)] = np.arange(groups) % min(groups, SETS)
-    return made
-
-
-def set_weights(groups: int) -> FloatArray:
-    """Weight of every group when each set is left out, shape (sets, groups)."""
-    place = sets_of(groups)
-    return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)
 
 
 def leave_out(tables: GroupTables, settings: Settings, metrics: Sequence[Metric]) -> LeftOut:

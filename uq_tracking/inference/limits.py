@@ -22,13 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from uq_tracking.statistics.orders import FloatArray
+from uq_tracking.statistics.orders import FloatArray, IntArray
 from uq_tracking.statistics.weights import whole
 
 Range = tuple[float, float]
 
 DOMINATED = 0.45
 """Above this skewness over sqrt(n), a few units carry most of the spread; about 0.2 is usual."""
+SETS = 20
+"""Maximum number of sets of groups to leave out in turn."""
 SMALLEST = 3
 """Up to this many units, skewness and kurtosis have no unbiased estimate."""
 
@@ -164,3 +166,16 @@ class Estimated:
     low: float
     high: float
     dominance: float = 0.0
+
+
+def sets_of(groups: int) -> IntArray:
+    """The set of each group: random, but always the same."""
+    made = np.empty(groups, dtype=np.int64)
+    made[np.random.default_rng(groups).permutation(groups)] = np.arange(groups) % min(groups, SETS)
+    return made
+
+
+def set_weights(groups: int) -> FloatArray:
+    """Weight of every group when each set is left out, shape (sets, groups)."""
+    place = sets_of(groups)
+    return np.asarray(place[None, :] != np.arange(place.max() + 1)[:, None], dtype=np.float64)

@@ -61,6 +61,7 @@ def tail_ratio(statistics: Statistics, settings: Settings) -> float:
     bounds=(0, 1),
     gap=LevelGap(np.arange(90, 100) / 100),
     reduction=Reduction("absolute"),
+    default=False,
 )
 def tail_coverage_error() -> None:
     """Mean absolute gap of coverage at the levels .90 ... .99; its gap gives it a noise floor and an interval, too.
@@ -70,7 +71,7 @@ def tail_coverage_error() -> None:
     >>> import numpy as np
     >>> import uq_tracking as uq
     >>> error = np.random.default_rng(0).standard_t(3, size=5000)
-    >>> report = uq.evaluate(error, 0 * error, np.full(5000, 3**0.5))
+    >>> report = uq.evaluate(error, 0 * error, np.full(5000, 3**0.5), metrics="tail_coverage_error")
     >>> round(report.scores["tail_coverage_error"], 4), round(report.noise["tail_coverage_error"].high, 4)
     (0.0149, 0.005)
     """
