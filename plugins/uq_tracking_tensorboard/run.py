@@ -6,7 +6,6 @@ in ``<run>/uq``, as the ``dir:`` backend keeps a run, and event files receive on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -15,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
-from uq_tracking.tracking.backend import Run, finite
-from uq_tracking.tracking.folder import LOG_FILE, DirectoryRun, DirectoryStore
-from uq_tracking.tracking.journal import Journal
-from uq_tracking.tracking.places import scratch_folder
+from uq_tracking.tracking.backend import finite
+from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
+from uq_tracking.tracking.journal import csv_of
 from uq_tracking_tensorboard.events import EventWriter, Writer
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ KEPT = "uq"
 """The subfolder of a run's folder for what event files cannot hold."""
 
 
-class TensorBoardRun(Run):
+class TensorBoardRun(DirectoryRun):
     """The run in the folder ``path``.
 
     Parameters
@@ -43,72 +41,59 @@ class TensorBoardRun(Run):
     """
 
     def __init__(self, path: Path, writer: Writer | None = None) -> None:
-        self.path = path.absolute()
-        self.uri = f"tensorboard:{self.path}"
+        self.folder = path.absolute()
+        super().__init__(self.folder / KEPT)
+        self.uri = f"tensorboard:{self.folder}"
         self._given = writer
         self._own: EventWriter | None = None
 
     @property
     def place(self) -> str:
         """The folder that contains the run's folder; see `Run`."""
-        return str(self.path.parent)
+        return str(self.folder.parent)
 
     def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
         """Draw the numbers that are new; without a step, at each one's last step; see `Run`."""
-        kept = self._kept()
-        journal = Journal(kept.path / LOG_FILE)
-        known = journal.known(step)
-        new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
-        last = _last_steps(journal) if new and step is None else {}
-        for name, value in new.items():
-            self._writer().add_scalar(name, value, last.get(name, 0) if step is None else step)
+        self._check_exists()
+        known, last = self.journal.at(step), dict[str, int]()
+        for at, name in self.journal.scalars() if step is None else ():
+            if at is not None:
+                last[name] = max(at, last.get(name, at))
+        for name, value in finite(scalars).items():
+            if known.get(name) != value:
+                self._writer().add_scalar(name, value, last.get(name, 0) if step is None else step)
         self._flush()
-        kept.log_scalars(scalars, step=step)
-
-    def log_file(self, path: Path, name: str) -> None:
-        """Keep a copy of the file; see `Run`."""
-        self._kept().log_file(path, name)
-
-    def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Keep the tags; see `Run`."""
-        self._kept().set_tags(tags)
+        super().log_scalars(scalars, step=step)
 
     def log_curve(self, name: str, curve: Curve) -> None:
         """Draw the curve as a scalar over integer steps, which the charts overlay run by run.
 
         Points cannot be taken back: a curve with other values becomes ``<name>-2``.
         """
-        if curve.steps is None:
-            return
-        text = json.dumps(curve.to_dict())
+        content = csv_of(curve)
         for version in count(1):
             key = name if version == 1 else f"{name}-{version}"
-            stored = self._kept().path / f"{key}.json"
+            stored = self.path / f"{key}.csv"
             if not stored.is_file():
+                self._draw_curve(key, curve)
                 break
-            if stored.read_text(encoding="utf-8") == text:
-                return
-        for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
-            if np.isfinite(value):
-                self._writer().add_scalar(key, float(value), int(step))
-        self._flush()
-        self._keep(f"{key}.json", text.encode())
+            if stored.read_bytes() == content:
+                break
+        self._note_curve(name, curve, f"{key}.csv")
 
     def log_figure(self, name: str, figure: Figure) -> None:
         """Show the figure among the images and keep it as a PNG file; see `Run`."""
-        from uq_tracking.figures import to_png, to_rgb
+        self._draw(name, figure)
+        super().log_figure(name, figure)
 
-        file, png = f"{name.replace('/', '_')}.png", to_png(figure)
-        stored = self._kept().path / file
-        if stored.is_file() and stored.read_bytes() == png:
-            return
-        self._writer().add_image(name, to_rgb(figure), 0, dataformats="HWC")
-        self._flush()
-        self._keep(file, png)
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Show the map among the images and keep it as a PNG file; see `Run`."""
+        self._draw(name, figure)
+        super().log_map(name, figure)
 
     def link(self) -> str | None:
         """Return the command that shows the run."""
-        return f"tensorboard --logdir {self.path}"
+        return f"tensorboard --logdir {self.folder}"
 
     def start(self) -> None:
         """Create the event file, by which TensorBoard recognizes a run."""
@@ -120,34 +105,38 @@ class TensorBoardRun(Run):
             self._own.close()
             self._own = None
 
-    def _kept(self) -> DirectoryRun:
-        if not self.path.is_dir():
-            raise RunNotFoundError(f"{self.path} holds no run; was it moved or deleted?")
-        return DirectoryStore(self.path).open(KEPT, self.path.name)
+    def _check_exists(self) -> None:
+        if not self.folder.is_dir():
+            raise RunNotFoundError(f"{self.folder} holds no run; was it moved or deleted?")
+        DirectoryStore(self.folder).open(KEPT, self.folder.name)
 
-    def _keep(self, name: str, content: bytes) -> None:
-        with scratch_folder() as folder:
-            path = folder / "content"
-            path.write_bytes(content)
-            self.log_file(path, name)
+    def _draw_curve(self, key: str, curve: Curve) -> None:
+        self._check_exists()
+        if curve.steps is None:  # not a line, but a two-dimensional histogram
+            return
+        for step, value in zip(curve.steps, curve.columns[curve.main], strict=True):
+            if np.isfinite(value):
+                self._writer().add_scalar(key, float(value), int(step))
+        self._flush()
+
+    def _draw(self, name: str, figure: Figure) -> None:
+        """Add an image, unless it is the one that is kept."""
+        from uq_tracking.figures import to_png, to_rgb
+
+        stored = self.path / f"{name.replace('/', '_')}.png"
+        self._check_exists()
+        if not stored.is_file() or stored.read_bytes() != to_png(figure):
+            self._writer().add_image(name, to_rgb(figure), 0, dataformats="HWC")
+            self._flush()
 
     def _writer(self) -> Writer:
         if self._given is not None:
             return self._given
         if self._own is None:
-            self._own = EventWriter(self.path)
+            self._own = EventWriter(self.folder)
         return self._own
 
     def _flush(self) -> None:
         writer = self._given or self._own
         if writer is not None:
             writer.flush()
-
-
-def _last_steps(journal: Journal) -> dict[str, int]:
-    """The last step of every scalar that has steps."""
-    found: dict[str, int] = {}
-    for step, name in journal.scalars():
-        if step is not None:
-            found[name] = max(step, found.get(name, step))
-    return found

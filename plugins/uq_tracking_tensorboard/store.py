@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, printable, warn
 from uq_tracking.tracking.backend import Run, RunStore, StoredRun, name_parts
 from uq_tracking.tracking.folder import DirectoryStore, slug
+from uq_tracking.tracking.journal import Line
 from uq_tracking_tensorboard.events import event_files, read_points, started
 from uq_tracking_tensorboard.run import KEPT, TensorBoardRun
 
@@ -62,6 +63,11 @@ class TensorBoardStore(RunStore):
             raise FileNotFoundError(f"run {run_id} in {self.path} keeps no files, so no {name!r}")
         return DirectoryStore(run_folder).fetch(KEPT, name, folder)
 
+    def lines(self, run_id: str) -> Sequence[Line]:
+        """What is kept beside the event files besides scalars and tags; see `RunStore`."""
+        folder = self._folder(run_id)
+        return () if _kept(folder) is None else DirectoryStore(folder).lines(KEPT)
+
     def size(self, run_id: str, name: str) -> int | None:
         """Size of a kept file in bytes; None if there is none."""
         folder = self._folder(run_id)
@@ -107,7 +113,7 @@ class TensorBoardStore(RunStore):
         scalars = {
             name: (by_step := dict(points))[max(by_step)]
             for name, points in read_points(folder).items()
-            if not (folder / KEPT / f"{name}.json").is_file()  # a curve, whose axis is not a training step
+            if not (folder / KEPT / f"{name}.csv").is_file()  # a curve, whose axis is not a training step
         }
         return StoredRun(
             uri=f"tensorboard:{folder}",

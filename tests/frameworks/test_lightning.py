@@ -138,7 +138,7 @@ def test_without_a_logger_it_goes_where_log_goes(tmp_path):
     trainer(UncertaintyCallback(figures=False)).fit(tiny_model(lightning.pytorch), loader(), VAL)
     (folder,) = tmp_path.glob("uq_runs/*")
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines if "uq/val/nll" in line.get("scalars", {})] == [0, 1, None]
+    assert [line["step"] for line in lines if "uq/val/nll" in line.get("values", {})] == [0, 1, None]
     assert (folder / "uq/val/report.json").is_file()
 
 
@@ -154,7 +154,7 @@ def test_an_address_makes_one_run_per_fit_which_later_tests_join(tmp_path):
     lines = [
         json.loads(line) for line in (tmp_path / "runs" / run.run_id / "log.jsonl").read_text().splitlines()
     ]
-    assert [line["step"] for line in lines if "uq/val/nll" in line.get("scalars", {})] == [0, 1, None]
+    assert [line["step"] for line in lines if "uq/val/nll" in line.get("values", {})] == [0, 1, None]
     trainer(callback, max_epochs=1).fit(tiny_model(lightning.pytorch), loader(), VAL)
     assert len(list(store.runs())) == 2
 

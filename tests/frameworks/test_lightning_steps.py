@@ -48,7 +48,7 @@ def test_the_step_can_be_the_optimizer_step(tmp_path):
     callback = UncertaintyCallback(run=tmp_path / "run", figures=False, step="global_step")
     trainer(callback).fit(tiny_model(lightning.pytorch), loader(), VAL)
     lines = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines if "uq/val/nll" in line.get("scalars", {})] == [3, 6, None]
+    assert [line["step"] for line in lines if "uq/val/nll" in line.get("values", {})] == [3, 6, None]
 
 
 def test_data_loaders_are_scored_one_by_one(tmp_path):

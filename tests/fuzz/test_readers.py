@@ -229,10 +229,13 @@ def test_wandb_files_with_other_records_and_fitting_checksums(sound, tmp_path, r
 
 @QUICK
 @given(text=st.text() | JSON.map(json.dumps) | st.dictionaries(
-    st.sampled_from(["step", "scalars", "tags", "time"]), JSON, max_size=4).map(json.dumps))  # fmt: skip
+    st.sampled_from(["kind", "step", "values", "name", "file", "about", "time"]),
+    JSON | st.sampled_from(["scalars", "tags", "curve", "figure", "table", "description", "dataset", "view"]),
+    max_size=5).map(json.dumps))  # fmt: skip
 def test_lines_of_a_journal(text):
     line = parsed(text)
-    assert line is None or all(isinstance(value, float) for value in line.scalars.values())
+    numbers = line["values"] if line is not None and line["kind"] == "scalars" else {}
+    assert all(isinstance(value, float) for value in numbers.values())
 
 
 @QUICK

@@ -111,8 +111,19 @@ def test_an_interrupted_copy_is_finished_and_not_made_twice(waiting, dir_place, 
 def test_a_damaged_report_is_left_out_and_named(waiting, dir_place):
     folder = Path(waiting.runs()[1].stored.uri.removeprefix("dir:"))
     (folder / "uq/report.json").write_text("{")
+    (folder / "log.jsonl").unlink()  # a tracker keeps none
     summary = uq.sync(waiting.uri, dir_place.uri)
     assert "left out: curves (uq/report.json of run plain" in summary.done[1].reason
+
+
+def test_a_damaged_or_missing_file_of_the_journal_is_left_out_and_named(waiting, dir_place):
+    folder = Path(waiting.runs()[1].stored.uri.removeprefix("dir:"))
+    (folder / "uq_curve/reliability.csv").write_text("rmv,rmse\n1.0\n")
+    (folder / "uq/statistics.npz").unlink()
+    summary = uq.sync(waiting.uri, dir_place.uri)
+    assert "left out: uq_curve/reliability (reliability.csv is not a curve" in summary.done[1].reason
+    assert "uq/statistics.npz (uq/statistics.npz is gone)" in summary.done[1].reason
+    assert dir_place.runs()[1].report() == waiting.runs()[1].report()
 
 
 def test_a_dry_run_copies_nothing(waiting, dir_place):

@@ -31,9 +31,10 @@ def test_a_run_is_readable_by_eye(store):
     head = json.loads((run.path / "run.json").read_text())
     lines = [json.loads(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
     assert (head["name"], head["tags"], head["status"]) == ("mc dropout", {"seed": "3"}, "finished")
-    assert [{k: v for k, v in line.items() if k != "time"} for line in lines] == [
-        {"step": 2, "scalars": {"uq/nll": 0.5}},
-        {"tags": {"uq.method": "mc"}},
+    assert [{k: v for k, v in line.items() if k not in ("time", "about")} for line in lines] == [
+        {"kind": "scalars", "step": 2, "values": {"uq/nll": 0.5}},
+        {"kind": "tags", "values": {"uq.method": "mc"}},
+        {"kind": "curve", "name": "uq_curve/sample", "file": "uq_curve/sample.csv"},
     ]
     assert (run.path / "uq_curve/sample.csv").read_text() == "expected,observed\n0.0,0.0\n1.0,1.0\n"
     assert run.path.name.split("-", 2)[2].startswith("mc-dropout-")
@@ -43,7 +44,7 @@ def test_a_line_cut_by_a_killed_writer_costs_only_that_line(store):
     run = store.create("a")
     run.log_scalars({"uq/a": 1.0})
     with (run.path / "log.jsonl").open("a") as file:
-        file.write('{"time": "2026", "scalars": {"uq/b"')
+        file.write('{"time": "2026", "kind": "scalars", "values": {"uq/b"')
     run.log_scalars({"uq/c": 3.0})
     with pytest.warns(TrackingWarning, match="line 2 is damaged") as told:
         (stored,) = store.runs()
@@ -137,5 +138,5 @@ def test_processes_writing_at_once_lose_no_line(store):
         json.loads(line) for line in text.splitlines() if line
     ]  # an empty one separates lines from torn ones
     for name in "ab":
-        steps = [line["step"] for line in lines if f"uq/{name}/39" in line["scalars"]]
+        steps = [line["step"] for line in lines if f"uq/{name}/39" in line["values"]]
         assert steps == list(range(60))

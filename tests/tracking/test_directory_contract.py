@@ -22,7 +22,8 @@ class Directory:
 
     def series(self, store, run_id, name):
         lines = [json.loads(line) for line in (store.path / run_id / "log.jsonl").read_text().splitlines()]
-        return [(line["step"], line["scalars"][name]) for line in lines if name in line.get("scalars", {})]
+        scalars = [line for line in lines if line["kind"] == "scalars"]
+        return [(line["step"], line["values"][name]) for line in scalars if name in line["values"]]
 
     def curve_points(self, store, run_id, name):
         with (store.path / run_id / f"{name}.csv").open() as file:

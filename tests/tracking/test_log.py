@@ -203,7 +203,7 @@ class TestWhat:
         assert only_run(tmp_path / "r").scalars
         assert DirectoryStore(tmp_path / "r").files(run.path.name) == []
         lines = [json.loads(line) for line in (run.path / "log.jsonl").read_text().splitlines()]
-        assert [line["step"] for line in lines if "scalars" in line] == [4]
+        assert [line["step"] for line in lines if line["kind"] == "scalars"] == [4]
 
     def test_the_same_again_changes_nothing(self, in_folder, tmp_path):
         run = DirectoryStore(tmp_path / "r").create("r")

@@ -19,7 +19,6 @@ from uq_tracking.errors import BackendError, FileFormatError, printable, redact
 from uq_tracking.testing import sample_curve, sample_figure
 from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.places import places
-from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import ENTRY, Origin, _process, entries, keep, read_entry
 
 TRUTH, MEAN, STD = [1.0, 2.0, 3.0, 4.0], [1.1, 1.8, 3.3, 3.6], [0.1, 0.2, 0.3, 0.4]
@@ -62,7 +61,7 @@ def test_what_was_kept_is_written_as_the_call_would_have(entry, tmp_path):
     stored = {}
     for name, write in {
         "direct": lambda run: [action(run) for group in groups(tmp_path) for _, action in group],
-        "late": lambda run: replay(read_entry(entry), run),
+        "late": lambda run: read_entry(entry).send(run),
     }.items():
         run = DirectoryStore(tmp_path / name).create("a")
         write(run)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 from uq_tracking.checks import check_callable, check_flag, check_text
-from uq_tracking.curves import Curve
-from uq_tracking.drawings import picture_of
 from uq_tracking.errors import BackendError, FileFormatError, RunNotFoundError, UQTrackingError, redact
 from uq_tracking.rescoring.unsent import send_entries
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.tracking.backend import Run, RunStore, StoredRun
-from uq_tracking.tracking.names import REPORT_FILE, curve_name
+from uq_tracking.tracking.backend import RunStore, StoredRun, calling
+from uq_tracking.tracking.deadline import PATIENCE
+from uq_tracking.tracking.journal import PAGES, JournalRun, Line, replay
+from uq_tracking.tracking.names import REPORT_FILE, curve_name, map_name
+from uq_tracking.tracking.overview import dataset, description
+from uq_tracking.tracking.places import copy_lock, scratch_folder
 from uq_tracking.tracking.resolve import find_backend, open_store
 
 SOURCE_TAG = "uq.synced"
@@ -40,9 +44,10 @@ def sync(
 
     Without a destination, every call that `log` kept for a failing tracker is sent to the run it was meant for; if
     that run is gone, to a new one beside it whose tag ``uq.origin`` names it. With a destination, the runs of the
-    source are also copied there, with scores, series, tags, curves and files: each once, recognized by a tag, updated
-    if it has changed, and left alone otherwise. A copy is not copied back to where its original is. Both can be
-    interrupted and called again, and two processes may run them at once.
+    source are also copied there with everything that was logged to them: each once, recognized by a tag, updated if
+    it has changed, and left alone otherwise. A copy is not copied back to where its original is. Both can be
+    interrupted and called again. Processes of one machine that copy to the same place take turns; if two machines
+    copied the same runs at once, the next call names the copies that there are twice.
 
     Parameters
     ----------
@@ -93,13 +98,21 @@ def sync(
         raise BackendError(
             f"{destination} is a single run; name the experiment or folder to copy the runs to"
         )
-    runs, held = list(logged_runs(source, where=where)), _held(store)
-    if {run.stored.uri for run in runs} & {run.uri for run in held}:
-        raise BackendError(
-            f"{source} and {destination} are the same place; name another one to copy the runs to"
-        )
-    work = _Sync(store, held, dry_run)
-    return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
+    with nullcontext() if dry_run else copy_lock(_place_of(destination), PATIENCE):
+        runs, held = list(logged_runs(source, where=where)), _held(store)
+        if {run.stored.uri for run in runs} & {run.uri for run in held}:
+            raise BackendError(
+                f"{source} and {destination} are the same place; name another one to copy the runs to"
+            )
+        work = _Sync(store, held, dry_run)
+        return Summary([*kept, *worked(runs, work, 1, progress)], dry_run=dry_run)
+
+
+def _place_of(uri: str) -> str:
+    """Return what two spellings of a folder, or of an experiment on one server, have in common."""
+    scheme, _, address = uri.partition(":")
+    place = find_backend(scheme).place(address, scheme=scheme)
+    return f"{scheme}:{place}" if Path(place).is_absolute() else f"{scheme}:{place} {address.strip('/')}"
 
 
 def _check_exists(source: str) -> None:
@@ -147,9 +160,13 @@ class _Sync:
     dry_run: bool
 
     @cached_property
-    def copies(self) -> dict[str, StoredRun]:
+    def copies(self) -> dict[str, list[StoredRun]]:
         """The copies in the destination, by what they are copies of."""
-        return {run.tags[SOURCE_TAG]: run for run in self.held if SOURCE_TAG in run.tags}
+        found: dict[str, list[StoredRun]] = {}
+        for run in self.held:
+            if SOURCE_TAG in run.tags:
+                found.setdefault(run.tags[SOURCE_TAG], []).append(run)
+        return found
 
     @cached_property
     def originals(self) -> dict[str, StoredRun]:
@@ -169,23 +186,30 @@ class _Sync:
         if original is not None:
             return Outcome(run.stored.uri, run.name, "skipped", f"it is a copy of {original.uri}")
         source, content = origin or _identity(run.stored), _content_digest(run)
-        copy = self.copies.get(source)
+        copies = self.copies.get(source, [])
+        copy = copies[0] if copies else None
+        twice = "".join(f"; {double.uri} is another copy: delete it" for double in copies[1:])
         if copy is not None and copy.tags.get(CONTENT_TAG) == content:
-            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy")
-        told = "copied" if copy is None else f"updated in {copy.uri}"
+            return Outcome(run.stored.uri, run.name, "skipped", f"{copy.uri} is already a copy{twice}")
+        message = "copied" if copy is None else f"updated in {copy.uri}"
         if not self.dry_run:
             left_out = self._write(run, copy, source, content)
-            told += f"; left out: {'; '.join(left_out)}" if left_out else ""
-        return Outcome(run.stored.uri, run.name, "done", told)
+            message += f"; left out: {'; '.join(left_out)}" if left_out else ""
+        return Outcome(run.stored.uri, run.name, "done", message + twice)
 
     def _write(self, run: LoggedRun, copy: StoredRun | None, source: str, content: str) -> list[str]:
-        written = (
-            self.store.create(run.name, {SOURCE_TAG: source})
-            if copy is None
-            else self.store.reopen(copy.run_id)
-        )
+        """Write the run's journal to its copy; leave out and name what is damaged."""
+        left_out: list[str] = []
+        if copy is None:
+            written = self.store.create(run.name, {SOURCE_TAG: source})
+        else:
+            written = self.store.reopen(copy.run_id)
         try:
-            left_out = _copy(run, written)
+            with calling(time.time()), scratch_folder() as folder:
+                rebuilt = _Rebuilt(folder)
+                replay(
+                    _journal(run, rebuilt, left_out), partial(_file, run, folder), written, damaged=left_out
+                )
             written.seal({CONTENT_TAG: content})
         finally:
             self.store.close_run(written)
@@ -193,21 +217,22 @@ class _Sync:
 
 
 def _identity(stored: StoredRun) -> str:
-    """What distinguishes the run from every other, wherever its store is."""
+    """Return what distinguishes the run from every other, wherever its store is."""
     created = f"@{stored.created}" if stored.created else ""
     return f"{stored.uri.partition(':')[0]}:{stored.run_id}{created}"
 
 
 def _content_digest(run: LoggedRun) -> str:
-    """Digest of the run's content; for files, of names and sizes."""
+    """Return a digest of the run's content; for files, of names and sizes."""
     sizes = {name: run.store.size(run.stored.run_id, name) for name in run.files}
     series = [[step, name, value] for (step, name), value in run.store.series(run.stored).items()]
-    text = json.dumps([series, _tags(run.stored), sizes], sort_keys=True)
+    lines = run.store.lines(run.stored.run_id)
+    text = json.dumps([series, _tags(run.stored), sizes, *lines], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _tags(stored: StoredRun) -> dict[str, str]:
-    """The run's tags, except those that a tracker or an earlier copy keeps for itself."""
+    """Return the run's tags, except those that a tracker or an earlier copy keeps for itself."""
     return {
         name: value
         for name, value in stored.tags.items()
@@ -215,35 +240,49 @@ def _tags(stored: StoredRun) -> dict[str, str]:
     }
 
 
-def _copy(run: LoggedRun, written: Run) -> list[str]:
-    """Write everything; leave out and name what is damaged."""
-    left_out: list[str] = []
-    series = run.store.series(run.stored)
-    with written.batch():
-        written.set_tags(_tags(run.stored))
-        for step in sorted({step for step, _ in series if step is not None}):
-            written.log_scalars(
-                {name: value for (at, name), value in series.items() if at == step}, step=step
-            )
-    with written.batch():
-        written.log_scalars(
-            {name: value for (at, name), value in series.items() if at is None and not _is_curve(name)}
-        )
-        for name, curve in _curves(run, left_out):
-            written.log_curve(name, curve)
-    with TemporaryDirectory(prefix="uq_tracking_") as folder, written.batch():
-        for name in run.files:
-            if not _is_curve(name):
-                _copy_file(run.fetch(name, Path(folder)), name, written)
-    return left_out
+class _Rebuilt(JournalRun):
+    """The journal of a run whose tracker keeps none, made again in a folder from what the run holds."""
+
+    uri = "rebuilt:"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.lines: list[Line] = []
+
+    def _note(self, kind: str, **line: Any) -> None:
+        self.lines.append({"kind": kind, **line})
+
+    def _keep(self, name: str, content: bytes | Path) -> str:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.read_bytes())
+        return name
 
 
-def _is_curve(name: str) -> bool:
-    return name.startswith("uq_curve/")
+def _journal(run: LoggedRun, rebuilt: _Rebuilt, left_out: list[str]) -> list[list[Line]]:
+    """Return the lines of a run by what is sent together: series, final numbers, drawings and files, pages."""
+    by_step: dict[int | None, dict[str, float]] = {}
+    for (step, name), value in run.store.series(run.stored).items():
+        if step is not None or not _is_curve(name):
+            by_step.setdefault(step, {})[name] = value
+    final = by_step.pop(None, {})
+    rebuilt.set_tags(_tags(run.stored))
+    for step in sorted(step for step in by_step if step is not None):
+        rebuilt.log_scalars(by_step[step], step=step)
+    series, rebuilt.lines = rebuilt.lines, []
+    rebuilt.log_scalars(final)
+    lines = list(run.store.lines(run.stored.run_id))
+    if not lines:
+        _rebuild(run, {*final}, rebuilt, left_out)
+    lines = [*rebuilt.lines, *lines]
+    stored = {line.get("file") for line in lines}
+    lines += [_line_of(name, run) for name in run.files if not _is_curve(name) and name not in stored]
+    place = {"scalars": 0, "curve": 0} | dict.fromkeys(PAGES, 2)
+    return [series, *([line for line in lines if place.get(line["kind"], 1) == at] for at in range(3))]
 
 
-def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
-    """Curves of every report, also those of splits and outputs, by their chart names."""
+def _rebuild(run: LoggedRun, names: set[str], rebuilt: _Rebuilt, left_out: list[str]) -> None:
+    """Note the curves, the description and the data set of every report, also those of splits and outputs."""
     for split in (*([None] if run.has(REPORT_FILE) else []), *run.splits()):
         try:
             report = replace(run, split=split).report()
@@ -251,17 +290,37 @@ def _curves(run: LoggedRun, left_out: list[str]) -> Iterator[tuple[str, Curve]]:
             left_out.append(f"curves ({error})")
             continue
         for key, curve in report.curves.items():
-            yield curve_name(key, split, report.settings, report.task), curve
+            name = curve_name(key, split, report.settings, report.task)
+            rebuilt.log_curve(name, curve)
+            names |= {name} if curve.steps is not None else set()
+        rebuilt.describe(description(report, split))
+        rebuilt.use_dataset(dataset(report, split))
+    if any(line["kind"] == "description" for line in rebuilt.lines):
+        drawn = [_line_of(name, run) for name in run.files]
+        rebuilt.show(names | {line["name"] for line in drawn if line["kind"] == "map"})
 
 
-def _copy_file(path: Path, name: str, written: Run) -> None:
-    """Store figures and maps the way the tracker shows them, other files as they are."""
-    is_ours = name.startswith("uq_") and name.endswith(".png") and "/" not in name
-    if not is_ours:
-        written.log_file(path, name)
-        return
-    stem = name.removesuffix(".png")
-    if stem.startswith("uq_map_"):
-        written.log_map(stem.replace("uq_map_", "uq_map/", 1), picture_of(path))
-    else:
-        written.log_figure(stem, picture_of(path))
+def _is_curve(name: str) -> bool:
+    return name.startswith("uq_curve/")
+
+
+def _line_of(file: str, run: LoggedRun) -> Line:
+    """Return the line of a stored file: figures and maps are shown, other files stored as they are."""
+    name = file.removesuffix(".png")
+    if name == file or not file.startswith("uq_") or "/" in file:
+        return {"kind": "file", "name": file, "file": file}
+    if not name.startswith("uq_map_"):
+        return {"kind": "figure", "name": name, "file": file}
+    case = name.removeprefix("uq_map_")
+    splits = {f"{split.replace('/', '_')}_": split for split in run.splits()}
+    start = max((start for start in splits if case.startswith(start)), key=len, default="")
+    return {"kind": "map", "name": map_name(case.removeprefix(start), splits.get(start)), "file": file}
+
+
+def _file(run: LoggedRun, folder: Path, name: str) -> Path:
+    """Return the path of a file that was made again, or is fetched."""
+    path = folder / name
+    try:
+        return path if path.is_file() else run.fetch(name, folder)
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{name} is gone") from error

@@ -20,7 +20,6 @@ from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.health import is_sick
 from uq_tracking.tracking.names import ORIGIN_TAG
 from uq_tracking.tracking.places import spool_lock
-from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened, find_backend, open_store, reopened
 from uq_tracking.tracking.spool import SPOOL, SUFFIX, Entry, Origin, entries, read_entry
 
@@ -154,7 +153,7 @@ def _replayed(own: Sequence[Entry], opened: Opened) -> dict[Path, Exception]:
                 failed[entry.path] = sick[-1]
                 continue
             try:
-                replay(entry, opened.run)
+                entry.send(opened.run)
                 sick = []
             except Exception as error:  # trackers raise whatever their libraries raise
                 failed[entry.path] = error

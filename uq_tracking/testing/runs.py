@@ -20,7 +20,6 @@ from uq_tracking.tracking.backend import Run, RunStore
 from uq_tracking.tracking.content import logged_scores
 from uq_tracking.tracking.deadline import Budget, LeftBehind
 from uq_tracking.tracking.log import log
-from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import entries, read_entry
 
 NAMES = (
@@ -251,7 +250,7 @@ class RunContract(BackendCase):
         assert len(kept) == 2
         with self.writing(store, run_id) as run:
             for entry in kept:
-                replay(entry, run)
+                entry.send(run)
         scalars = self.stored(store, run_id).scalars
         assert scalars["uq/before"] == 1.0
         assert logged_scores(report).items() <= scalars.items()

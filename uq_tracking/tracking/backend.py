@@ -204,6 +204,14 @@ class RunStore(ABC):
         """
         return {(None, name): value for name, value in run.scalars.items()}
 
+    def lines(self, run_id: str) -> Sequence[dict[str, Any]]:
+        """Lines of the run's journal other than scalars and tags, if the store keeps one; see `journal`.
+
+        By default none: curves, figures, maps and the description of a copy are then made from the run's report and
+        the names of its files.
+        """
+        return ()
+
     def size(self, run_id: str, name: str) -> int | None:
         """Size of a stored file in bytes, if the tracker knows it without fetching the file."""
         return None

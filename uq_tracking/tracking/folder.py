@@ -4,7 +4,7 @@
 
     uq_runs/20260131-120000-mc-dropout-1f3a/
         run.json          name, creation time and first tags; never changed
-        log.jsonl         one line per call: scalars with their step, or tags; the last line wins
+        log.jsonl         the journal: scalars with their step, tags and everything else, in the order of the calls
         uq_curve/*.csv    every column of every curve
         uq_*.png          figures
         uq/...            report, statistics, predictions
@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking._version import __version__
 from uq_tracking.errors import BackendError, RunNotFoundError, printable, warn
 from uq_tracking.hookspecs import hookimpl
-from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, finite, name_parts
-from uq_tracking.tracking.journal import Journal, now
+from uq_tracking.tracking.backend import Backend, BackendStatus, Run, RunStore, StoredRun, name_parts
+from uq_tracking.tracking.journal import Journal, JournalRun, Line, journal_at, moment
 from uq_tracking.tracking.places import in_first_place, places
 from uq_tracking.tracking.resolve import Opened, Target
 
 if TYPE_CHECKING:
-    from uq_tracking.curves import Curve
+    pass
 
 
 RUN_FILE = "run.json"
@@ -43,56 +43,41 @@ LOG_FILE = "log.jsonl"
 _RESERVED = (RUN_FILE, LOG_FILE)
 
 
-class DirectoryRun(Run):
+class DirectoryRun(JournalRun):
     """A run in the folder ``path``, which ``DirectoryStore.create`` made."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
         self.uri = f"dir:{self.path}"
-        self._journal = Journal(self.path / LOG_FILE)
 
     @property
     def place(self) -> str:
         """The folder that contains the run's folder; see `Run`."""
         return str(self.path.parent)
 
-    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
-        """Append the numbers that are new or changed at this step; see `Run`."""
-        self._check_exists()
-        known = self._journal.known(step)
-        new = {name: value for name, value in finite(scalars).items() if known.get(name) != value}
-        if new:
-            self._journal.append(step=step, scalars=new)
+    @property
+    def journal(self) -> Journal:
+        """The run's journal, for as long as the run is among those written last."""
+        return journal_at(self.path / LOG_FILE)
 
     def set_tags(self, tags: Mapping[str, str]) -> None:
         """Append the tags that are new or changed; see `Run`."""
         self._check_exists()
-        known = _read_head(self.path)["tags"] | self._journal.known_tags()
-        new = {name: str(value) for name, value in tags.items() if known.get(name) != str(value)}
-        if new:
-            self._journal.append(tags=new)
+        known = _read_head(self.path)["tags"] | self.journal.tags()
+        super().set_tags({name: value for name, value in tags.items() if known.get(name) != str(value)})
 
-    def log_file(self, path: Path, name: str) -> None:
-        """Copy a file into the run's folder; readers see the old file or the new one, never a part; see `Run`."""
+    def _note(self, kind: str, **line: Any) -> None:
+        """Append what is new or changed."""
+        self._check_exists()
+        self.journal.append({"kind": kind, **line})
+
+    def _keep(self, name: str, content: bytes | Path) -> str:
+        """Put a file into the run's folder; readers see the old file or the new one, never a part."""
         self._check_exists()
         target = _stored_path(self.path, name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = _part_path(target)
-        try:
-            shutil.copyfile(path, part)
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-
-    def log_curve(self, name: str, curve: Curve) -> None:
-        """Write every column of the curve to ``<name>.csv``."""
-        columns = [curve.x, *(column for column in curve.columns if column != curve.x)]
-        rows = zip(*(curve.columns[column] for column in columns), strict=True)
-        lines = [",".join(columns), *(",".join(repr(float(value)) for value in row) for row in rows)]
-        self._check_exists()
-        target = _stored_path(self.path, f"{name}.csv")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(target, "\n".join(lines) + "\n")
+        _write_whole(target, content)
+        return name
 
     def link(self) -> str | None:
         """Return the ``file:`` address of the folder."""
@@ -137,7 +122,11 @@ class DirectoryStore(RunStore):
 
     def series(self, run: StoredRun) -> dict[tuple[int | None, str], float]:
         """Every scalar at every step; see `RunStore`."""
-        return Journal(self._folder(run.run_id) / LOG_FILE).scalars()
+        return _journal_in(self._folder(run.run_id)).scalars()
+
+    def lines(self, run_id: str) -> list[Line]:
+        """What the run's journal says besides scalars and tags; see `RunStore`."""
+        return _journal_in(self._folder(run_id)).others()
 
     def size(self, run_id: str, name: str) -> int | None:
         """Size of a stored file in bytes; None if there is none."""
@@ -158,8 +147,10 @@ class DirectoryStore(RunStore):
         folder = _stored_path(self.path, run_id)
         if not (folder / RUN_FILE).is_file():
             folder.mkdir(parents=True, exist_ok=True)
-            head = {"id": run_id, "name": name, "status": "finished", "created": now()}
-            _write_whole(folder / RUN_FILE, json.dumps(head | {"tags": dict(tags or {})}, indent=1) + "\n")
+            head = {"id": run_id, "name": name, "status": "finished", "created": moment()}
+            _write_whole(
+                folder / RUN_FILE, (json.dumps(head | {"tags": dict(tags or {})}, indent=1) + "\n").encode()
+            )
         return DirectoryRun(folder)
 
     def link(self) -> str | None:
@@ -237,18 +228,18 @@ def _is_inside(path: Path, folder: Path) -> bool:
         return False
 
 
-def _part_path(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-
-
 def _is_part(name: str) -> bool:
     return name.endswith(".part") and name.rpartition("/")[2].startswith(".")
 
 
-def _write_whole(path: Path, text: str) -> None:
-    part = _part_path(path)
+def _write_whole(path: Path, content: bytes | Path) -> None:
+    """Put a file in place, or a copy of one; readers see the old one or the new one, never a part."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        if isinstance(content, bytes):
+            part.write_bytes(content)
+        else:
+            shutil.copyfile(content, part)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
@@ -268,8 +259,15 @@ def _read_head(folder: Path) -> dict[str, Any]:
         raise BackendError(f"{path} does not describe a run ({error!r}); restore or remove it") from error
 
 
-def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
+def _journal_in(folder: Path) -> Journal:
     journal = Journal(folder / LOG_FILE)
+    for number in journal.damaged():
+        warn(f"{journal.path}, line {number} is damaged and was skipped; log that call again")
+    return journal
+
+
+def _stored_run(folder: Path, head: Mapping[str, Any]) -> StoredRun:
+    journal = _journal_in(folder)
     scalars = journal.scalars()
     steps = sorted((step, name) for step, name in scalars if step is not None)  # an early one may come late
     last = {name: scalars[step, name] for step, name in steps}

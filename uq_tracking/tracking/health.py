@@ -32,7 +32,6 @@ from uq_tracking.errors import (
 )
 from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
 from uq_tracking.tracking.places import LockedError, spool_lock
-from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.resolve import Opened
 from uq_tracking.tracking.spool import number_of, read_entry
 
@@ -86,7 +85,7 @@ class Waiting:
                     return "absent"
                 opened = self.open()
                 try:
-                    replay(entry, opened.run, took)
+                    entry.send(opened.run, took)
                 finally:
                     opened.release()
                 with suppress(OSError):

@@ -1,63 +1,276 @@
-"""The append-only file of a run in a directory: JSON lines, each written by one call.
+"""A run written down: typed lines in the order of the calls, and the files that they name.
 
-Each line is appended by a single write, which concurrent writers on a local file system cannot interleave, so no
-lock is needed; a writer killed mid-write leaves one truncated line, which readers report and skip.
+A run's folder keeps its lines in ``log.jsonl``, a spool entry in ``entry.json``; `replay` writes either to another
+run.
+
+===============  ==============================================================
+``scalars``      ``step`` (None for final ones), ``values`` by name
+``tags``         ``values`` by name
+``seal``         tags that say everything else has arrived, ``values`` by name
+``curve``        ``name``; its columns in ``file``, everything else in ``about``
+``figure``       ``name``, and the picture in ``file``
+``map``          the same, for the panel of one case
+``table``        ``name``, ``columns``, ``rows``
+``file``         ``name``, and the content in ``file``
+``description``  ``values``, see `Description`
+``dataset``      ``values``, see `Dataset`
+``view``         ``names`` of the scalars, curves and maps that the page of all runs should show
+===============  ==============================================================
+
+In a run's folder each line is appended by a single write, which concurrent writers on a local file system cannot
+interleave, so no lock is needed; a writer killed mid-write leaves one truncated line, which readers report and skip.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
+from abc import abstractmethod
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from uq_tracking.errors import BackendError, warn
+import numpy as np
 
-Step = int | None
+from uq_tracking.curves import Curve
+from uq_tracking.drawings import picture_of, png_of
+from uq_tracking.errors import BackendError, FileFormatError, TrackerUnreachableError, redact
+from uq_tracking.tracking.backend import Cell, Run, called_at, finite
+from uq_tracking.tracking.overview import Dataset, Description
+from uq_tracking.typed import DAMAGE, record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Line = dict[str, Any]
+"""One line; ``kind`` says what it holds."""
+Write = Callable[[Run], object]
+"""Writes one thing to a run."""
+PAGES = ("description", "dataset", "view")
+"""Kinds that are only for display: a tracker that refuses them loses nothing."""
+_log = logging.getLogger("uq_tracking")
 
 
-class Line(NamedTuple):
-    """The content of one line."""
+class JournalRun(Run):
+    """A run that is written down line by line."""
 
-    step: Step
-    scalars: Mapping[str, float]
-    tags: Mapping[str, str]
+    @abstractmethod
+    def _note(self, kind: str, **line: Any) -> None:
+        """Add a line."""
 
+    @abstractmethod
+    def _keep(self, name: str, content: bytes | Path) -> str:
+        """Keep a file, given its content or path, and return how lines name it."""
 
-def parsed(text: str) -> Line | None:
-    """Parse one line of a journal; None if it is damaged.
+    def log_scalars(self, scalars: Mapping[str, float], *, step: int | None = None) -> None:
+        """Note the finite numbers; see `Run`."""
+        self._note("scalars", step=step, values=finite(scalars))
 
-    >>> parsed('{"step": 3, "scalars": {"uq/nll": 1.5}}')
-    Line(step=3, scalars={'uq/nll': 1.5}, tags={})
-    >>> parsed('{"step": 3, "scal')
-    """
-    try:
-        line = json.loads(text)
-        step, scalars, tags = line.get("step"), line.get("scalars", {}), line.get("tags", {})
-        if step is not None and (isinstance(step, bool) or not isinstance(step, int)):
-            return None
-        return Line(
-            step,
-            {str(name): float(value) for name, value in scalars.items()},
-            {str(name): str(value) for name, value in tags.items()},
-        )
-    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Note the tags; see `Run`."""
+        self._note("tags", values={name: str(value) for name, value in tags.items()})
+
+    def seal(self, tags: Mapping[str, str]) -> None:
+        """Note the tags that come last; see `Run`."""
+        self._note("seal", values={name: str(value) for name, value in tags.items()})
+
+    def log_curve(self, name: str, curve: Curve) -> None:
+        """Keep every column of the curve as ``<name>.csv``; see `Run`."""
+        self._note_curve(name, curve, f"{name}.csv")
+
+    def _note_curve(self, name: str, curve: Curve, file: str) -> None:
+        about = {key: value for key, value in curve.to_dict().items() if key != "columns"}
+        self._note("curve", name=name, file=self._keep(file, csv_of(curve)), about=about)
+
+    def log_figure(self, name: str, figure: Figure) -> None:
+        """Keep the figure as a PNG file; see `Run`."""
+        self._note("figure", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+
+    def log_map(self, name: str, figure: Figure) -> None:
+        """Keep the map as a PNG file; see `Run`."""
+        self._note("map", name=name, file=self._keep(f"{name.replace('/', '_')}.png", png_of(figure)))
+
+    def log_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+        """Note the table; see `Run`."""
+        self._note("table", name=name, columns=list(columns), rows=[list(row) for row in rows])
+
+    def log_file(self, path: Path, name: str) -> None:
+        """Keep a copy of the file; see `Run`."""
+        self._note("file", name=name, file=self._keep(name, path))
+
+    def describe(self, description: Description) -> None:
+        """Note the description; see `Run`."""
+        self._note("description", values=asdict(description))
+
+    def use_dataset(self, dataset: Dataset) -> None:
+        """Note which truth was scored; see `Run`."""
+        self._note("dataset", values=asdict(dataset))
+
+    def show(self, names: Collection[str]) -> str | None:
+        """Note what the page of all runs should show; see `Run`."""
+        self._note("view", names=sorted(names))
         return None
 
 
+def write_of(line: Line, file: Callable[[str], Path]) -> Write:
+    """Return the function that writes a line to a run.
+
+    Parameters
+    ----------
+    line
+        The line, as read from a file.
+    file
+        Returns the path of a file that lines name; called when the line is written.
+
+    Raises
+    ------
+    FileFormatError
+        The line is damaged; the returned function raises it for a damaged file.
+    """
+    match line:
+        case {"kind": "scalars", "step": None | int() as step, "values": dict(values)} if not isinstance(
+            step, bool
+        ):
+            return lambda run: run.log_scalars({name: float(values[name]) for name in values}, step=step)
+        case {"kind": "tags", "values": dict(values)}:
+            return lambda run: run.set_tags(values)
+        case {"kind": "seal", "values": dict(values)}:
+            return lambda run: run.seal(values)
+        case {"kind": "curve", "name": str(name), "file": str(member), "about": dict(about)}:
+            return lambda run: run.log_curve(name, _read_curve(file(member), about))
+        case {"kind": "figure", "name": str(name), "file": str(member)}:
+            return lambda run: run.log_figure(name, picture_of(file(member)))
+        case {"kind": "map", "name": str(name), "file": str(member)}:
+            return lambda run: run.log_map(name, picture_of(file(member)))
+        case {"kind": "table", "name": str(name), "columns": list(columns), "rows": list(rows)}:
+            return lambda run: run.log_table(name, columns, rows)
+        case {"kind": "file", "name": str(name), "file": str(member)}:
+            return lambda run: run.log_file(file(member), name)
+        case {"kind": "description", "values": dict(values)}:
+            description = record(Description, values)
+            return lambda run: run.describe(description)
+        case {"kind": "dataset", "values": dict(values)}:
+            dataset = record(Dataset, values)
+            return lambda run: run.use_dataset(dataset)
+        case {"kind": "view", "names": list(names)}:
+            return lambda run: run.show([str(name) for name in names])
+        case _:
+            raise FileFormatError(f"a line of kind {line.get('kind')!r} is damaged, or of a later version")
+
+
+def replay(
+    batches: Iterable[Iterable[Line]],
+    file: Callable[[str], Path],
+    run: Run,
+    *,
+    after_batch: Callable[[], None] = lambda: None,
+    damaged: list[str] | None = None,
+) -> None:
+    """Write lines into a run; what the run already holds stays as it is.
+
+    Parameters
+    ----------
+    batches
+        The lines; those of a batch are sent together, where the tracker supports that.
+    file
+        Returns the path of a file that lines name.
+    run
+        Where to write.
+    after_batch
+        Called after each batch that the run has accepted.
+    damaged
+        Receives what is damaged, which is left out; without it, FileFormatError.
+    """
+    for batch in batches:
+        with run.batch():
+            for line in batch:
+                try:
+                    _checked_write(line, file)(run)
+                except FileFormatError as error:
+                    if damaged is None:
+                        raise
+                    damaged.append(f"{line.get('name', line.get('kind'))} ({error})")
+                except TrackerUnreachableError:
+                    raise
+                except Exception as error:  # trackers raise whatever their libraries raise
+                    if line.get("kind") not in PAGES:
+                        raise
+                    _log.debug("the run's page was not updated: %s", redact(str(error)))
+        after_batch()
+
+
+def _checked_write(line: Line, file: Callable[[str], Path]) -> Write:
+    """Return what writes the line; FileFormatError for values of the wrong type."""
+    try:
+        return write_of(line, file)
+    except DAMAGE as error:
+        raise FileFormatError(f"a line of kind {line.get('kind')!r} is damaged ({error})") from error
+
+
+def csv_of(curve: Curve) -> bytes:
+    """Return the columns of a curve as CSV, x first."""
+    columns = [curve.x, *(column for column in curve.columns if column != curve.x)]
+    rows = zip(
+        *(np.asarray(curve.columns[column], dtype=np.float64).tolist() for column in columns), strict=True
+    )
+    return "".join(
+        f"{line}\n" for line in (",".join(columns), *(",".join(map(repr, row)) for row in rows))
+    ).encode()
+
+
+def _read_curve(path: Path, about: Mapping[str, Any]) -> Curve:
+    """Read a curve's columns beside what its line says."""
+    names, *rows = path.read_text(encoding="utf-8").splitlines()
+    try:
+        values = [[float(cell) for cell in row.split(",")] for row in rows]
+        columns = dict(zip(names.split(","), zip(*values, strict=True), strict=True))
+    except ValueError as error:
+        raise FileFormatError(f"{path.name} is not a curve ({error})") from error
+    return Curve.from_dict({**about, "columns": columns})
+
+
+def parsed(text: str) -> Line | None:
+    """Parse one line of a run's journal; None if it is damaged.
+
+    >>> parsed('{"kind": "scalars", "step": 3, "values": {"uq/nll": 1.5}}')
+    {'kind': 'scalars', 'step': 3, 'values': {'uq/nll': 1.5}}
+    >>> parsed('{"kind": "scalars", "step": 3, "val')
+    """
+    try:
+        line: Line = json.loads(text)
+        write_of(line, Path)
+        if line["kind"] in ("scalars", "tags", "seal"):
+            convert = float if line["kind"] == "scalars" else str
+            line["values"] = {name: convert(value) for name, value in line["values"].items()}
+        return line
+    except (*DAMAGE, FileFormatError):
+        return None
+
+
+def moment() -> str:
+    """Return the time of the call in UTC, to the millisecond."""
+    return datetime.fromtimestamp(called_at(), timezone.utc).isoformat(timespec="milliseconds")
+
+
 class Journal:
-    """Scalars and tags in the file ``path``, which need not exist yet; the last line wins."""
+    """The lines of a run in the file ``path``, which need not exist yet; the last value of a name wins.
+
+    Each byte is read once, so that a call costs the same at any length.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = threading.Lock()
+        self._forget()
 
-    def append(self, **line: Any) -> None:
-        """Add one line with the current time.
+    def append(self, line: Line) -> None:
+        """Add what a line says that is new, with the time of the call.
 
         Raises
         ------
@@ -66,7 +279,10 @@ class Journal:
         BackendError
             Only part of the line was written to disk.
         """
-        text = json.dumps({"time": now()} | line, allow_nan=False) + "\n"
+        new = self._new(line)
+        if new is None:
+            return
+        text = json.dumps({"time": moment()} | new, allow_nan=False) + "\n"
         data = (text if self._ends_a_line() else "\n" + text).encode()
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
@@ -78,44 +294,49 @@ class Journal:
                 f"{self.path}: {written} of {len(data)} bytes were written; free some disk space"
             )
 
-    def scalars(self) -> dict[tuple[Step, str], float]:
-        """Last value of every scalar at every step; step None holds the final ones."""
-        found: dict[tuple[Step, str], float] = {}
-        for line in self._lines():
-            found.update({(line.step, name): value for name, value in line.scalars.items()})
-        return found
+    def at(self, step: int | None) -> dict[str, float]:
+        """Return the last value of every scalar at one step; the step None holds the final ones."""
+        with self._lock:
+            self._read()
+            return _unpacked(self._values.get(step, {}))
+
+    def scalars(self) -> dict[tuple[int | None, str], float]:
+        """Return the last value of every scalar at every step."""
+        with self._lock:
+            self._read()
+            every = {step: _unpacked(parts) for step, parts in self._values.items()}
+        return {(step, name): value for step, values in every.items() for name, value in values.items()}
 
     def tags(self) -> dict[str, str]:
-        """Last value of every tag."""
-        found: dict[str, str] = {}
-        for line in self._lines():
-            found.update(line.tags)
-        return found
+        """Return the last value of every tag."""
+        with self._lock:
+            self._read()
+            return dict(self._tags)
 
-    def known(self, step: Step) -> dict[str, float]:
-        """Last value of every scalar at one step; reads only what was added since the last look."""
-        return _index(os.fspath(self.path)).at(step)
+    def damaged(self) -> list[int]:
+        """Return the numbers of damaged lines, which are skipped; the last one may be cut."""
+        with self._lock:
+            tail = self._read()
+            return [*self._damaged, self._count + 1] if tail else self._damaged
 
-    def known_tags(self) -> dict[str, str]:
-        """Last value of every tag; reads only what was added since the last look."""
-        return _index(os.fspath(self.path)).known_tags()
+    def others(self) -> list[Line]:
+        """Return all other lines, the last one of each name, in order."""
+        with self._lock:
+            self._read()
+            return [json.loads(text) for text in self._others.values()]
 
-    def _lines(self) -> list[Line]:
-        if not self.path.is_file():
-            return []
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        lines = []
-        for number, content in enumerate(text.split("\n"), start=1):
-            line = parsed(content) if content else None
-            if line is not None:
-                lines.append(line)
-            elif content:
-                message = f"{self.path}, line {number} is damaged and was skipped; log that call again"
-                warn(message)
-        return lines
+    def _new(self, line: Line) -> Line | None:
+        """Return the part of a line that the journal does not hold yet."""
+        if line["kind"] in ("scalars", "tags", "seal"):
+            known: Mapping[str, Any] = self.at(line["step"]) if line["kind"] == "scalars" else self.tags()
+            values = {name: value for name, value in line["values"].items() if known.get(name) != value}
+            return {**line, "values": values} if values else None
+        with self._lock:
+            self._read()
+            return None if self._others.get(_key(line)) == json.dumps(line) else line
 
     def _ends_a_line(self) -> bool:
-        """Whether a new line can follow: the file is new, empty or complete, not truncated by a killed writer."""
+        """Return whether the file is new, empty or complete, not truncated by a killed writer."""
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) == 0:
@@ -125,46 +346,19 @@ class Journal:
         except FileNotFoundError:
             return True
 
-
-def now() -> str:
-    """Return the time in UTC, to the millisecond."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-
-
-class _Index:
-    """The content of a growing file so far: each byte is read once, so a call costs the same at any length."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._forget()
-
-    def at(self, step: Step) -> dict[str, float]:
-        with self._lock:
-            self._read()
-            parts = self._values.get(step, {})
-            return {
-                name: value
-                for names, values in parts.items()
-                for name, value in zip(names, values, strict=True)
-            }
-
-    def known_tags(self) -> dict[str, str]:
-        with self._lock:
-            self._read()
-            return dict(self._tags)
-
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
-        self._offset = 0
-        self._values: dict[Step, dict[tuple[str, ...], array[float]]] = {}
+        self._offset = self._count = 0
+        self._damaged: list[int] = []
+        self._values: dict[int | None, dict[tuple[str, ...], array[float]]] = {}
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._tags: dict[str, str] = {}
+        self._others: dict[tuple[str, ...], str] = {}
 
-    def _read(self) -> None:
-        """Read the lines that were added; read everything again if the file was replaced."""
+    def _read(self) -> bytes:
+        """Read the lines that were added, or all if the file was replaced; return a last one that is cut."""
         try:
-            with open(self._path, "rb") as file:
+            with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
                 if (found.st_dev, found.st_ino) != self._file or found.st_size < self._offset:
                     self._forget()
@@ -173,32 +367,53 @@ class _Index:
                 data = file.read()
         except FileNotFoundError:
             self._forget()
-            return
+            return b""
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
-        for text in whole.decode("utf-8", "replace").split("\n"):
-            if text and (line := parsed(text)) is not None:
+        for text in whole.decode("utf-8", "replace").split("\n")[:-1]:
+            self._count += 1
+            line = parsed(text) if text else None
+            if line is not None:
                 self._add(line)
+            elif text:
+                self._damaged.append(self._count)
+        return data[len(whole) :]
 
     def _add(self, line: Line) -> None:
-        self._tags.update(line.tags)
-        if not line.scalars:
-            return
-        names = self._names.setdefault(tuple(line.scalars), tuple(line.scalars))
-        parts = self._values.setdefault(line.step, {})
-        if names in parts or not parts:  # nearly always: a step's scalars come together
-            parts[names] = array("d", line.scalars.values())
-            return
-        for old, values in list(parts.items()):  # a value written again stands in one part only
-            left = {name: value for name, value in zip(old, values, strict=True) if name not in line.scalars}
-            del parts[old]
-            if left:
-                key = self._names.setdefault(tuple(left), tuple(left))
-                parts[key] = array("d", left.values())
-        parts[names] = array("d", line.scalars.values())
+        if line["kind"] in ("tags", "seal"):
+            self._tags.update(line["values"])
+        elif line["kind"] == "scalars":
+            self._add_scalars(line["step"], line["values"])
+        else:
+            line.pop("time", None)
+            self._others.pop(_key(line), None)
+            self._others[_key(line)] = json.dumps(line)
+
+    def _add_scalars(self, step: int | None, values: Mapping[str, float]) -> None:
+        """Keep numbers in arrays, one for all that came together: a step's scalars nearly always do."""
+        names = self._names.setdefault(tuple(values), tuple(values))
+        parts = self._values.setdefault(step, {})
+        for old, kept in list(parts.items()) if names not in parts else ():
+            left = {name: value for name, value in zip(old, kept, strict=True) if name not in values}
+            if len(left) < len(old):  # a value written again stands in one part only
+                del parts[old]
+                if left:
+                    parts[self._names.setdefault(tuple(left), tuple(left))] = array("d", left.values())
+        parts[names] = array("d", values.values())
+
+
+def _unpacked(parts: Mapping[tuple[str, ...], array[float]]) -> dict[str, float]:
+    return {name: value for names, values in parts.items() for name, value in zip(names, values, strict=True)}
+
+
+def _key(line: Line) -> tuple[str, ...]:
+    """Return what a line with the same key replaces; a description is its split's, and a view adds to others."""
+    values = line.get("values", {})
+    names = map(str, line.get("names", ()))
+    return line["kind"], str(line.get("name", "")), str(values.get("split", values.get("name", ""))), *names
 
 
 @lru_cache(maxsize=16)
-def _index(path: str) -> _Index:
-    """One index per file: each call that reopens the run reads on from where the last one stopped."""
-    return _Index(path)
+def journal_at(path: Path) -> Journal:
+    """Return the journal of a run being written: who reopens the run reads on where the last one stopped."""
+    return Journal(path)

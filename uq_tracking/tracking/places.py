@@ -134,11 +134,20 @@ def spool_lock(folder: Path, seconds: float) -> AbstractContextManager[None]:
 
 def run_lock(uri: str, seconds: float) -> AbstractContextManager[None]:
     """Let one process at a time read a run, rescore it and write it, so that each builds on the other's result."""
-    number = int(hashlib.sha256(uri.encode()).hexdigest(), 16) % LOCKS
+    return _locked(_lock_file("", uri), seconds, f"rescoring {uri}")
+
+
+def copy_lock(place: str, seconds: float) -> AbstractContextManager[None]:
+    """Let one process at a time copy runs to a place, so that each finds the other's copies."""
+    return _locked(_lock_file("copy-", place), seconds, f"copying runs to {place}")
+
+
+def _lock_file(kind: str, text: str) -> Path:
+    number = int(hashlib.sha256(text.encode()).hexdigest(), 16) % LOCKS
     folder = platformdirs.user_state_path("uq_tracking", appauthor=False) / "locks"
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return _locked(folder / f"{number:02x}", seconds, f"rescoring {uri}")
+    return folder / f"{kind}{number:02x}"
 
 
 @contextmanager

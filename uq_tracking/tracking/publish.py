@@ -25,6 +25,7 @@ from uq_tracking.tasks import task_of
 from uq_tracking.tracking.backend import Cell, Run, finite
 from uq_tracking.tracking.cases import LARGEST, DrawnCases
 from uq_tracking.tracking.content import Content, logged_scores, recalibrated_scores, scores_digest
+from uq_tracking.tracking.journal import Write
 from uq_tracking.tracking.names import (
     MAPS_FILE,
     METHOD_TAG,
@@ -43,7 +44,6 @@ from uq_tracking.tracking.names import (
     tag_name,
     worst_name,
 )
-from uq_tracking.tracking.operations import Write
 from uq_tracking.tracking.overview import dataset, description
 from uq_tracking.tracking.places import NOWHERE, scratch_folder
 from uq_tracking.tracking.writer import RunWriter

@@ -1,9 +1,9 @@
 """What a tracker did not take, kept in files until it does: one self-contained, atomic entry per call.
 
-An entry is a zip archive in ``<place>/spool``: ``entry.json`` says which run it is for and what to write, in order;
-figures and files lie beside it. It is written under a temporary name, flushed to disk and renamed, so it exists
-whole or not at all. Its name gives the order of the calls, independent of any clock, the run and a digest of the
-content; process ids from different hosts and forks cannot collide in it.
+An entry is a zip archive in ``<place>/spool``: ``entry.json`` holds the run it is for and the call's journal, and the
+files that its lines name lie beside it. It is written under a temporary name, flushed to disk and renamed, so it
+exists whole or not at all. Its name gives the order of the calls, independent of any clock, the run and a digest of
+the content; process ids from different hosts and forks cannot collide in it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ import socket
 import threading
 import uuid
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking.errors import FileFormatError
-from uq_tracking.tracking.backend import called_at
-from uq_tracking.tracking.operations import Group, is_sound, recorded
-from uq_tracking.tracking.places import in_first_place, places
+from uq_tracking.tracking.backend import Run, called_at, calling
+from uq_tracking.tracking.journal import JournalRun, Line, Write, replay, write_of
+from uq_tracking.tracking.places import in_first_place, places, scratch_folder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SPOOL = "spool"
 SUFFIX = ".uqspool.zip"
+Group = Sequence[tuple[str, Write]]
+"""Named writes that are sent together."""
 FORMAT = "uq_tracking.spool"
 VERSION = 1
 ENTRY = "entry.json"
@@ -94,9 +99,46 @@ def _write(folder: Path, origin: Origin, groups: Sequence[Group], *, drawings: b
     return path
 
 
+class _Recorder(JournalRun):
+    """A run that exists only in an archive."""
+
+    uri = "spool:"
+
+    def __init__(self, archive: zipfile.ZipFile, *, drawings: bool) -> None:
+        self._archive = archive
+        self._drawings = drawings
+        self.groups: list[list[Line]] = []
+        self.members: dict[str, str] = {}
+        """Digest of every file in the archive."""
+
+    def _note(self, kind: str, **line: Any) -> None:
+        if self._drawings or kind not in ("figure", "map", "table"):
+            self.groups[-1].append({"kind": kind, **line})
+
+    def _keep(self, name: str, content: bytes | Path) -> str:
+        data = content if isinstance(content, bytes) else content.read_bytes()
+        member = f"{len(self.members):04d}"
+        self._archive.writestr(member, data)
+        self.members[member] = hashlib.sha256(data).hexdigest()
+        return member
+
+    def log_figure(self, name: str, figure: Figure) -> None:
+        if self._drawings:
+            super().log_figure(name, figure)
+
+    def log_map(self, name: str, figure: Figure) -> None:
+        if self._drawings:
+            super().log_map(name, figure)
+
+
 def _fill(file: Any, origin: Origin, groups: Sequence[Group], *, drawings: bool) -> str:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        content = recorded(archive, groups, drawings=drawings)
+        recorder = _Recorder(archive, drawings=drawings)
+        for group in groups:
+            recorder.groups.append([])
+            for _, write in group:
+                write(recorder)
+        content = {"groups": recorder.groups, "members": recorder.members}
         digest = _digest(content)
         about = {"format": FORMAT, "version": VERSION, "origin": asdict(origin), "called": called_at()}
         about |= {"host": socket.gethostname(), "pid": os.getpid(), "digest": digest, **content}
@@ -163,7 +205,7 @@ class Entry:
     path: Path
     origin: Origin
     called: float
-    groups: Sequence[Sequence[Sequence[Any]]]
+    groups: Sequence[Sequence[Line]]
     members: Mapping[str, str]
 
     def member(self, name: str) -> bytes:
@@ -172,10 +214,24 @@ class Entry:
             with zipfile.ZipFile(self.path) as archive:
                 content = archive.read(name)
         except Exception as error:  # zipfile and zlib raise a dozen kinds of errors for damaged bytes
-            raise FileFormatError(f"{self.path}: {name} cannot be read ({error})") from error
+            raise FileFormatError(f"its member {name} cannot be read ({error})") from error
         if hashlib.sha256(content).hexdigest() != self.members.get(name):
-            raise FileFormatError(f"{self.path}: {name} is not what was kept (its digest differs)")
+            raise FileFormatError(f"its member {name} is not what was kept (its digest differs)")
         return content
+
+    def send(self, run: Run, after_batch: Callable[[], None] = lambda: None) -> None:
+        """Write everything into a run, with the time of the original call; see `replay`."""
+        with calling(self.called), scratch_folder() as folder:
+            path = folder / "content"
+
+            def file(member: str) -> Path:
+                path.write_bytes(self.member(member))
+                return path
+
+            try:
+                replay(self.groups, file, run, after_batch=after_batch)
+            except FileFormatError as error:
+                raise FileFormatError(f"{self.path} is damaged: {error}") from error
 
 
 def read_entry(path: Path) -> Entry:
@@ -226,7 +282,7 @@ def _is_sound(entry: Entry) -> bool:
     """Whether every part has the right type."""
     texts = (entry.origin.tracker, entry.origin.place, entry.origin.uri)
     return all(isinstance(text, str) for text in texts) and all(
-        is_sound(operation) for group in entry.groups for operation in group
+        write_of(line, Path) for group in entry.groups for line in group
     )
 
 

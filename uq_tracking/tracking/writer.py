@@ -14,7 +14,7 @@ from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreac
 from uq_tracking.tracking.backend import Run
 from uq_tracking.tracking.deadline import Budget, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
-from uq_tracking.tracking.operations import Group, Write
+from uq_tracking.tracking.journal import Write
 from uq_tracking.tracking.resolve import (
     Opened,
     Target,
@@ -23,7 +23,7 @@ from uq_tracking.tracking.resolve import (
     no_release,
     reopened,
 )
-from uq_tracking.tracking.spool import Origin, keep
+from uq_tracking.tracking.spool import Group, Origin, keep
 
 _log = logging.getLogger("uq_tracking")
 T = TypeVar("T")

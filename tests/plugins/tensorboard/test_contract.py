@@ -29,10 +29,10 @@ class TensorBoard:
     @contextmanager
     def outage(self, store, run):
         """The run's folder is gone."""
-        elsewhere = run.path.with_name("moved-away")
-        shutil.move(run.path, elsewhere)
-        yield TensorBoardRun(run.path)
-        shutil.move(elsewhere, run.path)
+        elsewhere = run.folder.with_name("moved-away")
+        shutil.move(run.folder, elsewhere)
+        yield TensorBoardRun(run.folder)
+        shutil.move(elsewhere, run.folder)
 
 
 class Adopted(TensorBoard):
@@ -42,7 +42,7 @@ class Adopted(TensorBoard):
     def writing(self, store, run_id=None, name="sample"):
         from torch.utils.tensorboard import SummaryWriter
 
-        run_id = store.create(name).path.name if run_id is None else run_id
+        run_id = store.create(name).folder.name if run_id is None else run_id
         with SummaryWriter(str(Path(store.path, run_id))) as writer:
             yield TensorBoardRun(Path(writer.log_dir), writer)
 

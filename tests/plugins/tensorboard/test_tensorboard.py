@@ -81,7 +81,7 @@ def test_runs_are_compared_rescored_and_copied(folder, tmp_path):
     uq.sync(f"tensorboard:{folder}", f"dir:{tmp_path}/copy")
     journal = next(Path(tmp_path, "copy").glob("*first*/log.jsonl")).read_text()
     lines = [json.loads(line) for line in journal.splitlines()]
-    scalars = {(line["step"], name) for line in lines for name in line.get("scalars", {})}
+    scalars = {(line["step"], name) for line in lines if line["kind"] == "scalars" for name in line["values"]}
     assert {(4, "uq/nll"), (None, "uq/nll"), (None, "loss")} <= scalars
 
 
@@ -148,10 +148,10 @@ def test_the_same_again_adds_no_event(folder):
         run.log_scalars({"uq/nll": 1 / 7})
         run.log_curve("uq_curve/sample", sample_curve())
         run.log_figure("uq_calibration", sample_figure())
-        sizes.append([path.stat().st_size for path in event_files(run.path)])
+        sizes.append([path.stat().st_size for path in event_files(run.folder)])
     store.close_run(run)
     assert sizes[0] == sizes[1]
-    assert read_points(run.path)["uq/nll"] == [(2, np.float32(1 / 3)), (2, np.float32(1 / 7))]
+    assert read_points(run.folder)["uq/nll"] == [(2, np.float32(1 / 3)), (2, np.float32(1 / 7))]
 
 
 def test_a_curve_with_other_values_gets_a_name_of_its_own(folder):
@@ -160,7 +160,7 @@ def test_a_curve_with_other_values_gets_a_name_of_its_own(folder):
     for values in ((0.0, 1.0), (0.0, 0.5), (0.0, 0.5)):
         run.log_curve("uq_curve/sample", sample_curve(values))
     store.close_run(run)
-    points = read_points(run.path)
+    points = read_points(run.folder)
     assert points["uq_curve/sample"] == [(0, 0.0), (100, 1.0)]
     assert points["uq_curve/sample-2"] == [(0, 0.0), (100, 0.5)]
     assert "uq_curve/sample-3" not in points
@@ -197,7 +197,7 @@ def test_runs_of_one_name_get_folders_of_their_own(folder):
     runs = [store.create("mc dropout") for _ in range(3)]
     for run in runs:
         store.close_run(run)
-    assert [run.path.name for run in runs] == ["mc-dropout", "mc-dropout-2", "mc-dropout-3"]
+    assert [run.folder.name for run in runs] == ["mc-dropout", "mc-dropout-2", "mc-dropout-3"]
 
 
 def test_lightnings_logger_is_adopted_on_rank_zero_only(backend, tmp_path, monkeypatch):
@@ -268,4 +268,4 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
     assert "mc-dropout" in capsys.readouterr().out
     (stored,) = DirectoryStore(Path("runs/mc-dropout")).runs()
     assert stored.run_id == "uq"
-    assert Path("runs/mc-dropout/uq/uq_curve/calibration.json").is_file()
+    assert Path("runs/mc-dropout/uq/uq_curve/calibration.csv").is_file()

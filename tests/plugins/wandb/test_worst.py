@@ -14,7 +14,6 @@ from PIL import Image
 import uq_tracking as uq
 from tests.wandb_server import WandbServer
 from uq_tracking.testing import sample_figure
-from uq_tracking.tracking.replay import replay
 from uq_tracking.tracking.spool import Origin, keep, read_entry
 from uq_tracking_wandb.run import WandbRun
 
@@ -65,6 +64,6 @@ def test_a_table_that_could_not_be_sent_is_sent_later(
     ]
     entry = keep(Origin(tracker="wandb", place="", uri="wandb:tester/p/x", step=None), groups)
     with wandb.init(project="p") as run:
-        replay(read_entry(entry), WandbRun(run))
+        read_entry(entry).send(WandbRun(run))
     table = json.loads(stored(wandb_online, f"run-{run.id}-uq_worstcases")["uq_worst/cases.table.json"])
     assert table["data"][0][2]["_type"] == "image-file"

@@ -1,0 +1,149 @@
+"""A copy shows what the run itself would show on that tracker, and there is one copy of each run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import pytest
+
+import uq_tracking as uq
+from tests.runs.places import Place, predictions
+from uq_tracking.rescoring.copying import SOURCE_TAG
+from uq_tracking.testing import sample_predictions
+from uq_tracking.tracking.folder import DirectoryStore
+from uq_tracking.tracking.resolve import open_store
+
+PROCESSES = 2
+
+
+def entities(place):
+    """Runs of an MLflow place by method, as MLflow's own client reads them, and the experiment."""
+    client = mlflow.MlflowClient()
+    experiment = client.get_experiment_by_name(place.uri.partition(":")[2])
+    runs = client.search_runs([experiment.experiment_id])
+    return {run.data.tags["uq.method"]: run for run in runs}, experiment
+
+
+def shown(run):
+    """What MLflow's page of a run shows besides scores and files; addresses of pictures name the run."""
+    note = run.data.tags["mlflow.note.content"].replace(run.info.run_id, "RUN")
+    data = [(item.dataset.name, item.dataset.digest) for item in run.inputs.dataset_inputs]
+    return {"description": note, "data set": data, "color": run.data.tags["mlflow.runColor"]}
+
+
+@pytest.fixture
+def copied(tmp_path, mlflow_sqlite_place):
+    """Two runs logged to MLflow directly, and the same ones logged to a folder and copied."""
+    direct = mlflow_sqlite_place
+    copies, folder = Place(f"{direct.uri} copied"), Place(f"dir:{tmp_path}/waiting")
+    for place in (direct, folder):
+        for seed, method in enumerate(("one", "two")):
+            data = sample_predictions() if seed else predictions(seed=seed)
+            uq.log(data, run=place.uri, method=method, split="test" if seed else None, strict=True)
+    uq.sync(folder.uri, copies.uri)
+    return entities(direct), entities(copies)
+
+
+class TestOnMLflow:
+    @pytest.mark.parametrize("what", ["description", "data set", "color"])
+    def test_a_page_is_the_same(self, copied, what):
+        (direct, _), (copies, _) = copied
+        assert direct.keys() == copies.keys() == {"one", "two"}
+        for method, run in direct.items():
+            assert shown(copies[method])[what] == shown(run)[what] != []
+
+    def test_the_view_of_the_experiment_is_the_same(self, copied):
+        (_, direct), (_, copies) = copied
+        tags = [
+            {name: value for name, value in each.tags.items() if "View" in name} for each in (direct, copies)
+        ]
+        assert tags[0] == tags[1] != {}
+
+    def test_scores_curves_and_files_are_the_same(self, copied):
+        (direct, _), (copies, _) = copied
+        for method, run in direct.items():
+            assert copies[method].data.metrics == run.data.metrics
+
+
+def test_the_verdict_and_tables_reach_wandb(tmp_path, wandb_offline_place):
+    uq.log(sample_predictions(), run=f"dir:{tmp_path}/waiting", method="m", strict=True)
+    uq.sync(f"dir:{tmp_path}/waiting", wandb_offline_place.uri)
+    (path,) = Path(wandb_offline_place.uri.partition(":")[2]).glob("**/run-*.wandb")
+    from uq_tracking_wandb.fragment import read_fragment
+
+    found = read_fragment(path)
+    assert found.identity.notes.startswith("uq_tracking: ")
+    assert any(key.startswith("uq_worst/") for key in found.summary)
+
+
+def test_what_a_tracker_keeps_no_journal_of_is_made_again(tmp_path, mlflow_sqlite_place, dir_place):
+    uq.log(sample_predictions(), run=mlflow_sqlite_place.uri, method="m", split="test", strict=True)
+    uq.log(sample_predictions(), run=f"dir:{tmp_path}/direct", method="m", split="test", strict=True)
+    uq.sync(mlflow_sqlite_place.uri, dir_place.uri)
+    lines = {}
+    for uri in (f"dir:{tmp_path}/direct", dir_place.uri):
+        store, _ = open_store(uri)
+        (run,) = store.runs()
+        lines[uri] = {json.dumps(line) for line in store.lines(run.run_id) if line["kind"] != "table"}
+    direct, again = lines.values()
+    assert direct <= again
+
+
+def test_a_journal_survives_a_copy_between_folders(tmp_path):
+    uq.log(sample_predictions(), run=f"dir:{tmp_path}/a", method="m", strict=True)
+    uq.sync(f"dir:{tmp_path}/a", f"dir:{tmp_path}/b")
+    stores = [DirectoryStore(tmp_path / name) for name in "ab"]
+    lines = [[store.lines(run.run_id) for run in store.runs()] for store in stores]
+    (first,), (second,) = lines
+    assert {"curve", "figure", "map", "table", "file", "description", "dataset", "view"} == {
+        line["kind"] for line in first
+    }
+    assert sorted(map(json.dumps, first)) == sorted(map(json.dumps, second))
+
+
+@pytest.mark.parametrize("kind", ["dir", "mlflow"])
+@pytest.mark.parametrize("attempt", range(3))
+def test_two_processes_that_copy_at_once_make_one_copy_of_each_run(tmp_path, request, kind, attempt):
+    place = request.getfixturevalue("dir_place" if kind == "dir" else "mlflow_sqlite_place")
+    for number in range(4):
+        run = DirectoryStore(tmp_path / "waiting").create(f"run {number}")
+        uq.log(predictions(60, seed=number), run=run, figures=False, predictions=False, strict=True)
+    go = tmp_path / "go"
+    code = (
+        "import sys, time, pathlib, warnings; warnings.simplefilter('ignore')\n"
+        "import mlflow, uq_tracking as uq\n"
+        "print('ready', flush=True)\n"
+        "while not pathlib.Path(sys.argv[3]).exists(): time.sleep(0.001)\n"
+        "summary = uq.sync(sys.argv[1], sys.argv[2]); print(summary); assert not summary.failed\n"
+    )
+    command = [sys.executable, "-c", code, f"dir:{tmp_path}/waiting", place.uri, str(go)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=os.environ)
+        for _ in range(PROCESSES)
+    ]
+    for process in processes:
+        process.stdout.readline()
+    go.touch()
+    told = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * PROCESSES, told
+    copies = place.runs()
+    assert len(copies) == 4, told
+    assert len({run.stored.tags[SOURCE_TAG] for run in copies}) == 4
+
+
+def test_copies_made_twice_by_two_machines_are_named(tmp_path, dir_place, monkeypatch):
+    run = DirectoryStore(tmp_path / "waiting").create("a")
+    uq.log(predictions(60), run=run, figures=False, strict=True)
+    uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri)
+    with monkeypatch.context() as patch:  # as the other machine saw it when it began
+        patch.setattr("uq_tracking.rescoring.copying._held", lambda store: [])
+        uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri)
+    first, second = dir_place.runs()
+    (outcome,) = uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri).skipped
+    assert f"{first.stored.uri} is already a copy" in outcome.reason
+    assert f"{second.stored.uri} is another copy: delete it" in outcome.reason
