@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
-    from uq_tracking.rescoring import sync
     from uq_tracking.runs.pool import pool
     from uq_tracking.runs.rescore import rescore
+    from uq_tracking.runs.sync import sync
     from uq_tracking.streams.accumulator import Accumulator
     from uq_tracking.tracking.log import log
     from uq_tracking.verbs import evaluate
@@ -37,7 +37,7 @@ _HOME = {
     "pool": "runs.pool",
     "recalibrate": "recalibration",
     "rescore": "runs.rescore",
-    "sync": "rescoring",
+    "sync": "runs.sync",
 }
 """Where each public name lives; it is imported when first used, so that importing the package stays cheap."""
 

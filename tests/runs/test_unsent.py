@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import uq_tracking as uq
 from uq_tracking.cli import app
 from uq_tracking.errors import BackendError, TrackingWarning
-from uq_tracking.rescoring.unsent import drop_entry
+from uq_tracking.runs.sync import drop_entry
 from uq_tracking.tracking.folder import DirectoryRun, DirectoryStore
 from uq_tracking.tracking.spool import entries
 
@@ -167,7 +167,7 @@ def test_a_killed_sync_goes_on_where_it_stopped(job, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("uq_tracking.rescoring.unsent._put_away", stop)
+        patch.setattr("uq_tracking.runs.sync._put_away", stop)
         with suppress(KeyboardInterrupt):
             uq.sync()
     assert taken

@@ -13,7 +13,7 @@ import pytest
 
 import uq_tracking as uq
 from tests.runs.places import Place, predictions
-from uq_tracking.rescoring.copying import SOURCE_TAG
+from uq_tracking.runs.sync import SOURCE_TAG
 from uq_tracking.testing import sample_predictions
 from uq_tracking.tracking.folder import DirectoryStore
 from uq_tracking.tracking.resolve import open_store
@@ -141,7 +141,7 @@ def test_copies_made_twice_by_two_machines_are_named(tmp_path, dir_place, monkey
     uq.log(predictions(60), run=run, figures=False, strict=True)
     uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri)
     with monkeypatch.context() as patch:  # as the other machine saw it when it began
-        patch.setattr("uq_tracking.rescoring.copying._held", lambda store: [])
+        patch.setattr("uq_tracking.runs.sync._held", lambda store: [])
         uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri)
     first, second = dir_place.runs()
     (outcome,) = uq.sync(f"dir:{tmp_path}/waiting", dir_place.uri).skipped

@@ -162,9 +162,9 @@ def sync(
     ] = None,
 ) -> None:
     """Send what trackers missed while they were down; with a destination, also copy runs there."""
-    from uq_tracking.rescoring import sync as sync_runs
-    from uq_tracking.rescoring.unsent import drop_entry
     from uq_tracking.runs.outcomes import progress_bar, show_summary
+    from uq_tracking.runs.sync import drop_entry
+    from uq_tracking.runs.sync import sync as sync_runs
 
     with shown_errors(sync):
         if drop is not None:
