@@ -99,7 +99,7 @@ def sync(
     check_callable("progress", progress)
     if source is not None:
         _check_exists(source)
-    kept = list(_sent(source, destination, dry_run=dry_run, keep=keep, progress=progress))
+    kept = list(_send_kept(source, destination, dry_run=dry_run, keep=keep, progress=progress))
     if destination is None or source is None:
         return Summary(kept, dry_run=dry_run)
     store, run_id = open_store(destination)
@@ -135,7 +135,7 @@ def _check_exists(source: str) -> None:
         )
 
 
-def _sent(
+def _send_kept(
     source: str | None, destination: str | None, *, dry_run: bool, keep: bool, progress: Progress | None
 ) -> Iterator[Outcome]:
     """Send the kept calls of the source, if it is a folder on this machine."""
