@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,9 @@ SIDE_BY_SIDE = 1 << 15
 
 WORTH_THREADS = 1 << 21
 """From this many samples, pointwise work is shared between threads."""
+
+ROW = 1 << 12
+"""Numbers that BLAS multiplies in one thread."""
 
 MOST_KEPT = 32 * 10**6
 """Largest array, in bytes, that glibc can be made to keep."""
@@ -78,13 +82,22 @@ def map_spans(function: Callable[[int, int], R], stretches: Sequence[tuple[int, 
     return map_threads(lambda stretch: function(*stretch), stretches, least=2 if many else len(stretches) + 1)
 
 
+@lru_cache(maxsize=128)
 def keep_memory(size: int) -> None:
     """Make the allocator keep freed arrays of up to ``size`` bytes for reuse.
 
     glibc returns arrays above a threshold to the system at once, and fresh pages cost more than sorting their
-    content; freeing one large array raises the threshold. Elsewhere this does nothing.
+    content; freeing one large array raises the threshold, and once is enough. Elsewhere this does nothing.
     """
     np.empty(min(size, MOST_KEPT), dtype=np.uint8)
+
+
+def sum_of_squares(values: npt.NDArray[Any]) -> float:
+    """Sum the squares of floats, in rows too short for BLAS to start threads, which would compete with ours."""
+    whole = len(values) // ROW * ROW
+    rows = values[:whole].reshape(-1, ROW)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.matmul(rows[:, None, :], rows[:, :, None]).sum() + np.square(values[whole:]).sum())
 
 
 def inner(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:

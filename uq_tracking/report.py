@@ -79,7 +79,7 @@ class Report:
     curves: Mapping[str, Curve]
     counts: Mapping[str, int]
     settings: Mapping[str, Any]
-    provenance: Mapping[str, Any]
+    provenance: Later[Mapping[str, Any]] = Later()
     statistics: Statistics | None = None
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -280,7 +280,8 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "scores": self.scores, "undefined": self.undefined}
+        later = {"scores": self.scores, "undefined": self.undefined, "provenance": self.provenance}
+        return {**vars(self), **later}
 
     def __str__(self) -> str:
         from uq_tracking.tables.report import report_table

@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.streams.made import predictions
 from uq_tracking import parallel
-from uq_tracking.statistics import regression, sorting
+from uq_tracking.statistics import exact, sorting
 from uq_tracking.testing.statistics import exact_statistics
 
 
@@ -26,12 +26,12 @@ def test_float32_is_left_where_z_would_leave_its_range(monkeypatch):
     data = [column.astype(np.float32) for column in predictions("gamma", 2000)]
     data[2][:3] = np.float32(5e-42)
     expected = uq.evaluate(*data, statistics="exact")
-    monkeypatch.setattr(regression, "LARGE", 100)
+    monkeypatch.setattr(exact, "LARGE", 100)
     assert uq.evaluate(*data, statistics="exact").scores == expected.scores
 
 
 def test_float32_differences_may_overflow(monkeypatch):
-    monkeypatch.setattr(regression, "LARGE", 2)
+    monkeypatch.setattr(exact, "LARGE", 2)
     y, mean, std = (
         np.asarray(v, dtype=np.float32) for v in ([3e38, 1.0, 2.0], [-3e38, 0.0, 0.0], [1.0, 1.0, 1.0])
     )

@@ -9,7 +9,7 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.streams.made import LAWS, predictions
-from uq_tracking.statistics import regression, sorting
+from uq_tracking.statistics import exact, sorting
 from uq_tracking.statistics.sorting import (
     centered_ranks,
     sort_by_abs_error,
@@ -88,7 +88,7 @@ def test_every_way_sorts_the_same_samples(packed, law, monkeypatch):
     std, error = columns(np.float32, law=law)
     monkeypatch.setattr(sorting, "_packable", lambda *columns: packed)
     by_std = sort_by_std(std, error)
-    (by_abs_error, correlation), by_z = sort_by_abs_error(by_std), sort_by_z(by_std)
+    (by_abs_error, correlation), by_z = sort_by_abs_error(by_std), sort_by_z(**by_std.columns)
     z = (error.astype(float) / std).astype(np.float32)
     np.testing.assert_array_equal(by_std.values, np.sort(std))
     np.testing.assert_array_equal(by_abs_error.values, np.sort(np.abs(error)))
@@ -108,7 +108,7 @@ def _rows(*arrays):
 def test_zero_stds_are_not_packed():
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
-    by_z = sort_by_z(sort_by_std(std, error))
+    by_z = sort_by_z(std, error)
     assert np.count_nonzero(np.isinf(by_z.values)) == 5
     assert "error" in by_z.columns
 
@@ -118,7 +118,7 @@ def test_zero_stds_are_not_packed():
 def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatch):
     data = [column.astype(np.float32) for column in predictions(law, 4000)]
     expected = uq.evaluate(*(column.astype(float) for column in data), statistics="exact").scores
-    monkeypatch.setattr(regression, "LARGE", 100)
+    monkeypatch.setattr(exact, "LARGE", 100)
     if not packed:
         monkeypatch.setattr(sorting, "_packable", lambda *columns: False)
     scores = uq.evaluate(*data, statistics="exact").scores

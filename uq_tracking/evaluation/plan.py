@@ -16,7 +16,7 @@ from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.parallel import SIDE_BY_SIDE, begin
 from uq_tracking.report import Report
 from uq_tracking.settings import ScoreOptions, Settings
-from uq_tracking.statistics.collecting import build_groups, build_statistics
+from uq_tracking.statistics.collecting import build_groups, build_statistics, kept_rows, wants_exact
 from uq_tracking.tasks import Task
 
 
@@ -53,13 +53,19 @@ class Plan:
         check_family(settings, data.facts)
         inputs = MetricInputs(None, data, task.reference(options.reference, data), options.seed)
         chosen = select(task.name, options.metrics, given=inputs.given)
-        digest = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
-        statistics = build_statistics(task.layout_of(data), data, options.statistics)
+        if options.metrics is not None and wants_exact(data.n, options.statistics):
+            rows = kept_rows(data)  # for what is asked of the report later
+            statistics = build_statistics(task.layout_of(data), data, options.statistics, rows=rows)
+            digest = data.digest_of(rows)
+        else:
+            found = begin(data.digest) if data.n > SIDE_BY_SIDE else data.digest
+            statistics = build_statistics(task.layout_of(data), data, options.statistics)
+            digest = found()
         report = score(
             statistics,
             settings,
             chosen,
-            digest=digest(),
+            digest=digest,
             extra=inputs,
             about=data.about,
             asked=None if options.metrics is None else tuple(options.metrics),

@@ -46,6 +46,7 @@ class LaterCurves(Mapping[str, Curve]):
 
     @cached_property
     def _built(self) -> dict[str, Curve]:
+        self.statistics.complete()
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             curves = build_curves(self.statistics, self.settings, self.task, inputs=self.inputs)
         return with_chance(curves, self.statistics, self.task, self.settings)
@@ -70,8 +71,8 @@ def score(
     settings : Settings, optional
     metrics : iterable of Metric, optional
         By default the whole suite of the task.
-    digest : str, optional
-        Digest of the predictions.
+    digest : str or callable, optional
+        Digest of the predictions, or what computes it when the report's provenance is first accessed.
     extra : MetricInputs, optional
         For metrics that need more than statistics.
     about : dict, optional
@@ -88,6 +89,19 @@ def score(
     needy = any(spec.needs and spec.default for spec in plugins.curves(task.name).values())
     curves = LaterCurves(statistics, settings, task.name, inputs if needy else None)
     values = settings.to_dict()
+
+    def provenance() -> dict[str, Any]:
+        return {
+            "package": "uq_tracking",
+            "version": __version__,
+            "schema": SCHEMA,
+            "statistics": statistics.kind,
+            "accuracy": task.accuracy[statistics.kind],
+            "digest": digest() if callable(digest) else digest,
+            "targets": task.targets(statistics),
+            **({"asked": list(asked)} if asked else {}),
+        }
+
     return Report(
         task=task.name,
         scores=scores if later else scores(),
@@ -98,15 +112,6 @@ def score(
             **{name: values[name] for name in task.settings},
             **(statistics.facts if about is None else about),
         },
-        provenance={
-            "package": "uq_tracking",
-            "version": __version__,
-            "schema": SCHEMA,
-            "statistics": statistics.kind,
-            "accuracy": task.accuracy[statistics.kind],
-            "digest": digest,
-            "targets": task.targets(statistics),
-            **({"asked": list(asked)} if asked else {}),
-        },
+        provenance=provenance,
         statistics=statistics,
     )

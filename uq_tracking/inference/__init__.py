@@ -52,6 +52,7 @@ def judge(statistics: Any, task: str, settings: Settings, scores: Mapping[str, f
     """Noise floors of the scores, and the verdict, from statistics of any kind; without statistics, no verdict."""
     if statistics is None:
         return Judgement({}, no_verdict("the report was read without its statistics"))
+    statistics.complete()
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         noise = noise_floors(statistics, task, settings, scores)
         try:

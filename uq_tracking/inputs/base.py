@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -112,6 +112,11 @@ class PredictionsBase(ABC):
     @abstractmethod
     def digest(self) -> str:
         """Sixteen hexadecimal digits of truth and predictions."""
+
+    def digest_of(self, rows: Rows) -> Callable[[], str]:
+        """Return a function that gives the digest, if possible from ``rows`` of these predictions when called."""
+        digest = self.digest()
+        return lambda: digest
 
     @abstractmethod
     def target_digest(self) -> str:

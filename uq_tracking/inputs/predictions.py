@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from numbers import Real
 from pathlib import Path
@@ -25,6 +25,10 @@ from uq_tracking.typed import override
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+PIT = ("pit_low", "pit_high", "joint_pit")
+DIGESTED = ("target", "mean", "std", "weight", *PIT)
+"""The columns of the rows that the digest covers, in this order."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -289,10 +293,15 @@ class Predictions(Constructors, PredictionsBase):
         weights = [] if self.weights is None else [self.weights]
         return storage.digest([self.target, self.mean, self.std, *weights, *self._pit], self.valid)
 
+    @override
+    def digest_of(self, rows: Rows) -> Callable[[], str]:
+        columns = [rows[name] for name in DIGESTED if name in rows]
+        return lambda: storage.digest(columns, None)
+
     @property
     def _pit(self) -> list[FloatArray]:
         columns = {} if self.scored is None else self.scored.columns
-        return [columns[name] for name in ("pit_low", "pit_high", "joint_pit") if name in columns]
+        return [columns[name] for name in PIT if name in columns]
 
     def save(self, path: str | Path) -> Path:
         """Write an npz file, without pickles, that `load` reads back with equal values, dtypes and shapes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from uq_tracking.metrics.registry import Undefined, metric, require_squares
+from uq_tracking.metrics.registry import SMALLEST, Undefined, metric, require_squares
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import middle_ranks
@@ -54,9 +54,11 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("rmse")
     0.409268
     """
-    errors = statistics.moments["error"]
-    require_squares(errors.low, errors.high, "errors")
-    return math.sqrt(statistics.orders["abs_error"].sum("sq_error") / statistics.n)
+    mean = statistics.orders["abs_error"].sum("sq_error") / statistics.n
+    if mean < SMALLEST:  # squares that are 0 in float64 are among these
+        errors = statistics.moments["error"]
+        require_squares(errors.low, errors.high, "errors")
+    return math.sqrt(mean)
 
 
 @metric(

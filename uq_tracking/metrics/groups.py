@@ -199,7 +199,7 @@ def power_sums(statistics: Any, name: str, function: Callable[[FloatArray], Floa
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(function(block.sums["z"] / block.count) @ block.count)
 
-    parts = statistics.orders[name].map_blocks(one, ("z",), "free")
+    parts = statistics.orders[name].map_blocks(one, ("z",), "unordered")
     return np.asarray(np.sum(parts, axis=0))
 
 

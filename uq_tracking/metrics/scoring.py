@@ -83,7 +83,7 @@ def density_behind(statistics: Statistics, settings: Settings, suffix: str) -> S
 
 def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
     """Sums for one family; for many samples, one pass in order of z computes those of all priors."""
-    several = family in PRIORS.values() and statistics.counts["n"] > FEW
+    several = statistics.orders["z"].is_sorted and statistics.counts["n"] > FEW and family in PRIORS.values()
     together = tuple(PRIORS.values()) if several else (family,)
     return _sums_of(statistics, together)[family]
 
@@ -91,14 +91,10 @@ def family_sums(statistics: Statistics, family: Standard) -> FamilySums:
 @intermediate
 def _sums_of(statistics: Statistics, families: tuple[Standard, ...]) -> dict[Standard, FamilySums]:
     passes = statistics.orders["z"].map_blocks(
-        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, "free"
+        lambda block: _block_sums(block, families), FAMILY_PAYLOADS, "unordered"
     )
-    totals = np.sum(passes, axis=0)
-    missed = _missed_point_masses(statistics)
-    return {
-        one: FamilySums(crps + missed, *rest)
-        for one, (crps, *rest) in zip(families, totals.tolist(), strict=True)
-    }
+    totals = np.sum(passes, axis=0).tolist()
+    return {one: FamilySums(*sums) for one, sums in zip(families, totals, strict=True)}
 
 
 def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float]]:
@@ -114,6 +110,7 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
         with np.errstate(invalid="ignore", divide="ignore"):
             plain = _or_zero(block.sums["z"] / block.count)
             centre = _or_zero(np.clip(block.sums["error"] / std, block.low, block.high))
+    missed = float(np.abs(block.sums["error"][np.isinf(block.low)]).sum())  # the CRPS of a point mass
     distance = inner(block.count, np.abs(plain))
     sums = []
     for family in families:
@@ -121,7 +118,7 @@ def _block_sums(block: Block, families: tuple[Standard, ...]) -> list[list[float
         with np.errstate(invalid="ignore"):
             densities = [inner(weight, density) for weight in (inverse, root)]
         crps = family.crps(centre, density if centre is plain else None)
-        sums.append([inner(std, crps), *densities, distance, float(inverse.sum())])
+        sums.append([inner(std, crps) + missed, *densities, distance, float(inverse.sum())])
     return sums
 
 
@@ -129,16 +126,6 @@ def _or_zero(z: FloatArray) -> FloatArray:
     """Zeros instead of z for point masses, which have no std and no density."""
     finite = np.isfinite(z)
     return z if finite.all() else np.where(finite, z, 0.0)
-
-
-def _missed_point_masses(statistics: Statistics) -> float:
-    """Sum of |e| over samples with std 0 and an error, which is their CRPS."""
-    order = statistics.orders["z"]
-    below, above = order.position([-np.inf])[0], order.position([np.inf], side="left")[0]
-    if below == 0 and above == order.total:
-        return 0.0
-    parts = order.cumulative("error", [below, above, order.total])
-    return float(parts[2] - parts[1] - parts[0])
 
 
 def _nll_gaussian(statistics: Statistics) -> float:
@@ -172,7 +159,7 @@ def _nll_of(family: Standard, statistics: Statistics) -> float:
     def total(block: Block) -> float:
         return inner(block.count, family.log_pdf(_or_zero(block.sums["z"] / block.count)))
 
-    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "free")) / statistics.n
+    return -math.fsum(statistics.orders["z"].map_blocks(total, ("z",), "unordered")) / statistics.n
 
 
 def _beside_another(statistics: Statistics, settings: Settings) -> bool:

@@ -129,7 +129,7 @@ def _mean_of_z(order: Order, function: Callable[[FloatArray], FloatArray]) -> fl
     def sum_of(block: Block) -> float:
         return float(np.dot(block.count, function(block.sums["z"] / block.count)))
 
-    return math.fsum(order.map_blocks(sum_of, ("z",), "free")) / order.total
+    return math.fsum(order.map_blocks(sum_of, ("z",), "unordered")) / order.total
 
 
 @recalibrator

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.errors import IncompatibleStatisticsError
-from uq_tracking.parallel import BLOCK, map_threads
+from uq_tracking.parallel import BLOCK
 from uq_tracking.statistics.cells import CellCounts, Confusion
-from uq_tracking.statistics.exact import Column, SortedRows
+from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.sorting import sorted_rows
@@ -81,9 +82,10 @@ class ClassificationLayout(Layout):
 
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        ways = (_by_confidence, _by_entropy, _by_brier)
-        orders = dict(zip(self.orders, map_threads(lambda way: way(rows), ways), strict=True))
-        counts = {"n": len(rows["brier"])}
+        held, n = {name: rows[name] for name in STORED}, len(rows["brier"])
+        ways = {"one_minus_confidence": _by_confidence, "entropy": _by_entropy, "brier": _by_brier}
+        orders = {name: LazyRows(name, n, partial(way, held), lambda: held) for name, way in ways.items()}
+        counts = {"n": n}
         if known is not None:
             return Parts(orders, known.sums, {}, known.tables, counts=counts)
         possible = np.isfinite(rows["log_chosen"])
@@ -105,34 +107,32 @@ def _sum(values: Column) -> float:
     return math.fsum(float(values[at : at + BLOCK].sum()) for at in range(0, len(values), BLOCK))
 
 
-def _by_confidence(rows: Rows) -> SortedRows:
+def _by_confidence(rows: Rows) -> Mapping[str, Column]:
     """Values in [0, 1) leave their highest bits free: shifted left, they also carry correctness."""
     keys = np.asarray(rows["one_minus_confidence"], dtype=np.float64).view(np.uint64) << np.uint64(1)
     keys |= rows["correct"].astype(np.uint64)
     keys.sort()
     correct = (keys & np.uint64(1)).astype(bool)
     keys >>= np.uint64(1)
-    columns = {"one_minus_confidence": keys.view(np.float64), "correct": correct}
-    return SortedRows("one_minus_confidence", columns)
+    return {"one_minus_confidence": keys.view(np.float64), "correct": correct}
 
 
-def _by_entropy(rows: Rows) -> SortedRows:
+def _by_entropy(rows: Rows) -> Mapping[str, Column]:
     entropy, brier = rows["entropy"], rows["brier"]
     if entropy.dtype != np.float32 or sys.byteorder != "little":
-        return sorted_rows("entropy", rows, ("brier",))
+        return sorted_rows("entropy", rows, ("brier",)).columns
     keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort like the values
     halves = keys.view(np.uint32).reshape(-1, 2)
     halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)
     keys.sort()
-    columns = {
+    return {
         name: np.ascontiguousarray(halves[:, k]).view(np.float32)
         for k, name in enumerate(("brier", "entropy"))
     }
-    return SortedRows("entropy", columns)
 
 
-def _by_brier(rows: Rows) -> SortedRows:
-    return SortedRows("brier", {"brier": np.sort(rows["brier"])})
+def _by_brier(rows: Rows) -> Mapping[str, Column]:
+    return {"brier": np.sort(rows["brier"])}
 
 
 def confusion_matrix(statistics: Statistics) -> npt.NDArray[Any]:

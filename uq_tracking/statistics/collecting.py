@@ -14,7 +14,7 @@ import numpy.typing as npt
 from uq_tracking.checks import check_choice
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.npz import Arrays, prefixed, under
-from uq_tracking.parallel import map_threads, worker_count
+from uq_tracking.parallel import keep_memory, map_threads, worker_count
 from uq_tracking.settings import EXACT_LIMIT
 from uq_tracking.statistics.building import BUILD_BLOCK, Builder
 from uq_tracking.statistics.group_pooling import Pooling
@@ -62,11 +62,17 @@ class Counted(Protocol):
         """Digest of the truth."""
 
 
-def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Statistics:
-    """Statistics of predictions: exact, or with "auto" sketched above its limit."""
+def build_statistics(
+    layout: Layout, data: Any, statistics: How = "auto", *, rows: Rows | None = None
+) -> Statistics:
+    """Return statistics of predictions: exact, or with "auto" sketched above its limit.
+
+    If ``rows`` of the predictions are given, exact statistics keep them, to compute from when first asked.
+    """
     counted: Counted = data
     if wants_exact(counted.n, statistics):
-        return Statistics.exact(layout, counted.rows(), counts=counted.counts, facts=counted.facts)
+        lazy, columns = rows is not None, counted.rows() if rows is None else rows
+        return Statistics.exact(layout, columns, counts=counted.counts, facts=counted.facts, lazy=lazy)
     workers = worker_count() if counted.n > 8 * BUILD_BLOCK else 1
 
     def count(share: int) -> Statistics:
@@ -77,6 +83,12 @@ def build_statistics(layout: Layout, data: Any, statistics: How = "auto") -> Sta
 
     made = reduce(Statistics.__add__, map_threads(count, range(workers)))
     return made.with_counts(counted.counts)
+
+
+def kept_rows(data: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return the rows of predictions in memory of their own: what the caller does to the arrays changes nothing."""
+    keep_memory(32 * data.n)
+    return {name: column if column.flags.owndata else column.copy() for name, column in data.rows().items()}
 
 
 def statistics_of_rows(

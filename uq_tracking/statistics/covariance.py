@@ -16,8 +16,8 @@ from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import JOINT
-from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.layout import Parts, Rows
+from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
+from uq_tracking.statistics.layout import OnDemand, Parts, Rows
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
 from uq_tracking.statistics.sorting import sorted_rows
@@ -49,14 +49,21 @@ class CovarianceLayout(RegressionLayout):
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
-        columns = {DISTANCE: special.ndtri(rows["joint_pit"]), **rows}
-        by_distance = sorted_rows(DISTANCE, columns, ("joint_pit", "whole"))
+        own = {name: rows[name] for name in ("joint_pit", "whole")}
+
+        def columns() -> dict[str, Column]:
+            return {DISTANCE: special.ndtri(own["joint_pit"]), **own}
+
         sums = (
             {name: float(rows[name].sum()) for name in JOINT}
             if known is None
             else {name: known.sums[name] for name in JOINT}
         )
-        return replace(made, orders={**made.orders, DISTANCE: by_distance}, sums={**made.sums, **sums})
+        by_distance = LazyRows(
+            DISTANCE, len(rows["std"]), lambda: sorted_rows(DISTANCE, columns(), tuple(own)).columns, columns
+        )
+        orders = {**made.orders, DISTANCE: by_distance}
+        return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 
     @override
     def rows_of(self, orders: Mapping[str, Order]) -> Rows:

@@ -26,8 +26,8 @@ from scipy import special
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import SCORES
 from uq_tracking.statistics.covariance import COVARIANCE
-from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
+from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
@@ -81,12 +81,14 @@ class DistributionLayout(RegressionLayout):
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         made = super().sort(rows, facts, known)
-        columns = pit_columns(rows["pit_low"], rows["pit_high"])
-        columns |= {"pit_low": rows["pit_low"], "pit_high": rows["pit_high"]}
-        orders = {
-            LOW: sorted_rows(LOW, columns, ("point", "rate", "rate_low", "pit_low", "pit_high")),
-            HIGH: sorted_rows(HIGH, columns, ("rate", "rate_high")),
-        }
+        pit = {name: rows[name] for name in ("pit_low", "pit_high")}
+
+        def columns() -> dict[str, Column]:
+            return {**pit_columns(**pit), **pit}
+
+        def by(name: str, *payloads: str) -> LazyRows:
+            return LazyRows(name, n, lambda: sorted_rows(name, columns(), payloads).columns, columns)
+
         counts, n = dict(made.counts), len(rows["std"])
         if known is None:
             sums = {name: float(column.sum()) for name, column in _score_columns(rows, n).items()}
@@ -95,11 +97,15 @@ class DistributionLayout(RegressionLayout):
         else:
             sums = {name: known.sums[name] for name in (*SCORES, "impossible")}
             size = known.moments["size"]
+        orders = {
+            LOW: by(LOW, "point", "rate", "rate_low", "pit_low", "pit_high"),
+            HIGH: by(HIGH, "rate", "rate_high"),
+        }
         return replace(
             made,
             orders={**made.orders, **orders},
-            sums={**made.sums, **sums},
-            moments={**made.moments, "size": size},
+            sums=OnDemand.joined(made.sums, sums),
+            moments=OnDemand.joined(made.moments, {"size": size}),
             counts=counts,
         )
 
@@ -150,9 +156,9 @@ def plain(statistics: Statistics) -> Statistics:
     )
 
 
-def pit_columns(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> dict[str, FloatArray]:
+def pit_columns(pit_low: npt.NDArray[Any], pit_high: npt.NDArray[Any]) -> dict[str, FloatArray]:
     """The values and payloads of the two orders, from the ends of each interval."""
-    low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    low, high = np.asarray(pit_low, dtype=np.float64), np.asarray(pit_high, dtype=np.float64)
     width = high - low
     point = width <= POINT
     middle = np.where(point, 0.5 * (low + high), low)

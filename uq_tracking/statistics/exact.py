@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.parallel import block_size, map_spans, spans
+from uq_tracking.parallel import block_size, map_spans, spans, sum_of_squares
 from uq_tracking.statistics.orders import Block, FloatArray, IntArray, Order, Side, Ties
 from uq_tracking.typed import override
 
@@ -28,6 +28,13 @@ SIDES: tuple[Side, Side] = ("left", "right")
 
 STEP = 64
 """Rows between two stored prefix sums; those in between are summed on demand."""
+
+LARGE = 10**6
+"""From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
+rounding is then at most 1e-6 of them. Fewer samples are processed in float64."""
+
+SUM_BLOCK = 1 << 16
+"""Samples summed at a time: few enough for the cache, and many enough that the loop costs nothing."""
 
 FEW = 1 << 14
 """Up to this many rows, payloads and all their prefix sums are stored."""
@@ -201,7 +208,7 @@ class SortedRows(Order):
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         part = slice(start, end)
         values = self.values[part]
-        if ties != "free" and end - start > 1 and values[0] == values[-1]:
+        if ties in ("merged", "shared") and end - start > 1 and values[0] == values[-1]:
             value, count = values[:1].astype(np.float64), np.asarray([float(end - start)])
             sums = {name: np.asarray([self._sum(name, start, end)]) for name in names}
             return Block(value, value, count, np.asarray([float(end)]), sums)
@@ -252,6 +259,77 @@ class SortedRows(Order):
             )
 
         return np.asarray([one(rank) for rank in wanted.tolist()])
+
+
+class LazyRows(SortedRows):
+    """Samples that are sorted when something first depends on their order; sums over all of them do not.
+
+    Parameters
+    ----------
+    by : str
+        The column to sort by.
+    total : int
+        Number of samples.
+    sort : callable
+        Returns the sorted columns.
+    columns : callable
+        Returns the columns in any order.
+    """
+
+    def __init__(
+        self,
+        by: str,
+        total: int,
+        sort: Callable[[], Mapping[str, Column]],
+        columns: Callable[[], Mapping[str, Column]],
+    ) -> None:
+        vars(self).update(by=by, _total=total, _sort=sort, _unsorted=columns, _sorted=None)
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The sorted columns."""
+        made: Mapping[str, Column] | None = vars(self)["_sorted"]
+        if made is None:  # two threads may both get here, with the same result
+            made = vars(self)["_sort"]()
+            vars(self).update(_sort=None, _unsorted=lambda: made, _sorted=made)
+        return made
+
+    @property
+    @override
+    def total(self) -> int:
+        total: int = vars(self)["_total"]
+        return total
+
+    @property
+    @override
+    def is_sorted(self) -> bool:
+        return vars(self)["_sorted"] is not None
+
+    @override
+    def sum(self, name: str) -> float:
+        if self.is_sorted:
+            return super().sum(name)
+        columns, root = vars(self)["_unsorted"](), _ROOT_OF.get(name)
+
+        def one(start: int, end: int) -> float:
+            payloads = _Payloads(columns, slice(start, end))
+            return float(payloads[name].sum()) if root is None else sum_of_squares(payloads[root])
+
+        starts = range(0, self.total, SUM_BLOCK)
+        return float(
+            np.sum(map_spans(one, [(start, min(start + SUM_BLOCK, self.total)) for start in starts]))
+        )
+
+    @override
+    def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
+        if ties != "unordered" or self.is_sorted:
+            return super().block(names, start, end, ties)
+        made = _Payloads(vars(self)["_unsorted"](), slice(start, end))
+        value, ends = made[self.by], np.arange(start + 1.0, end + 1)
+        return Block(value, value, np.ones(end - start), ends, {name: made[name] for name in names})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SortedRows, (self.by, dict(self.columns))
 
 
 def _prefix_sums(column: FloatArray) -> FloatArray:
@@ -309,13 +387,31 @@ class _Payloads(dict[str, FloatArray]):
         self.columns, self.part = columns, part
 
     def __missing__(self, name: str) -> FloatArray:
-        own = self.columns.get(name)
-        made = _DERIVED[name](self) if own is None else np.asarray(own[self.part], dtype=np.float64)
+        known = name in self.columns
+        made = np.asarray(self.column(name), dtype=np.float64) if known else _DERIVED[name](self)
         self[name] = made
         return made
 
+    def column(self, name: str) -> Column:
+        """Values as they are held; errors follow from targets and means."""
+        if name != "error" or name in self.columns:
+            return self.columns[name][self.part]
+        target, mean = (self.columns[each][self.part] for each in ("target", "mean"))
+        if stay_small(self.columns):
+            with np.errstate(over="ignore"):
+                error = np.subtract(target, mean)
+            if np.isfinite(error).all():
+                return np.asarray(error)
+        return np.asarray(np.subtract(target, mean, dtype=np.float64))
 
-def _inverse(made: Mapping[str, FloatArray]) -> FloatArray:
+
+def stay_small(rows: Mapping[str, Column]) -> bool:
+    """True if errors are computed in float32, because samples are float32 and many."""
+    columns = [rows[name] for name in ("target", "mean", "std")]
+    return len(columns[0]) >= LARGE and all(column.dtype == np.float32 for column in columns)
+
+
+def _inverse(made: _Payloads) -> FloatArray:
     with np.errstate(divide="ignore"):
         return 1 / made["std"]
 
@@ -327,13 +423,42 @@ _TOGETHER = {
 }
 """Payloads that scores sum along an order, computed in one pass once any of them is requested."""
 
-_DERIVED: dict[str, Callable[[Mapping[str, FloatArray]], FloatArray]] = {
+
+def z_column(error: Column, std: Column) -> Column:
+    """``z = e / s`` in the dtype of the errors, without negative zeros.
+
+    For a point mass (s = 0) it is 0 if e = 0, else infinite.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        z: Column = np.divide(error, std, dtype=error.dtype)
+    z += z.dtype.type(0)
+    unknown = np.isnan(z)
+    if unknown.any():
+        z[unknown] = 0
+    return z
+
+
+def _standardized(made: _Payloads) -> FloatArray:
+    return z_column(made.column("error"), made.column("std")).astype(np.float64, copy=False)
+
+
+def _error(made: _Payloads) -> FloatArray:
+    if "mean" in made.columns:
+        return np.asarray(made.column("error"), dtype=np.float64)
+    return made["z"] * made["std"]
+
+
+_ROOT_OF = {"std2": "std", "z2": "z", "sq_error": "error"}
+"""Payloads that are squares of others."""
+
+_DERIVED: dict[str, Callable[[_Payloads], FloatArray]] = {
+    "z": _standardized,
     "std2": lambda made: np.square(made["std"]),
     "z2": lambda made: np.square(made["z"]),
     "abs_error": lambda made: np.abs(made["error"]),
     "sq_error": lambda made: np.square(made["abs_error"]),
     "one_minus_confidence2": lambda made: np.square(made["one_minus_confidence"]),
-    "error": lambda made: made["z"] * made["std"],
+    "error": _error,
     "inv_std": _inverse,
     "inv_sqrt_std": lambda made: np.sqrt(made["inv_std"]),
 }

@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from threading import RLock
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.parallel import map_threads
 from uq_tracking.statistics.cells import CellCounts
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import Buckets, Order
 from uq_tracking.statistics.weights import WEIGHT
 
+T = TypeVar("T")
 Rows = Mapping[str, npt.NDArray[Any]]
 """Columns of samples, each of shape (n,)."""
+
+
+class OnDemand(Mapping[str, T]):
+    """A mapping whose values are computed when first asked for, each once.
+
+    >>> squares = OnDemand({"two": lambda: 2 * 2})
+    >>> squares["two"], dict(OnDemand.joined(squares, {"three": 9}))
+    (4, {'two': 4, 'three': 9})
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[[], T]]) -> None:
+        self._functions, self._values, self._lock = dict(functions), dict[str, T](), RLock()
+
+    def __getitem__(self, name: str) -> T:
+        with self._lock:
+            if name not in self._values:
+                self._values[name] = self._functions[name]()
+                self._functions[name] = partial(self._values.__getitem__, name)  # frees what it was made of
+            return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    @classmethod
+    def joined(cls, *mappings: Mapping[str, T]) -> OnDemand[T]:
+        """All values of several mappings, the last one's if names repeat."""
+        return cls({name: partial(each.__getitem__, name) for each in mappings for name in each})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -116,7 +153,16 @@ class Layout(ABC):
 
     @abstractmethod
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        """Exact statistics of rows; ``known`` holds what cannot be recomputed from stored rows."""
+        """Return exact statistics of rows, whose orders, sums and moments are computed when first asked for.
+
+        ``known`` holds what cannot be recomputed from stored rows.
+        """
+
+    def complete(self, parts: Parts) -> None:
+        """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""
+        map_threads(lambda order: order.prepare(), parts.orders.values())
+        for values in (parts.sums, parts.moments, parts.derived):
+            dict(values)
 
     def derived(
         self, columns: Mapping[str, npt.NDArray[Any]], counts: npt.NDArray[np.float64]

@@ -25,10 +25,11 @@ from uq_tracking.typed import override
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Side = Literal["left", "right"]
-Ties = Literal["merged", "shared", "free"]
+Ties = Literal["merged", "shared", "free", "unordered"]
 """Samples of equal value form one bucket, or one bucket each, with an equal share of their payload or with their own.
 
-The last is cheapest; it suffices where the order within ties makes no difference.
+"free" is cheaper; it suffices where the order within ties makes no difference. "unordered" sorts nothing: blocks then
+hold samples in any order, and their ``ends`` say nothing; it suffices for sums over samples.
 """
 
 R = TypeVar("R")
@@ -109,6 +110,15 @@ class Order(ABC):
         """Ranges of at most a cache-sized number of samples, which may cut buckets."""
         return self.spans()
 
+    @property
+    def is_sorted(self) -> bool:
+        """False if samples are left unsorted until something depends on their order."""
+        return True
+
+    def prepare(self) -> None:
+        """Sort the samples now if that was left for later."""
+        self.value([1])
+
     @abstractmethod
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         """The buckets of one span, with the payloads named."""
@@ -128,7 +138,8 @@ class Order(ABC):
         def one(start: int, end: int) -> R:
             return function(self.block(names, start, end, ties))
 
-        return map_spans(one, self.loose_spans() if ties == "free" else self.spans())
+        loose = ties in ("free", "unordered")
+        return map_spans(one, self.loose_spans() if loose else self.spans())
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache, cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,19 +13,15 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import CellCounts, Joint
-from uq_tracking.statistics.exact import SortedRows
-from uq_tracking.statistics.layout import Layout, Parts, Rows
+from uq_tracking.statistics.exact import Column, LazyRows, SortedRows, stay_small, z_column
+from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.sketch import JOINT_BITS
-from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z, z_column
+from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weighted import weighted_correlation
 from uq_tracking.typed import override
-
-LARGE = 10**6
-"""From this many samples on, float32 errors stay float32, rounded once: a single sample pushed across a threshold by
-rounding is then at most 1e-6 of them. Fewer samples are processed in float64."""
 
 SAFE = 1e30
 """Factor by which float32 errors may be above or below the stds so that z stays within the range of float32."""
@@ -102,31 +99,51 @@ class RegressionLayout(Layout):
 
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
-        keep_memory(32 * len(rows["std"]))
-        error = _errors(rows) if "target" in rows else rows["error"]
-        target = Moments.of(rows["target"]) if known is None else known.moments["target"]
-        noted = repeated_target(rows["target"], target.low) if known is None else self.noted_in(known)
-        by_std = sort_by_std(rows["std"], error)
-        del error  # it is sorted now; the unsorted copy only takes up memory
-        std = by_std.values
+        std, samples = rows["std"], _Samples(rows)
+        n, columns = len(std), lambda: samples.unsorted
 
-        def rest() -> tuple[SortedRows, float, dict[str, Moments]]:
-            by_z = sort_by_z(by_std)
-            columns = {**by_std.columns, "z": by_z.values}
-            return by_z, _log_sum(std), {name: Moments.of(column) for name, column in columns.items()}
+        def moments_of(name: str) -> Moments:
+            if name != "target":
+                return samples.moments(name)
+            return Moments.of(rows["target"]) if known is None else known.moments["target"]
 
-        works: list[Callable[[], Any]] = [lambda: sort_by_abs_error(by_std), rest]
-        together = 2 if len(std) >= SIDE_BY_SIDE else 3
-        (by_abs_error, correlation), (by_z, log_std, moments) = map_threads(
-            lambda work: work(), works, least=together
-        )
+        moments = OnDemand({name: partial(moments_of, name) for name in ("target", "std", "error", "z")})
+
+        @cache
+        def noted() -> dict[str, float]:
+            if known is None:
+                return repeated_target(rows["target"], moments["target"].low)
+            return self.noted_in(known)
+
+        def derived(name: str) -> float | None:
+            return samples.ranked[1] if name == "rank_correlation" else noted().get(name)
+
         return Parts(
-            {"std": by_std, "abs_error": by_abs_error, "z": by_z},
-            {"log_std": log_std},
-            {"target": target, **moments},
-            derived={"rank_correlation": correlation, **noted},
-            counts={"n": len(std), "n_zero_std": int(np.count_nonzero(std == 0))},
+            {
+                "std": LazyRows("std", n, lambda: samples.by_std.columns, columns),
+                "abs_error": LazyRows("abs_error", n, lambda: samples.by_abs_error.columns, columns),
+                "z": LazyRows("z", n, lambda: samples.by_z.columns, columns),
+            },
+            OnDemand({"log_std": lambda: _log_sum(samples.columns["std"])}),
+            moments,
+            derived=OnDemand({name: partial(derived, name) for name in ("rank_correlation", *self.noted)}),
+            counts=OnDemand({"n": lambda: n, "n_zero_std": lambda: n - int(np.count_nonzero(std))}),
         )
+
+    @override
+    def complete(self, parts: Parts) -> None:
+        keep_memory(32 * parts.counts["n"])
+        parts.orders["std"].prepare()
+
+        def by_z() -> None:
+            parts.orders["z"].prepare()
+            for values in (parts.moments, parts.sums):
+                dict(values)
+
+        works: list[Callable[[], object]] = [lambda: dict(parts.derived), by_z]
+        map_threads(lambda work: work(), works, least=2 if parts.counts["n"] >= SIDE_BY_SIDE else 3)
+        for order in parts.orders.values():
+            order.prepare()
 
     @override
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
@@ -145,6 +162,53 @@ class RegressionLayout(Layout):
 
 
 REGRESSION = RegressionLayout()
+
+
+class _Samples:
+    """Std and error of samples, in the order given and in three others, each sorted when first asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @property
+    def unsorted(self) -> Mapping[str, Column]:
+        """What std and error follow from, sample by sample."""
+        return self.columns if "columns" in vars(self) else self._rows
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """In the order given, or by std once they are sorted."""
+        rows = self._rows
+        return {"std": rows["std"], "error": _errors(rows) if "target" in rows else rows["error"]}
+
+    @cached_property
+    def by_std(self) -> SortedRows:
+        made = sort_by_std(self.columns["std"], self.columns["error"])
+        self.columns = made.columns  # unsorted copies only take up memory
+        return made
+
+    @cached_property
+    def ranked(self) -> tuple[SortedRows, float | None]:
+        """By absolute error, and its rank correlation with the std."""
+        return sort_by_abs_error(self.by_std)
+
+    @cached_property
+    def by_abs_error(self) -> SortedRows:
+        if "ranked" in vars(self):
+            return self.ranked[0]
+        return SortedRows("abs_error", {"abs_error": np.sort(np.abs(self.columns["error"]))})
+
+    @cached_property
+    def by_z(self) -> SortedRows:
+        return sort_by_z(self.columns["std"], self.columns["error"])
+
+    def moments(self, name: str) -> Moments:
+        if name != "z":
+            return Moments.of(self.columns[name])
+        is_sorted = "by_z" in vars(self)
+        return Moments.of(
+            self.by_z.values if is_sorted else z_column(self.columns["error"], self.columns["std"])
+        )
 
 
 def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
@@ -172,7 +236,7 @@ def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
 def _errors(rows: Rows) -> npt.NDArray[Any]:
     """Target minus mean, in float32 if there are many such samples and neither errors nor z leave its range."""
     target, mean, std = rows["target"], rows["mean"], rows["std"]
-    if len(std) >= LARGE and np.result_type(target, mean, std) == np.float32:
+    if stay_small(rows):
         with np.errstate(over="ignore"):
             error = np.asarray(np.subtract(target, mean))
         largest = max(abs(float(error.min())), abs(float(error.max())))

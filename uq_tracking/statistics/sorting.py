@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking.parallel import BLOCK, inner, spans
-from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns
+from uq_tracking.statistics.exact import Column, SortedRows, TiedRuns, z_column
 from uq_tracking.statistics.orders import IntArray
 
 Keys = npt.NDArray[np.uint64]
@@ -43,24 +43,9 @@ def sort_by_abs_error(by_std: SortedRows) -> tuple[SortedRows, float | None]:
     return by_abs_error, _rank_correlation(ranks, spread, by_abs_error.values)
 
 
-def sort_by_z(by_std: SortedRows) -> SortedRows:
+def sort_by_z(std: Column, error: Column) -> SortedRows:
     """The same by z."""
-    std, error = by_std.columns["std"], by_std.columns["error"]
     return (_Packed if _packable(std, error) else _Plain).by_z(std, error)
-
-
-def z_column(error: Column, std: Column) -> Column:
-    """``z = e / s`` in the dtype of the errors, without negative zeros.
-
-    For a point mass (s = 0) it is 0 if e = 0, else infinite.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        z: Column = np.divide(error, std, dtype=error.dtype)
-    z += z.dtype.type(0)
-    unknown = np.isnan(z)
-    if unknown.any():
-        z[unknown] = 0
-    return z
 
 
 def stable_order(values: Column) -> tuple[IntArray, Column]:
@@ -128,7 +113,9 @@ class _Plain:
     def by_z(std: Column, error: Column) -> SortedRows:
         order, z = stable_order(z_column(error, std))
         columns = {"z": z, "std": gathered(std, order)}
-        if z.dtype != np.float32 or std[0] == 0:  # else z * std is the error, to the last digit of a float32
+        if (
+            z.dtype != np.float32 or not std.all()
+        ):  # else z * std is the error, to the last digit of a float32
             columns["error"] = gathered(error, order)
         return SortedRows("z", columns)
 

@@ -87,7 +87,12 @@ class Statistics:
         facts: Mapping[str, Any] | None = None,
         groups: GroupTables | None = None,
     ) -> Statistics:
-        """Statistics of sorted parts or, with ``bits``, of parts counted into buckets; ``counts`` are added."""
+        """Return statistics of sorted parts or, with ``bits``, of parts counted into buckets.
+
+        ``counts`` take precedence over those of the parts.
+        """
+        given = counts or {}
+        names = dict.fromkeys([*layout.counts, *parts.counts, *given])
         made = cls(
             layout,
             "exact" if bits is None else "sketch",
@@ -95,7 +100,7 @@ class Statistics:
             parts.sums,
             parts.moments,
             parts.tables,
-            {**dict.fromkeys(layout.counts, 0), **parts.counts, **(counts or {})},
+            {name: given[name] if name in given else parts.counts.get(name, 0) for name in names},
             parts.derived,
             bits,
             {**dict.fromkeys(layout.alike), **(facts or {})},
@@ -112,14 +117,31 @@ class Statistics:
         counts: Mapping[str, int] | None = None,
         facts: Mapping[str, Any] | None = None,
         known: Parts | None = None,
+        lazy: bool = False,
     ) -> Statistics:
-        """Exact statistics of validated rows; ``known`` holds what cannot be recomputed from stored rows."""
-        made = (
-            sort_weighted(layout, rows, facts or {}, known)
-            if WEIGHT in rows
-            else layout.sort(rows, facts or {}, known)
-        )
+        """Return exact statistics of validated rows.
+
+        Parameters
+        ----------
+        layout, rows, counts, facts
+            As of the statistics.
+        known : Parts, optional
+            What cannot be recomputed from stored rows.
+        lazy : bool
+            Whether orders, sums and moments are computed when first asked for; the rows must keep their values.
+        """
+        if WEIGHT in rows:
+            made = sort_weighted(layout, rows, facts or {}, known)
+        else:
+            made = layout.sort(rows, facts or {}, known)
+            if not lazy:
+                layout.complete(made)
         return cls.of(layout, made, counts=counts, facts=facts)
+
+    def complete(self) -> None:
+        """Compute now, on all cores, what lazy statistics would otherwise compute when asked for it."""
+        if self.kind == "exact":
+            self.layout.complete(self.parts)
 
     @classmethod
     def zero(cls, layout: Layout, bits: int = SKETCH_BITS, **facts: Any) -> Statistics:
