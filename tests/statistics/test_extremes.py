@@ -8,7 +8,7 @@ import pytest
 import uq_tracking as uq
 from tests.streams.made import predictions
 from uq_tracking import parallel
-from uq_tracking.statistics import exact, sorting
+from uq_tracking.statistics import exact
 from uq_tracking.testing.statistics import exact_statistics
 
 
@@ -58,7 +58,7 @@ def test_a_long_run_of_ties_is_a_block_of_its_own(monkeypatch):
     data = long_runs(40_000)
     whole = uq.evaluate(*data, statistics="exact").scores
     monkeypatch.setattr(parallel, "BLOCK", 512)
-    monkeypatch.setattr(sorting, "BLOCK", 512)
+    monkeypatch.setattr(exact, "BLOCK", 512)
     rows = exact_statistics(*data).orders["std"]
     sizes = {end - start for start, end in rows.spans()}
     assert 20_000 in sizes

@@ -29,7 +29,7 @@ def test_equals_the_cells_of_the_samples(bits, largest, monkeypatch):
     monkeypatch.setattr(building, "BUILD_BLOCK", 1000)
     rows = columns()
     made, expected = counted(rows, bits), Joint.of(rows["std"], rows["target"])
-    assert made.bits == expected.bits
+    assert made.size == expected.size
     np.testing.assert_array_equal(made.key, expected.key)
     np.testing.assert_array_equal(made.count, expected.count)
 

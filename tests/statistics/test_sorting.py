@@ -9,8 +9,8 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.streams.made import LAWS, predictions
-from uq_tracking.statistics import exact, sorting
-from uq_tracking.statistics.sorting import (
+from uq_tracking.statistics import exact
+from uq_tracking.statistics.exact import (
     centered_ranks,
     sort_by_abs_error,
     sort_by_std,
@@ -86,15 +86,15 @@ def test_centered_ranks_are_scipys(digits):
 @pytest.mark.parametrize("law", ["gamma", "ties", "constant", "cauchy"])
 def test_every_way_sorts_the_same_samples(packed, law, monkeypatch):
     std, error = columns(np.float32, law=law)
-    monkeypatch.setattr(sorting, "_packable", lambda *columns: packed)
+    monkeypatch.setattr(exact, "_packable", lambda *columns: packed)
     by_std = sort_by_std(std, error)
-    (by_abs_error, correlation), by_z = sort_by_abs_error(by_std), sort_by_z(**by_std.columns)
+    (by_abs_error, correlation), by_z = sort_by_abs_error(**by_std), sort_by_z(**by_std)
     z = (error.astype(float) / std).astype(np.float32)
-    np.testing.assert_array_equal(by_std.values, np.sort(std))
-    np.testing.assert_array_equal(by_abs_error.values, np.sort(np.abs(error)))
-    np.testing.assert_array_equal(by_z.values, np.sort(z))
-    assert _rows(by_std.columns["std"], by_std.columns["error"]) == _rows(std, error)
-    assert _rows(by_z.columns["z"], by_z.columns["std"]) == _rows(z, std)
+    np.testing.assert_array_equal(by_std["std"], np.sort(std))
+    np.testing.assert_array_equal(by_abs_error["abs_error"], np.sort(np.abs(error)))
+    np.testing.assert_array_equal(by_z["z"], np.sort(z))
+    assert _rows(by_std["std"], by_std["error"]) == _rows(std, error)
+    assert _rows(by_z["z"], by_z["std"]) == _rows(z, std)
     if law == "constant":
         assert correlation is None
     else:
@@ -109,8 +109,8 @@ def test_zero_stds_are_not_packed():
     std, error = columns(np.float32)
     std[:10], error[:5] = 0, 0
     by_z = sort_by_z(std, error)
-    assert np.count_nonzero(np.isinf(by_z.values)) == 5
-    assert "error" in by_z.columns
+    assert np.count_nonzero(np.isinf(by_z["z"])) == 5
+    assert "error" in by_z
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -120,7 +120,7 @@ def test_large_float32_input_gives_the_scores_of_float64(law, packed, monkeypatc
     expected = uq.evaluate(*(column.astype(float) for column in data), statistics="exact").scores
     monkeypatch.setattr(exact, "LARGE", 100)
     if not packed:
-        monkeypatch.setattr(sorting, "_packable", lambda *columns: False)
+        monkeypatch.setattr(exact, "_packable", lambda *columns: False)
     scores = uq.evaluate(*data, statistics="exact").scores
     assert set(scores) == set(expected)
     for key, value in scores.items():

@@ -121,11 +121,6 @@ class Joint(CellCounts):
 
     what = "joint bits"
 
-    @property
-    def bits(self) -> int:
-        """Mantissa bits of a cell."""
-        return self.size
-
     @classmethod
     def places(cls, std: FloatArray, size: FloatArray, bits: int) -> tuple[IntArray, IntArray]:
         """Keys of the non-empty cells, and each row's position among them."""
@@ -146,51 +141,39 @@ class Joint(CellCounts):
         return (std_bucket << _SHIFT) | error_bucket
 
     @classmethod
-    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int = JOINT_BITS) -> Joint:
-        """Count rows, a block at a time."""
-        blocks = (cls._of_block(std[part], error[part], bits) for part in table_blocks(len(std)))
-        return cls.total([cls.empty(bits), *blocks])
-
-    @classmethod
-    def _of_block(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], bits: int) -> Joint:
-        s = coarse_bucket(np.asarray(std, dtype=np.float64), bits)
-        a = coarse_bucket(np.abs(error, dtype=np.float64), bits)
-        return cls._of_buckets(s, a, bits)
-
-    @classmethod
-    def within(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int) -> Joint:
-        """Rows counted on the finest grid that uses at most ``cells`` cells along each axis."""
+    def of(cls, std: npt.NDArray[Any], error: npt.NDArray[Any], cells: int | None = None) -> Joint:
+        """Count rows, on the finest grid that uses at most ``cells`` cells along each axis if that is given."""
         (s, s_used), (a, a_used) = _buckets(std), _buckets(error)
-        bits = fitting_bits([s_used, a_used], JOINT_BITS, cells)
+        bits = JOINT_BITS if cells is None else fitting_bits([s_used, a_used], JOINT_BITS, cells)
         s >>= JOINT_BITS - bits
         a >>= JOINT_BITS - bits
-        return cls.total([cls._of_buckets(s[part], a[part], bits) for part in table_blocks(len(s))])
-
-    @classmethod
-    def _of_buckets(cls, s: IntArray, a: IntArray, bits: int) -> Joint:
-        s_used, s_index = dense(s)
-        a_used, a_index = dense(a)
-        s_index *= len(a_used)
-        s_index += a_index
-        cell, count = tallied(s_index, len(s_used) * len(a_used))
-        return cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits)
+        made = [cls.empty(bits)]
+        for start in range(0, len(s), TABLE_BLOCK):  # a table is traversed once for each of these
+            (s_used, place), (a_used, a_place) = (
+                dense(column[start : start + TABLE_BLOCK]) for column in (s, a)
+            )
+            place *= len(a_used)
+            place += a_place
+            cell, count = tallied(place, len(s_used) * len(a_used))
+            made.append(cls(cls.keys(s_used[cell // len(a_used)], a_used[cell % len(a_used)]), count, bits))
+        return cls.total(made)
 
     def coarsened(self, bits: int) -> Joint:
         """The same counts in cells of ``bits`` mantissa bits, or of its own if those are fewer."""
-        bits = min(bits, self.bits)
-        drop = self.bits - bits
+        bits = min(bits, self.size)
+        drop = self.size - bits
         s, a = (self.key >> _SHIFT) >> drop, (self.key & _LOW) >> drop
         return Joint.empty(bits).merge(Joint(self.keys(s, a), self.count, bits))
 
     def fitting(self, cells: int) -> Joint:
         """The same counts on the finest grid that uses at most ``cells`` cells along each axis."""
         axes = [np.unique(self.key >> _SHIFT), np.unique(self.key & _LOW)]
-        return self.coarsened(fitting_bits(axes, self.bits, cells))
+        return self.coarsened(fitting_bits(axes, self.size, cells))
 
     def edges(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Lower and upper edges of each cell: std_low, std_high, error_low, error_high."""
-        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.bits)
-        a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.bits)
+        s_low, s_width = bucket_edges((self.key >> _SHIFT).astype(np.uint64), self.size)
+        a_low, a_width = bucket_edges((self.key & _LOW).astype(np.uint64), self.size)
         return s_low, s_low + s_width, a_low, a_low + a_width
 
     def rank_correlation(self) -> float | None:
@@ -234,11 +217,6 @@ class Grid:
         key = Joint.keys(self._std.cell_buckets(cell // width), self._error.cell_buckets(cell % width))
         order = np.argsort(key)
         return Joint(key[order], count[order], JOINT_BITS)
-
-
-def table_blocks(n: int) -> list[slice]:
-    """Ranges of n samples, for each of which a table is traversed once."""
-    return [slice(start, start + TABLE_BLOCK) for start in range(0, n, TABLE_BLOCK)]
 
 
 def fitting_bits(axes: Sequence[IntArray], bits: int, cells: int) -> int:

@@ -14,10 +14,9 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import BLOCK
 from uq_tracking.statistics.cells import CellCounts, Confusion
-from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
+from uq_tracking.statistics.exact import Column, SortedRows, sorted_columns
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.orders import Order
-from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
@@ -84,7 +83,10 @@ class ClassificationLayout(Layout):
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         held, n = {name: rows[name] for name in STORED}, len(rows["brier"])
         ways = {"one_minus_confidence": _by_confidence, "entropy": _by_entropy, "brier": _by_brier}
-        orders = {name: LazyRows(name, n, partial(way, held), lambda: held) for name, way in ways.items()}
+        orders = {
+            name: SortedRows(name, unsorted=lambda: held, sort=partial(way, held))
+            for name, way in ways.items()
+        }
         counts = {"n": n}
         if known is not None:
             return Parts(orders, known.sums, {}, known.tables, counts=counts)
@@ -120,7 +122,7 @@ def _by_confidence(rows: Rows) -> Mapping[str, Column]:
 def _by_entropy(rows: Rows) -> Mapping[str, Column]:
     entropy, brier = rows["entropy"], rows["brier"]
     if entropy.dtype != np.float32 or sys.byteorder != "little":
-        return sorted_rows("entropy", rows, ("brier",)).columns
+        return sorted_columns("entropy", {"entropy": entropy, "brier": brier})
     keys = np.empty(len(entropy), dtype=np.uint64)  # not negative, so their bits sort like the values
     halves = keys.view(np.uint32).reshape(-1, 2)
     halves[:, 0], halves[:, 1] = brier.view(np.uint32), entropy.view(np.uint32)

@@ -16,11 +16,10 @@ from scipy import special
 
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import JOINT
-from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
+from uq_tracking.statistics.exact import Column, SortedRows, sorted_columns
 from uq_tracking.statistics.layout import OnDemand, Parts, Rows
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
-from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.typed import override
 
@@ -59,9 +58,7 @@ class CovarianceLayout(RegressionLayout):
             if known is None
             else {name: known.sums[name] for name in JOINT}
         )
-        by_distance = LazyRows(
-            DISTANCE, len(rows["std"]), lambda: sorted_rows(DISTANCE, columns(), tuple(own)).columns, columns
-        )
+        by_distance = SortedRows(DISTANCE, unsorted=columns, sort=lambda: sorted_columns(DISTANCE, columns()))
         orders = {**made.orders, DISTANCE: by_distance}
         return replace(made, orders=orders, sums=OnDemand.joined(made.sums, sums))
 

@@ -26,12 +26,11 @@ from scipy import special
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.inputs.forms.scored import SCORES
 from uq_tracking.statistics.covariance import COVARIANCE
-from uq_tracking.statistics.exact import Column, LazyRows, SortedRows
+from uq_tracking.statistics.exact import Column, SortedRows, sorted_columns
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.regression import REGRESSION, RegressionLayout
-from uq_tracking.statistics.sorting import sorted_rows
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import WEIGHT
 from uq_tracking.typed import override
@@ -83,11 +82,14 @@ class DistributionLayout(RegressionLayout):
         made = super().sort(rows, facts, known)
         pit = {name: rows[name] for name in ("pit_low", "pit_high")}
 
-        def columns() -> dict[str, Column]:
-            return {**pit_columns(**pit), **pit}
+        def columns(*payloads: str) -> dict[str, Column]:
+            made = {**pit_columns(**pit), **pit}
+            return {name: made[name] for name in payloads or made}
 
-        def by(name: str, *payloads: str) -> LazyRows:
-            return LazyRows(name, n, lambda: sorted_rows(name, columns(), payloads).columns, columns)
+        def by(name: str, *payloads: str) -> SortedRows:
+            return SortedRows(
+                name, unsorted=columns, sort=lambda: sorted_columns(name, columns(name, *payloads))
+            )
 
         counts, n = dict(made.counts), len(rows["std"])
         if known is None:

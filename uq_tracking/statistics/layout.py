@@ -160,7 +160,7 @@ class Layout(ABC):
 
     def complete(self, parts: Parts) -> None:
         """Compute now, on all cores, whatever exact statistics would otherwise compute when asked for it."""
-        map_threads(lambda order: order.prepare(), parts.orders.values())
+        map_threads(lambda order: order.value([1]), parts.orders.values())
         for values in (parts.sums, parts.moments, parts.derived):
             dict(values)
 

@@ -115,10 +115,6 @@ class Order(ABC):
         """False if samples are left unsorted until something depends on their order."""
         return True
 
-    def prepare(self) -> None:
-        """Sort the samples now if that was left for later."""
-        self.value([1])
-
     @abstractmethod
     def block(self, names: Sequence[str], start: int, end: int, ties: Ties = "merged") -> Block:
         """The buckets of one span, with the payloads named."""

@@ -13,19 +13,23 @@ import numpy.typing as npt
 from uq_tracking.errors import IncompatibleStatisticsError
 from uq_tracking.parallel import SIDE_BY_SIDE, keep_memory, map_spans, map_threads, spans
 from uq_tracking.statistics.cells import CellCounts, Joint
-from uq_tracking.statistics.exact import Column, LazyRows, SortedRows, stay_small, z_column
+from uq_tracking.statistics.exact import (
+    LARGE,
+    Column,
+    SortedRows,
+    errors,
+    sort_by_abs_error,
+    sort_by_std,
+    sort_by_z,
+    z_column,
+)
 from uq_tracking.statistics.layout import Layout, OnDemand, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.sketch import JOINT_BITS
-from uq_tracking.statistics.sorting import sort_by_abs_error, sort_by_std, sort_by_z
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weighted import weighted_correlation
 from uq_tracking.typed import override
-
-SAFE = 1e30
-"""Factor by which float32 errors may be above or below the stds so that z stays within the range of float32."""
-
 
 REPEATED, REPEATED_SHARE = "repeated_target", "repeated_share"
 """Names of a target that may stand for a missing one, and of the share of the targets equal to it."""
@@ -100,50 +104,55 @@ class RegressionLayout(Layout):
     @override
     def sort(self, rows: Rows, facts: Mapping[str, Any], known: Parts | None = None) -> Parts:
         std, samples = rows["std"], _Samples(rows)
-        n, columns = len(std), lambda: samples.unsorted
+        orders = {
+            name: SortedRows(name, unsorted=lambda: samples.unsorted, sort=sort)
+            for name, sort in {
+                "std": lambda: samples.by_std,
+                "abs_error": lambda: samples.by_abs_error,
+                "z": lambda: sort_by_z(**samples.columns),
+            }.items()
+        }
 
         def moments_of(name: str) -> Moments:
-            if name != "target":
-                return samples.moments(name)
-            return Moments.of(rows["target"]) if known is None else known.moments["target"]
+            if name == "target":
+                return Moments.of(rows["target"]) if known is None else known.moments["target"]
+            if name == "z":
+                by_z = orders["z"]
+                return Moments.of(by_z.values if by_z.is_sorted else z_column(**samples.columns))
+            return Moments.of(samples.columns[name])
 
         moments = OnDemand({name: partial(moments_of, name) for name in ("target", "std", "error", "z")})
-
-        @cache
-        def noted() -> dict[str, float]:
-            if known is None:
-                return repeated_target(rows["target"], moments["target"].low)
-            return self.noted_in(known)
-
-        def derived(name: str) -> float | None:
-            return samples.ranked[1] if name == "rank_correlation" else noted().get(name)
-
+        noted = cache(
+            lambda: (
+                repeated_target(rows["target"], moments["target"].low)
+                if known is None
+                else self.noted_in(known)
+            )
+        )
+        derived: dict[str, Callable[[], float | None]] = {
+            name: partial(lambda name: noted().get(name), name) for name in self.noted
+        }
         return Parts(
-            {
-                "std": LazyRows("std", n, lambda: samples.by_std.columns, columns),
-                "abs_error": LazyRows("abs_error", n, lambda: samples.by_abs_error.columns, columns),
-                "z": LazyRows("z", n, lambda: samples.by_z.columns, columns),
-            },
+            orders,
             OnDemand({"log_std": lambda: _log_sum(samples.columns["std"])}),
             moments,
-            derived=OnDemand({name: partial(derived, name) for name in ("rank_correlation", *self.noted)}),
-            counts=OnDemand({"n": lambda: n, "n_zero_std": lambda: n - int(np.count_nonzero(std))}),
+            derived=OnDemand({"rank_correlation": lambda: samples.ranked[1], **derived}),
+            counts=OnDemand(
+                {"n": lambda: len(std), "n_zero_std": lambda: len(std) - int(np.count_nonzero(std))}
+            ),
         )
 
     @override
     def complete(self, parts: Parts) -> None:
         keep_memory(32 * parts.counts["n"])
-        parts.orders["std"].prepare()
-
-        def by_z() -> None:
-            parts.orders["z"].prepare()
-            for values in (parts.moments, parts.sums):
-                dict(values)
-
-        works: list[Callable[[], object]] = [lambda: dict(parts.derived), by_z]
+        parts.orders["std"].value([1])
+        works: list[Callable[[], object]] = [
+            lambda: dict(parts.derived),
+            lambda: (parts.orders["z"].value([1]), dict(parts.moments), dict(parts.sums)),
+        ]
         map_threads(lambda work: work(), works, least=2 if parts.counts["n"] >= SIDE_BY_SIDE else 3)
         for order in parts.orders.values():
-            order.prepare()
+            order.value([1])
 
     @override
     def derived(self, columns: Mapping[str, npt.NDArray[Any]], counts: FloatArray) -> dict[str, float | None]:
@@ -165,7 +174,7 @@ REGRESSION = RegressionLayout()
 
 
 class _Samples:
-    """Std and error of samples, in the order given and in three others, each sorted when first asked for."""
+    """Std and error of samples, sorted when first asked for; what is no longer needed is let go."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -178,37 +187,27 @@ class _Samples:
     @cached_property
     def columns(self) -> Mapping[str, Column]:
         """In the order given, or by std once they are sorted."""
-        rows = self._rows
-        return {"std": rows["std"], "error": _errors(rows) if "target" in rows else rows["error"]}
+        rows, std = self._rows, self._rows["std"]
+        if "target" not in rows:
+            return {"std": std, "error": rows["error"]}
+        return {"std": std, "error": errors(rows["target"], rows["mean"], std, many=len(std) >= LARGE)}
 
     @cached_property
-    def by_std(self) -> SortedRows:
-        made = sort_by_std(self.columns["std"], self.columns["error"])
-        self.columns = made.columns  # unsorted copies only take up memory
-        return made
+    def by_std(self) -> Mapping[str, Column]:
+        self.columns = sort_by_std(**self.columns)
+        self._rows = self.columns
+        return self.columns
 
     @cached_property
-    def ranked(self) -> tuple[SortedRows, float | None]:
+    def ranked(self) -> tuple[Mapping[str, Column], float | None]:
         """By absolute error, and its rank correlation with the std."""
-        return sort_by_abs_error(self.by_std)
+        return sort_by_abs_error(**self.by_std)
 
     @cached_property
-    def by_abs_error(self) -> SortedRows:
+    def by_abs_error(self) -> Mapping[str, Column]:
         if "ranked" in vars(self):
             return self.ranked[0]
-        return SortedRows("abs_error", {"abs_error": np.sort(np.abs(self.columns["error"]))})
-
-    @cached_property
-    def by_z(self) -> SortedRows:
-        return sort_by_z(self.columns["std"], self.columns["error"])
-
-    def moments(self, name: str) -> Moments:
-        if name != "z":
-            return Moments.of(self.columns[name])
-        is_sorted = "by_z" in vars(self)
-        return Moments.of(
-            self.by_z.values if is_sorted else z_column(self.columns["error"], self.columns["std"])
-        )
+        return {"abs_error": np.sort(np.abs(self.columns["error"]))}
 
 
 def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
@@ -233,19 +232,6 @@ def repeated_target(target: npt.NDArray[Any], low: float) -> dict[str, float]:
     return {}
 
 
-def _errors(rows: Rows) -> npt.NDArray[Any]:
-    """Target minus mean, in float32 if there are many such samples and neither errors nor z leave its range."""
-    target, mean, std = rows["target"], rows["mean"], rows["std"]
-    if stay_small(rows):
-        with np.errstate(over="ignore"):
-            error = np.asarray(np.subtract(target, mean))
-        largest = max(abs(float(error.min())), abs(float(error.max())))
-        least = float(std.min()) or float(np.min(std, where=std > 0, initial=np.inf))
-        if float(std.max()) / SAFE <= largest <= least * SAFE:
-            return error
-    return np.asarray(np.subtract(target, mean, dtype=np.float64))
-
-
 def _log_sum(std: npt.NDArray[Any]) -> float:
     def block(start: int, end: int) -> float:
         with np.errstate(divide="ignore"):
@@ -257,7 +243,10 @@ def _log_sum(std: npt.NDArray[Any]) -> float:
 def joint_counts(statistics: Statistics) -> Joint:
     """Coarse joint counts of std and absolute error; exact statistics compute them on demand."""
     table = statistics.tables.get("joint")
-    return table if isinstance(table, Joint) else Joint.of(*_std_and_error(statistics))
+    if isinstance(table, Joint):
+        return table
+    rows = statistics.rows()
+    return Joint.of(rows["std"], rows["error"])
 
 
 def joint_within(statistics: Statistics, cells: int) -> Joint:
@@ -265,7 +254,8 @@ def joint_within(statistics: Statistics, cells: int) -> Joint:
     table = statistics.tables.get("joint")
     if isinstance(table, Joint):
         return table.fitting(cells)
-    return Joint.within(*_std_and_error(statistics), cells)
+    rows = statistics.rows()
+    return Joint.of(rows["std"], rows["error"], cells)
 
 
 def rank_correlation(statistics: Statistics) -> float | None:
@@ -273,8 +263,3 @@ def rank_correlation(statistics: Statistics) -> float | None:
     if statistics.kind == "exact":
         return statistics.derived["rank_correlation"]
     return joint_counts(statistics).rank_correlation()
-
-
-def _std_and_error(statistics: Statistics) -> tuple[FloatArray, FloatArray]:
-    rows = statistics.rows()
-    return rows["std"], rows["error"]

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.statistics.exact import stable_order
 from uq_tracking.statistics.layout import Layout, Parts, Rows
 from uq_tracking.statistics.moments import Moments
 from uq_tracking.statistics.orders import Buckets, FloatArray
 from uq_tracking.statistics.sketch import JOINT_BITS
-from uq_tracking.statistics.sorting import stable_order
 from uq_tracking.statistics.weights import WEIGHT, in_units
 
 
