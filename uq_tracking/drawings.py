@@ -181,5 +181,5 @@ def uq_maps() -> list[MapSpec]:
             "uq_tracking.figures.maps.uncertainty_map",
             limits="uq_tracking.figures.maps.common_limits",
         ),
-        MapSpec("uncertainty", "uq_tracking.figures.class_maps.class_map", "classification"),
+        MapSpec("uncertainty", "uq_tracking.figures.maps.class_map", "classification"),
     ]

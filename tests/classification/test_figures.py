@@ -8,7 +8,7 @@ from uq_tracking import plugins
 from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.calibration import class_before_after
-from uq_tracking.figures.class_maps import class_colors, class_map, entropy_of
+from uq_tracking.figures.maps import class_colors, class_map, entropy_of
 
 from .made import pixels, samples, softmax
 

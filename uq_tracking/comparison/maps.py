@@ -180,7 +180,7 @@ def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
 
 
 def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
-    from uq_tracking.figures.class_maps import entropy_of
+    from uq_tracking.figures.maps import entropy_of
     from uq_tracking.figures.compared_maps import reduced, reduced_classes
 
     labels, predicted, entropy = case["labels"], case["probs"].argmax(axis=-1), entropy_of(case["probs"])

@@ -13,7 +13,7 @@ from matplotlib import colormaps
 from matplotlib.colors import Colormap, Normalize, to_hex, to_rgb
 from matplotlib.image import imsave
 
-from uq_tracking.figures.class_maps import class_colors, shown_classes
+from uq_tracking.figures.maps import class_colors, shown_classes
 from uq_tracking.figures.panels import picture, plain
 from uq_tracking.figures.style import NO_DATA, NO_INPUT
 from uq_tracking.formatting import one_line

@@ -1,43 +1,58 @@
-"""The panel of maps for one 2-D prediction: target, prediction, error, uncertainty, and where they disagree."""
+"""The maps of one 2-D prediction: truth, prediction, error, uncertainty, and where they disagree."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
+from matplotlib import colormaps
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
+from matplotlib.patches import Patch
 
 from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.figures import style
 from uq_tracking.figures.panels import (
+    Limits,
+    Masked,
+    Origin,
     Panel,
     Scale,
-    all_reduced,
+    check_origin,
     color_bar,
     distinct_limits,
+    draw_panels,
     layout_for,
     picture,
     plain,
     reduced,
-    show,
     shown_pixels,
     title_over,
     told_mean,
 )
 from uq_tracking.figures.style import new_figure, plain_texts, readable
-from uq_tracking.formatting import axis_label
+from uq_tracking.formatting import axis_label, one_line, shorten
 
-Limits = Mapping[str, tuple[float, float]]
+FloatArray = npt.NDArray[np.float64]
+Values = npt.NDArray[Any]
 
 TIMES, PLUS_MINUS = "\N{MULTIPLICATION SIGN}", "\N{PLUS-MINUS SIGN}"
 LARGEST_Z = 4.0
 """Standardized errors beyond this have the last color."""
-PERCENTILES = {"value": (0.5, 99.5), "error": (0.0, 99.0), "std": (0.5, 99.5), "part": (0.0, 99.5)}
+PERCENTILES: dict[Scale, tuple[float, float]] = {
+    "value": (0.5, 99.5),
+    "error": (0.0, 99.0),
+    "std": (0.5, 99.5),
+    "part": (0.0, 99.5),
+}
 LABELS: dict[Scale, str] = {"value": "value", "error": "error", "std": "std", "part": "std", "z": "z"}
+MOST_NAMED = 9
+"""Maximum number of classes in the legend; the largest ones are named."""
+BASE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7A5195", "#8C564B")
+"""Colors of the first classes: Okabe and Ito's plus two more."""
 
 
 def uncertainty_map(
@@ -54,7 +69,7 @@ def uncertainty_map(
     image: npt.ArrayLike | None = None,
     title: str | None = None,
     limits: Limits | None = None,
-    origin: Literal["upper", "lower"] = "upper",
+    origin: Origin = "upper",
 ) -> Figure:
     """Draw one 2-D case: target, prediction, error, uncertainty, and the error in units of the uncertainty.
 
@@ -108,31 +123,7 @@ def uncertainty_map(
     arrays = [plain(array) for array in (target, mean, std)]
     parts = {"epistemic": epistemic, "aleatoric": aleatoric}
     known = {name: plain(part) for name, part in parts.items() if part is not None}
-    _check([*arrays, *known.values()], scale, origin)
-    panels = _panels(arrays, known, float(scale))
-    given = dict(limits or {})
-    if not {panel.scale for panel in panels} <= given.keys():
-        given = _own_limits(arrays, known, float(scale)) | given
-    panels.insert(5, _standardized(arrays[0], arrays[1], arrays[2], interval))
-    first = [] if image is None else [picture(plain(image))]
-    figure = _draw(first, panels, color_limits([]) | given, unit, origin, interval)
-    title_over(figure, title, _explained(scale, alpha))
-    return plain_texts(figure)
-
-
-def _explained(scale: float, alpha: float) -> str:
-    """What the factor on std means."""
-    calibrated = (
-        "" if alpha >= 1 else f"; a calibrated Gaussian needs {NormalDist().inv_cdf((1 + alpha) / 2):.2f}"
-    )
-    return (
-        f"{readable(scale)} {TIMES} std is the std on the error's colors: stretched by lambda = {readable(scale)}, "
-        f"it covers {100 * alpha:g} % of all errors{calibrated}. z = error / std. Hatched: no ground truth."
-    )
-
-
-def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> None:
-    shapes = [array.shape for array in arrays]
+    shapes = [array.shape for array in (*arrays, *known.values())]
     if len(shapes[0]) != 2 or len(set(shapes)) > 1 or 0 in shapes[0]:
         raise ShapeError(
             f"a map needs target, mean and std of equal 2-D shape, got {', '.join(map(str, shapes[:-1]))} and "
@@ -142,18 +133,43 @@ def _check(arrays: Sequence[npt.NDArray[Any]], scale: float, origin: str) -> Non
         raise SettingsError(
             f"scale is {scale}; pass a finite factor >= 0 for the std, such as MeRCI's lambda or 1.0"
         )
-    if origin not in ("upper", "lower"):
-        raise SettingsError(f"origin is {origin!r}; pass 'upper' or 'lower'")
+    check_origin(origin)
+    panels = _panels(arrays, known, float(scale))
+    shared = dict(limits or {})
+    if not {panel.scale for panel in panels} <= shared.keys():
+        shared = _own_limits(arrays, known, float(scale)) | shared
+    shared = color_limits([]) | shared
+    panels.insert(5, _standardized(arrays, interval))
+    pictures = [] if image is None else [picture(plain(image))]
+    layout = layout_for(shapes[0], len(panels) + len(pictures), with_image=bool(pictures))
+    if layout.rows == 2:  # truth, prediction and their disagreement above errors and uncertainties
+        order = [0, 1, 5, 6, 2, 3, 4, 7]
+        panels = [panels[place] for place in order if place < len(panels)]
+    figure = new_figure(layout.size, "constrained")
+    drawn = draw_panels(figure, [*pictures, *panels], shared, layout, origin)
+    marks = () if interval is None else (-LARGEST_Z, -interval, 0.0, interval, LARGEST_Z)
+    for name, label in LABELS.items():
+        there = drawn.get(name, [])
+        for bar in [[one] for one in there] if name == "part" else [there]:
+            if name == "z":
+                color_bar(figure, bar, label, layout, marks)
+            elif bar:
+                color_bar(figure, bar, axis_label(label, "target", unit), layout)
+    calibrated = (
+        "" if alpha >= 1 else f"; a calibrated Gaussian needs {NormalDist().inv_cdf((1 + alpha) / 2):.2f}"
+    )
+    note = (
+        f"{readable(scale)} {TIMES} std is the std on the error's colors: stretched by lambda = {readable(scale)}, "
+        f"it covers {100 * alpha:g} % of all errors{calibrated}. z = error / std. Hatched: no ground truth."
+    )
+    title_over(figure, title, note)
+    return plain_texts(figure)
 
 
-def _panels(
-    arrays: Sequence[npt.NDArray[Any]],
-    parts: Mapping[str, npt.NDArray[Any]],
-    scale: float,
-) -> list[Panel]:
-    """The panels in the target's unit, with those that share colors side by side."""
-    (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = all_reduced(
-        lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more), *arrays, *parts.values()
+def _panels(arrays: Sequence[Values], parts: Mapping[str, Values], scale: float) -> list[Panel]:
+    """Return the panels in the target's unit, with those that share colors side by side."""
+    (target, _), (mean, _), (own, own_mean), (error, error_mean), *rest = reduced(
+        *arrays, *parts.values(), of=lambda t, m, s, *more: (t, m, s, np.abs(m - t), *more)
     )
     return [
         Panel("target", target, "value"),
@@ -166,14 +182,14 @@ def _panels(
 
 
 def _own_limits(
-    arrays: Sequence[npt.NDArray[Any]], parts: Mapping[str, npt.NDArray[Any]], scale: float
+    arrays: Sequence[Values], parts: Mapping[str, Values], scale: float
 ) -> dict[str, tuple[float, float]]:
-    """Color limits of one case, for each scale that it uses.
+    """Return color limits of one case, for each scale that it uses.
 
     They are those of single pixels, which vary more than means; or of means if a scale's own pixels say nothing.
     """
 
-    def picked(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def picked(values: Values) -> Values:
         step = max(1, max(values.shape) // shown_pixels(values.shape[0] / values.shape[1]))
         return values[::step, ::step]
 
@@ -181,51 +197,29 @@ def _own_limits(
         [picked(array) for array in arrays], {name: picked(part) for name, part in parts.items()}, scale
     )
     first = {panel.scale: panel for panel in reversed(panels)}.values()
-    if not all(_tells(panel) for panel in first):
+    if any(_limits_of(panel) is None for panel in first):
         means = _panels(arrays, parts, scale)
         panels = [panel for pair in zip(panels, means, strict=True) for panel in pair]
     there = {panel.scale for panel in panels if panel.values.count()}
     return {name: pair for name, pair in color_limits(panels).items() if name in there}
 
 
-def _tells(panel: Panel) -> bool:
-    """Whether its values determine where the colors should end."""
-    known = panel.values.compressed()
-    return len(known) > 0 and (panel.scale == "value" or known.max() > 0)
+def _standardized(arrays: Sequence[Values], interval: float | None) -> Panel:
+    """Return the signed error in units of the std; the last color where a std of 0 is wrong."""
+    limit = np.inf if interval is None else interval
 
-
-def _in_two_rows(panels: Sequence[Panel]) -> list[Panel]:
-    """Truth, prediction and their disagreement above errors and uncertainties."""
-    target, prediction, error, spread, std, z, *parts = panels
-    return [target, prediction, z, *parts[:1], error, spread, std, *parts[1:]]
-
-
-def _standardized(
-    target: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any], interval: float | None
-) -> Panel:
-    """The signed error in units of the std; the last color where a std of 0 is wrong."""
-
-    def z(t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def and_outside(t: Values, m: Values, s: Values) -> Sequence[Values]:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(t == m, 0.0, (t - m) / s)
-        return np.where(np.isfinite(t - m), np.clip(found, -2 * LARGEST_Z, 2 * LARGEST_Z), np.nan)
+            z = np.clip(np.where(t == m, 0.0, (t - m) / s), -2 * LARGEST_Z, 2 * LARGEST_Z)
+        return [np.where(np.isfinite(t - m), each, np.nan) for each in (z, 100.0 * (np.abs(z) > limit))]
 
-    if interval is None:
-        return Panel("z", reduced(z, target, mean, std)[0], "z")
-    limit = interval
-
-    def and_outside(
-        t: npt.NDArray[Any], m: npt.NDArray[Any], s: npt.NDArray[Any]
-    ) -> Sequence[npt.NDArray[Any]]:
-        found = z(t, m, s)
-        return found, np.where(np.isfinite(t - m), 100.0 * (np.abs(found) > limit), np.nan)
-
-    (values, _), (_, outside) = all_reduced(and_outside, target, mean, std)
-    return Panel(f"z, {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}", values, "z")
+    (values, _), (_, outside) = reduced(*arrays, of=and_outside)
+    text = "" if interval is None else f", {told_mean(outside)} % outside {PLUS_MINUS}{readable(limit)}"
+    return Panel(f"z{text}", values, "z")
 
 
 def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict[str, tuple[float, float]]:
-    """Color limits shared by several cases: those that contain the limits of each.
+    """Return color limits shared by several cases: those that contain the limits of each.
 
     Parameters
     ----------
@@ -244,46 +238,145 @@ def common_limits(cases: Iterable[Any], *, scale: float, **options: Any) -> dict
 
 
 def color_limits(panels: Sequence[Panel]) -> dict[str, tuple[float, float]]:
-    """Color limits of each scale: for values, those of the target; for errors, from 0."""
+    """Return color limits of each scale: for values, those of the target; for errors, from 0."""
     limits = {"image": (0.0, 1.0), "z": (-LARGEST_Z, LARGEST_Z)}
-    for scale, percentiles in PERCENTILES.items():
-        same = [panel.values.compressed() for panel in panels if panel.scale == scale]
-        seen = next(
-            (values for values in same if len(values) and (scale == "value" or values.max() > 0)), None
-        )
-        if seen is None:
-            limits[scale] = (0.0, 1.0)
-            continue
-        low, high = (float(limit) for limit in np.percentile(seen, percentiles))
-        if scale in ("error", "part"):
-            limits[scale] = (0.0, high or float(seen.max()))
-        else:
-            limits[scale] = distinct_limits(low, high)
+    for scale in PERCENTILES:
+        found = (_limits_of(panel) for panel in panels if panel.scale == scale)
+        limits[scale] = next((pair for pair in found if pair is not None), (0.0, 1.0))
     return limits
 
 
-def _draw(
-    first: Sequence[Panel],
-    panels: Sequence[Panel],
-    limits: Limits,
-    unit: str | None,
-    origin: Literal["upper", "lower"],
-    interval: float | None,
+def _limits_of(panel: Panel) -> tuple[float, float] | None:
+    """Return where a panel's colors should end; None if its values do not determine that."""
+    seen = panel.values.compressed()
+    if not len(seen) or (panel.scale != "value" and seen.max() <= 0):
+        return None
+    low, high = (float(limit) for limit in np.percentile(seen, PERCENTILES[panel.scale]))
+    if panel.scale in ("error", "part"):
+        return 0.0, high or float(seen.max())
+    return distinct_limits(low, high)
+
+
+def class_map(
+    labels: npt.ArrayLike,
+    probs: npt.ArrayLike,
+    *,
+    class_names: Sequence[str] | None = None,
+    image: npt.ArrayLike | None = None,
+    title: str | None = None,
+    origin: Origin = "upper",
 ) -> Figure:
-    height, width = panels[-1].values.shape
-    layout = layout_for(height / width, len(first) + len(panels), with_image=bool(first))
-    panels = [*first, *(_in_two_rows(panels) if layout.rows == 2 else panels)]
-    figure = new_figure(layout.size, "constrained")
-    cells = figure.add_gridspec(layout.rows, layout.columns)
-    drawn: dict[Scale, list[tuple[Axes, AxesImage]]] = {}
-    for panel, (row, column) in zip(panels, layout.places(len(panels)), strict=True):
-        ax = figure.add_subplot(cells[row, column])
-        shown = show(ax, panel, limits[panel.scale], origin, layout.font)
-        drawn.setdefault(panel.scale, []).append((ax, shown))
-    marks = () if interval is None else (-LARGEST_Z, -interval, 0.0, interval, LARGEST_Z)
-    for scale, label in LABELS.items():
-        text = label if scale == "z" else axis_label(label, "target", unit)
-        shared = drawn.get(scale, [])
-        for panels_of_bar in [[one] for one in shared] if scale == "part" else [shared] if shared else []:
-            color_bar(figure, panels_of_bar, text, layout, marks if scale == "z" else ())
-    return figure
+    """Draw one 2-D case: true classes, predicted classes, where they differ, and the predictive entropy.
+
+    A useful uncertainty looks like the error: bright where the prediction is wrong, dark elsewhere. Entropy is shown
+    from 0 to its 99th percentile. Maps with more pixels than a panel are reduced: classes by subsampling, the others
+    by block means.
+
+    Parameters
+    ----------
+    labels : int array, shape (height, width)
+        True classes; negative values mean no label, and are drawn grey.
+    probs : array, shape (height, width, C)
+        Probabilities of the classes.
+    class_names : sequence of str, optional
+        Names of the classes, for the legend.
+    image : array, shape (h, w) or (h, w, 1, 3 or 4), optional
+        The model's input, drawn first; of any resolution.
+    title : str, optional
+        Title of the whole figure, such as the name of the case.
+    origin : {"upper", "lower"}
+        Where the first row is drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ShapeError
+        Labels and probabilities do not match, or the image is not a picture.
+    SettingsError
+        The origin is unknown.
+    """
+    truth, p = np.asarray(labels), np.asarray(probs)
+    if truth.ndim != 2 or p.shape[:-1] != truth.shape or 0 in p.shape:
+        raise ShapeError(
+            f"a map needs labels (height, width) and probs (height, width, C), got {truth.shape} and {p.shape}; "
+            "pass one case at a time"
+        )
+    check_origin(origin)
+    predicted, entropy = p.argmax(axis=-1), entropy_of(p)
+    wrong = np.where(truth >= 0, truth != predicted, np.nan)
+    (error, share), (uncertain, mean) = reduced(wrong, entropy)
+    share_text = f"{readable(100 * share)} % wrong" if math.isfinite(share) else "undefined"
+    panels = [
+        *([] if image is None else [picture(plain(image))]),
+        Panel("label", _colored(truth, p.shape[-1]), "class"),
+        Panel("prediction", _colored(predicted, p.shape[-1]), "class"),
+        Panel(f"error, {share_text}", error, "error"),
+        Panel(f"entropy, mean {told_mean(mean)}", uncertain, "entropy"),
+    ]
+    layout = layout_for(truth.shape, len(panels), with_image=image is not None)
+    beside = layout.rows == 2  # room for the legend to the right of the prediction
+    width, height = layout.size
+    figure = new_figure((width + 0.5, height) if beside else (width, height + 0.6), "constrained")
+    seen = uncertain.compressed()
+    highest = float(np.percentile(seen, 99) or seen.max() or 1.0)
+    limits = {"image": (0.0, 1.0), "class": (0.0, 1.0), "error": (0.0, 1.0), "entropy": (0.0, highest)}
+    drawn = draw_panels(figure, panels, limits, layout, origin)
+    color_bar(figure, drawn["entropy"], "entropy [nats]", layout)
+    look: dict[str, Any] = {"fontsize": style.TICKS - 1, "frameon": False, "labelcolor": "black"}
+    look |= {"handlelength": 1.2, "handletextpad": 0.5, "borderaxespad": 0.0, "labelspacing": 0.35}
+    handles = _named(shown_classes(truth, predicted), class_names, missing=bool((truth < 0).any()))
+    if beside:
+        prediction, _ = drawn["class"][1]
+        prediction.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.04, 1.0), **look)
+    else:
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, **look)
+    title_over(figure, title)
+    return plain_texts(figure)
+
+
+def entropy_of(probs: npt.NDArray[Any]) -> FloatArray:
+    """Predictive entropy in nats, row by row so that a large case needs little memory."""
+    entropy = np.empty(probs.shape[:-1])
+    for row, p in zip(entropy, probs, strict=True):
+        p = p.astype(np.float64)
+        row[:] = -(p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    return np.maximum(entropy, 0.0)
+
+
+def class_colors(n_classes: int) -> FloatArray:
+    """Color of each class, shape (C, 3)."""
+    first = [[int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)] for color in BASE]
+    more = [colormaps[name](k)[:3] for name in ("tab20b", "tab20c") for k in range(20)]
+    table = np.asarray(first + more)
+    return np.asarray(table[np.arange(n_classes) % len(table)])
+
+
+def _colored(classes: npt.NDArray[Any], n_classes: int) -> Masked:
+    """Colors of the classes at reduced resolution, masked where there is no class."""
+    step = max(1, max(classes.shape) // shown_pixels(classes.shape[0] / classes.shape[1]))
+    picked = classes[::step, ::step]
+    missing = np.repeat((picked < 0)[..., None], 3, axis=-1)
+    return np.ma.masked_array(class_colors(n_classes)[np.maximum(picked, 0)], mask=missing)
+
+
+def shown_classes(*maps: npt.NDArray[Any]) -> list[int]:
+    """Classes that occur, largest first."""
+    highest = max(int(m.max()) for m in maps)
+    count = sum(np.bincount(m[m >= 0].ravel(), minlength=highest + 1) for m in maps)
+    return [int(k) for k in np.argsort(-np.asarray(count), kind="stable") if np.asarray(count)[k]]
+
+
+def _named(classes: Sequence[int], names: Sequence[str] | None, *, missing: bool) -> list[Patch]:
+    """Return samples of the largest classes for a legend, and of pixels without a label."""
+    colors = class_colors(max(classes) + 1)
+    kept = sorted(classes if len(classes) <= MOST_NAMED + 1 else classes[:MOST_NAMED])
+    labels = [shorten(one_line(names[k] if names else f"class {k}"), 16) for k in kept]
+    handles = [Patch(color=colors[k], label=label) for k, label in zip(kept, labels, strict=True)]
+    if len(kept) < len(classes):
+        handles.append(Patch(color="white", label=f"and {len(classes) - len(kept)} more"))
+    if missing:
+        handles.append(Patch(color=style.NO_DATA, label="no label"))
+    return handles

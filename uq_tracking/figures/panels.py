@@ -1,9 +1,9 @@
-"""What map panels share: how they are reduced, arranged, drawn and given a color bar."""
+"""Panels of maps: how arrays are reduced to their size, arranged, drawn and given a color bar."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from uq_tracking.errors import ShapeError
+from uq_tracking.errors import SettingsError, ShapeError
 from uq_tracking.figures import style
 from uq_tracking.figures.header import Line, put_header, title_lines
 from uq_tracking.figures.style import MARGIN, readable, wrapped
@@ -26,20 +26,26 @@ Masked = Any
 
 BAND = 1 << 14
 """Pixels reduced at a time, so that they stay in cache."""
-Scale = Literal["value", "error", "std", "part", "z", "image", "class"]
+Scale = Literal["value", "error", "std", "part", "z", "entropy", "image", "class"]
 COLORS: dict[Scale, str | None] = {
     "value": "viridis",
     "error": "magma",
     "std": "cividis",
     "part": "cividis",
     "z": "RdBu_r",
+    "entropy": "magma",
     "image": "gray",
-    "class": None,
-}  # classes have their own colors
+    "class": None,  # classes have their own colors
+}
 WIDE, TALL, SIDE = 4.4, 5.0, 2.7
 """Longer side, in inches, of a panel that is much wider than tall, much taller than wide, or nearly square."""
 LONGEST = 6.0
 """Above this aspect ratio a map is stretched, so that it does not become a line."""
+
+
+Origin = Literal["upper", "lower"]
+Limits = Mapping[str, tuple[float, float]]
+Drawn = tuple[Axes, AxesImage]
 
 
 @dataclass(frozen=True)
@@ -58,17 +64,13 @@ def plain(array: npt.ArrayLike) -> npt.NDArray[Any]:
     return np.asarray(array)
 
 
-def reduced(of: Callable[..., FloatArray], *arrays: npt.NDArray[Any], least: int = 1) -> tuple[Masked, float]:
-    """Means of a function over square blocks (at least this many pixels a side), and its overall mean or NaN."""
-    return all_reduced(lambda *parts: (of(*parts),), *arrays, least=least)[0]
-
-
-def all_reduced(
-    of: Callable[..., Sequence[FloatArray]], *arrays: npt.NDArray[Any], least: int = 1
+def reduced(
+    *arrays: npt.NDArray[Any], of: Callable[..., Sequence[FloatArray]] = lambda *same: same, least: int = 1
 ) -> list[tuple[Masked, float]]:
-    """The same for a function that returns several arrays, processed together.
+    """Return means over square blocks, and the overall mean or NaN, of each array or of those computed from them.
 
-    The blocks are the largest that leave as many pixels as the panel has. Non-finite pixels are left out.
+    The blocks are the largest that leave as many pixels as the panel has, with at least so many pixels a side.
+    Non-finite pixels are left out.
     """
     height, width = arrays[0].shape
     block = max(least, max(height, width) // shown_pixels(height / width), 1)
@@ -89,12 +91,13 @@ def all_reduced(
                 values = np.where(finite, values, 0.0)
                 count[there] = _block_sums(finite, block)
             total[there] = _block_sums(values, block)
-    return [_means(total, count) for total, count in zip(totals, counts, strict=True)]
-
-
-def _means(total: FloatArray, count: FloatArray) -> tuple[Masked, float]:
-    mean = float(total.sum() / count.sum()) if count.any() else math.nan
-    return np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0), mean
+    return [
+        (
+            np.ma.masked_array(total / np.maximum(count, 1), mask=count == 0),
+            float(total.sum() / count.sum()) if count.any() else math.nan,
+        )
+        for total, count in zip(totals, counts, strict=True)
+    ]
 
 
 def _block_sums(values: npt.NDArray[Any], block: int) -> FloatArray:
@@ -123,9 +126,14 @@ def picture(image: npt.NDArray[Any]) -> Panel:
             "channels last"
         )
     channels = [image] if image.ndim == 2 else [image[..., k] for k in range(3)]
-    means = [reduced(lambda c: c, channel, least=_sparse_block(channel))[0] for channel in channels]
+    means = [reduced(channel, least=_sparse_block(channel))[0][0] for channel in channels]
     stacked = np.ma.stack(means, axis=-1) if len(means) > 1 else means[0]
-    low, high = (0.0, 255.0) if image.dtype == np.uint8 else _stretch(stacked)
+    low, high = 0.0, 1.0
+    seen = stacked.compressed()
+    if image.dtype == np.uint8:
+        high = 255.0
+    elif len(seen) and (seen.min() < 0 or seen.max() > 1):
+        low, high = distinct_limits(*np.percentile(seen, [1, 99]).tolist())
     known = float(np.isfinite(image).mean())
     title = "input" if known > 0.995 else f"input, {readable(100 * known, 2)} % known"
     return Panel(title, np.ma.clip((stacked - low) / (high - low), 0.0, 1.0), "image")
@@ -137,12 +145,10 @@ def _sparse_block(channel: npt.NDArray[Any]) -> int:
     return min(math.ceil(known**-0.5), max(1, max(channel.shape) // 40)) if known else 1
 
 
-def _stretch(values: Masked) -> tuple[float, float]:
-    seen = values.compressed()
-    if len(seen) == 0 or (seen.min() >= 0 and seen.max() <= 1):
-        return 0.0, 1.0
-    low, high = np.percentile(seen, [1, 99])
-    return distinct_limits(float(low), float(high))
+def check_origin(origin: str) -> None:
+    """Raise ``SettingsError`` unless the first row is drawn at one of both ends."""
+    if origin not in ("upper", "lower"):
+        raise SettingsError(f"origin is {origin!r}; pass 'upper' or 'lower'")
 
 
 def distinct_limits(low: float, high: float) -> tuple[float, float]:
@@ -155,26 +161,13 @@ def distinct_limits(low: float, high: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the panels are arranged: in two rows with the image on the left, in pairs, or in a row."""
+    """How panels are arranged: size of the figure, rows and columns of its grid, and the place of each panel."""
 
+    size: tuple[float, float]
     rows: int
     columns: int
-    size: tuple[float, float]
-    font: float
-    bars: Literal["right", "bottom"]
-    spanning: bool = False
-    """Whether the first panel stands to the left of all others."""
-    image_row: bool = False
-    """Whether the first panel has its own row."""
-
-    def places(self, panels: int) -> list[tuple[int | slice, int]]:
-        """Row and column of each panel."""
-        if self.image_row:
-            return [(0, 0), *(divmod(k + self.columns, self.columns) for k in range(panels - 1))]
-        first: list[tuple[int | slice, int]] = [(slice(None), 0)] if self.spanning else []
-        across = self.columns - len(first)
-        rest = (divmod(k, across) for k in range(panels - len(first)))
-        return first + [(row, column + len(first)) for row, column in rest]
+    places: Sequence[tuple[int | slice, int]]
+    bars: Literal["right", "bottom"] = "right"
 
 
 def shown_pixels(ratio: float) -> int:
@@ -183,104 +176,104 @@ def shown_pixels(ratio: float) -> int:
     return int(style.DPI * (WIDE if ratio < 0.45 else TALL if ratio > 2.2 else SIDE * max(ratio, 1.0) ** 0.5))
 
 
-def layout_for(ratio: float, panels: int, *, with_image: bool) -> Layout:
-    """Arrangement of this many maps with this height-to-width ratio, counting the image, which comes first."""
-    ratio = min(max(ratio, 1 / LONGEST), LONGEST)
+def layout_for(shape: tuple[int, ...], panels: int, *, with_image: bool) -> Layout:
+    """Arrange this many maps: in pairs if wide, in a row if tall, else in two rows with the image on their left.
+
+    The image, if there is one, comes first and counts as one of them.
+    """
+    ratio = min(max(shape[0] / shape[1], 1 / LONGEST), LONGEST)
     if ratio < 0.45:
         rows = -(-(panels + with_image) // 2)
-        size = (11.0, rows * (WIDE * ratio + 0.5) + 0.9)
-        return Layout(rows, 2, size, 11.0, "right", image_row=with_image)
+        places = [(0, 0)] * with_image + [divmod(k, 2) for k in range(2 * with_image, panels + with_image)]
+        return Layout((11.0, rows * (WIDE * ratio + 0.5) + 0.9), rows, 2, places)
     if ratio > 2.2:
-        return Layout(1, panels, (panels * max(TALL / ratio, 1.75) + 0.2, 7.0), 11.0, "bottom")
-    side, columns = SIDE / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2) + with_image
+        size = (panels * max(TALL / ratio, 1.75) + 0.2, 7.0)
+        return Layout(size, 1, panels, [(0, column) for column in range(panels)], "bottom")
+    side, across = SIDE / max(ratio, 1.0) ** 0.5, -(-(panels - with_image) // 2)
+    cells = [divmod(k, across) for k in range(panels - with_image)]
+    beside: list[tuple[int | slice, int]] = [(slice(None), 0)] * with_image
+    columns = across + with_image
     size = (columns * (side + 0.55) + 0.3, 2 * (side * ratio + 0.45) + 0.9)
-    return Layout(2, columns, size, 11.0, "right", spanning=with_image)
+    return Layout(size, 2, columns, beside + [(row, column + with_image) for row, column in cells])
 
 
-def show(
-    ax: Axes, panel: Panel, limits: tuple[float, float], origin: Literal["upper", "lower"], font: float
-) -> AxesImage:
-    """Draw one panel."""
+def draw_panels(
+    figure: Figure, panels: Sequence[Panel], limits: Limits, layout: Layout, origin: Origin
+) -> dict[Scale, list[Drawn]]:
+    """Draw panels in their places; returns those of each scale."""
+    cells = figure.add_gridspec(layout.rows, layout.columns)
+    drawn: dict[Scale, list[Drawn]] = {}
+    for panel, (row, column) in zip(panels, layout.places, strict=True):
+        ax = figure.add_subplot(cells[row, column])
+        shown = _show(ax, panel, limits[panel.scale], origin)
+        drawn.setdefault(panel.scale, []).append((ax, shown))
+    return drawn
+
+
+def _show(ax: Axes, panel: Panel, limits: tuple[float, float], origin: Origin) -> AxesImage:
+    missing = np.ma.getmaskarray(panel.values)
     ax.patch.set(facecolor=style.NO_INPUT if panel.scale == "image" else style.NO_DATA)
-    if panel.scale != "image" and np.ma.getmaskarray(panel.values).any():
+    if panel.scale != "image" and missing.any():
         ax.patch.set(hatch="///", edgecolor="#B4B4B4", linewidth=0)
     height, width = panel.values.shape[:2]
     stretched = not 1 / LONGEST <= height / width <= LONGEST
-    values = panel.values if panel.values.ndim == 2 else panel.values.filled(0.85)
     shown = ax.imshow(
-        values, cmap=COLORS[panel.scale], vmin=limits[0], vmax=limits[1], origin=origin,
-        interpolation="antialiased",
+        panel.values if panel.values.ndim == 2 else panel.values.filled(0.85), cmap=COLORS[panel.scale],
+        vmin=limits[0], vmax=limits[1], origin=origin, interpolation="antialiased",
         aspect="auto" if stretched else "equal",
     )  # fmt: skip
     ax.set(xticks=[], yticks=[])
     for axis in (ax.xaxis, ax.yaxis):  # so that they need not be measured
         axis.set_visible(False)
-    ax.spines[:].set(visible=True, color="#555555", linewidth=0.8)
-    name = panel.title.replace(", ", ",\n") if values.shape[0] > 2.2 * values.shape[1] else panel.title
-    ax.set_title(name, fontsize=font, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
-    if np.ma.getmaskarray(panel.values).all():
+    ax.spines[:].set(visible=True, color=style.QUIET, linewidth=0.8)
+    name = panel.title.replace(", ", ",\n") if height > 2.2 * width else panel.title
+    ax.set_title(name, fontsize=style.TICKS, color="black", fontweight="normal", loc="center", y=1.0, pad=4)
+    if missing.all():
+        look: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": style.TICKS,
+            "transform": ax.transAxes,
+        }
         ground = {"facecolor": style.NO_DATA, "edgecolor": "none", "pad": 2.0}
-        ax.text(
-            0.5,
-            0.5,
-            "no ground truth",
-            ha="center",
-            va="center",
-            fontsize=font,
-            transform=ax.transAxes,
-            bbox=ground,
-        )
+        ax.text(0.5, 0.5, "no ground truth", **look, bbox=ground)
     return shown
 
 
 def color_bar(
-    figure: Figure,
-    drawn: Sequence[tuple[Axes, AxesImage]],
-    label: str,
-    layout: Layout,
-    marks: Sequence[float] = (),
+    figure: Figure, drawn: Sequence[Drawn], label: str, layout: Layout, marks: Sequence[float] = ()
 ) -> None:
     """Draw the color bar that panels share at the edge of the last one, without moving any.
 
     Its ends are pointed if values lie beyond them, and it labels its limits, or the values of ``marks``.
     """
     ax, shown = drawn[-1]
+    low, high = shown.get_clim()
+    seen = np.concatenate([np.ma.compressed(np.ma.asarray(image.get_array())) for _, image in drawn])
+    under, over = bool((seen < low).any()), bool((seen > high).any())
     width, height = figure.get_size_inches() / (layout.columns, layout.rows)
     right = layout.bars == "right"
     place = (1 + 0.1 / width, 0.0, 0.13 / width, 1.0) if right else (0.0, -0.22 / height, 1.0, 0.13 / height)
     bar = figure.colorbar(
         shown, cax=ax.inset_axes(place), orientation="vertical" if right else "horizontal",
-        extend=_extend([image for _, image in drawn]),
+        extend="both" if under and over else "min" if under else "max" if over else "neither",
     )  # fmt: skip
     axis, other = (bar.ax.yaxis, bar.ax.xaxis) if right else (bar.ax.xaxis, bar.ax.yaxis)
     other.set_visible(False)
-    ticks = list(marks) or _only_value(drawn) or _told(*shown.get_clim(), 5 if right else 2)
+    middle = (low + high) / 2
+    if marks:
+        ticks = list(marks)
+    elif np.allclose(seen, middle, rtol=1e-6, atol=0.0) and np.allclose(
+        (low, high), distinct_limits(middle, middle)
+    ):
+        ticks = [middle]  # a constant map, with limits made up around its value
+    else:  # both limits, and round ones in between that leave them room
+        room = (0.14 if right else 0.45) * (high - low)
+        inner = MaxNLocator(5 if right else 2).tick_values(low, high)
+        ticks = [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(style.TickNumbers())
-    style.style_color_bar(bar, label, size=layout.font, ticks=layout.font - 1)
-
-
-def _only_value(drawn: Sequence[tuple[Axes, AxesImage]]) -> list[float]:
-    """The value of constant maps, if the limits were made up around it."""
-    low, high = drawn[0][1].get_clim()
-    middle = (low + high) / 2
-    values: list[FloatArray] = [np.ma.compressed(np.ma.asarray(image.get_array())) for _, image in drawn]
-    single = all(np.allclose(some, middle, rtol=1e-6, atol=0.0) for some in values if len(some))
-    return [middle] if single and np.allclose((low, high), distinct_limits(middle, middle)) else []
-
-
-def _told(low: float, high: float, wanted: int) -> list[float]:
-    """Ticks at both limits, and round ones in between that leave them room."""
-    room = 0.14 * (high - low) if wanted > 3 else 0.45 * (high - low)
-    inner = MaxNLocator(wanted).tick_values(low, high)
-    return [low, *(float(tick) for tick in inner if low + room < tick < high - room), high]
-
-
-def _extend(images: Sequence[AxesImage]) -> Literal["neither", "both", "min", "max"]:
-    low, high = images[0].get_clim()
-    seen = np.concatenate([np.ma.compressed(np.ma.asarray(image.get_array())) for image in images])
-    under, over = bool((seen < low).any()), bool((seen > high).any())
-    return "both" if under and over else "min" if under else "max" if over else "neither"
+    style.style_color_bar(bar, label, size=style.TICKS, ticks=style.TICKS - 1)
 
 
 def title_over(figure: Figure, title: str | None, note: str = "") -> None:
