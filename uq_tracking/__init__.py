@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uq_tracking._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from uq_tracking.comparison import Comparison, compare
+    from uq_tracking.comparison.compare import Comparison, compare
     from uq_tracking.inputs import Predictions
     from uq_tracking.recalibration import Recalibration, recalibrate
     from uq_tracking.report import Report
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Accumulator": "streams.accumulator",
-    "Comparison": "comparison",
+    "Comparison": "comparison.compare",
     "Predictions": "inputs",
     "Recalibration": "recalibration",
     "Report": "report",
-    "compare": "comparison",
+    "compare": "comparison.compare",
     "evaluate": "verbs",
     "log": "tracking.log",
     "pool": "runs.pool",

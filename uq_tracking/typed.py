@@ -1,10 +1,14 @@
-"""Typing helpers: ``override``, and records read from files, whose values are checked against their fields' types."""
+"""Typing helpers: ``override``, and records as plain values and back, checked against their fields' types."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from types import UnionType
+from itertools import repeat
+from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -23,7 +27,7 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 
 
 def record(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass from plain values.
+    """Make a dataclass from plain values, as `plain` makes them; also the records and tuples within it.
 
     Raises
     ------
@@ -42,11 +46,55 @@ def record(kind: type[T], values: Mapping[str, Any]) -> T:
     Traceback (most recent call last):
     TypeError: x of Point is '1'
     """
-    made = kind(**values)
-    for name, wanted in _fields_of(cast("Any", kind)).items():
-        if not is_a(found := getattr(made, name), wanted):
-            raise TypeError(f"{name} of {kind.__name__} is {found!r}")
-    return made
+    known = _fields_of(cast("Any", kind))
+    read = {
+        name: _read(value, known[name], f"{name} of {kind.__name__}") if name in known else value
+        for name, value in values.items()
+    }
+    return kind(**read)
+
+
+def _read(value: Any, wanted: Any, name: str) -> Any:
+    """Return a plain value as what the annotation says; TypeError if it is something else."""
+    origin, inner = get_origin(wanted), get_args(wanted)
+    if origin in (Union, UnionType):
+        matching = [each for each in inner if each is not NoneType]
+        return None if value is None and NoneType in inner else _first(value, matching, name)
+    if origin is tuple and isinstance(value, list | tuple):
+        kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
+        return tuple(_read(item, each, name) for item, each in zip(value, kinds, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
+        return {_read(k, inner[0], name): _read(item, inner[1], name) for k, item in value.items()}
+    if wanted is bytes and isinstance(value, str):
+        return base64.b64decode(value, validate=True)
+    if isinstance(value, Mapping) and hasattr(wanted, "from_dict"):
+        return wanted.from_dict(value)
+    if isinstance(value, Mapping) and is_dataclass(wanted):
+        return record(cast("Any", wanted), value)
+    if not _is_a(value, wanted):
+        raise TypeError(f"{name} is {value!r}")
+    return value
+
+
+def _first(value: Any, kinds: Sequence[Any], name: str) -> Any:
+    """Return the value as the first of these kinds that it can be."""
+    for kind in kinds[:-1]:
+        with suppress(TypeError, ValueError):
+            return _read(value, kind, name)
+    return _read(value, kinds[-1], name)
+
+
+def plain(value: Any) -> Any:
+    """Return a record, or anything made of records, as values for JSON; bytes as base64."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 @lru_cache(maxsize=64)
@@ -55,30 +103,13 @@ def _fields_of(kind: type[Any]) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-def is_a(value: Any, wanted: Any) -> bool:
-    """Whether a value read from JSON matches an annotation; whole numbers also count as floats."""
-    origin, inner = get_origin(wanted), get_args(wanted)
-    if origin in (Union, UnionType):
-        return any(is_a(value, each) for each in inner)
-    if origin is Literal:
-        return value in inner
-    if wanted is None:
-        return value is None
-    if wanted is Any:
-        return True
-    if wanted is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if wanted is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if origin is tuple and inner[-1] is Ellipsis:
-        return isinstance(value, tuple) and all(is_a(item, inner[0]) for item in value)
-    if origin is tuple:
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(inner)
-            and all(is_a(item, each) for item, each in zip(value, inner, strict=True))
-        )
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        keys, items = inner
-        return isinstance(value, Mapping) and all(is_a(k, keys) and is_a(v, items) for k, v in value.items())
-    return isinstance(value, origin or wanted)
+def _is_a(value: Any, wanted: Any) -> bool:
+    """True if a value read from JSON is of the annotation's type; whole numbers also count as floats."""
+    if get_origin(wanted) is Literal:
+        return value in get_args(wanted)
+    if wanted is None or wanted is Any:
+        return wanted is Any or value is None
+    if wanted in (float, int):
+        kinds = int | float if wanted is float else int
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    return isinstance(value, get_origin(wanted) or wanted)

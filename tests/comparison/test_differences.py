@@ -9,8 +9,7 @@ from scipy import stats
 
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
-from uq_tracking.comparison.differences import cohens_d, mover
-from uq_tracking.comparison.over_runs import found_mostly, largest_by_chance, welch
+from uq_tracking.comparison.differences import cohens_d, found_mostly, largest_by_chance, mover, welch
 from uq_tracking.errors import SettingsError
 
 

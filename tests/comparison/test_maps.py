@@ -11,7 +11,7 @@ from matplotlib.image import imread
 from numpy.testing import assert_allclose
 
 import uq_tracking as uq
-from uq_tracking.comparison.result import Comparison
+from uq_tracking.comparison import Comparison
 from uq_tracking.errors import SettingsError
 from uq_tracking.figures import compared_maps
 

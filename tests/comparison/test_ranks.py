@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 import uq_tracking as uq
 from tests.comparison.conftest import report_of
 from uq_tracking.comparison import Comparison
-from uq_tracking.comparison.table import ranks
+from uq_tracking.comparison.facts import ranks
 from uq_tracking.errors import UnknownMetricError
 from uq_tracking.metrics.registry import is_infinite
 

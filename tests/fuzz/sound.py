@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import uq_tracking as uq
-from uq_tracking.comparison.result import Comparison
+from uq_tracking.comparison import Comparison
 from uq_tracking.files.reading import read_predictions
 from uq_tracking.recalibration.files import read_recalibrations
 from uq_tracking.report import Report

@@ -13,7 +13,8 @@ from uq_tracking.cli.options import Runs, Split, Where, parse_list
 from uq_tracking.errors import SettingsError, closest
 
 if TYPE_CHECKING:
-    from uq_tracking.comparison.result import Comparison, MetricKeys
+    from uq_tracking.comparison import Comparison
+    from uq_tracking.comparison.facts import MetricKeys
 
 WIDE_ENOUGH = 10_000
 """Line length for files, so that no table is split and no name shortened."""

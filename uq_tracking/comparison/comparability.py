@@ -18,13 +18,56 @@ NAMED = 4
 OTHER_DATA = "ranks and differences compare the data as much as the methods"
 
 
-def warnings(runs: Sequence[ScoredRun]) -> list[str]:
-    """One sentence for each way in which the runs were not scored alike."""
-    return [*_splits(runs), *_data(runs), *_forms(runs), *_settings(runs), *_provenance(runs), *_halves(runs)]
+def warnings(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Yield one sentence for each way in which the runs were not scored alike."""
+
+    def differ(head: str, of: Callable[..., Any]) -> Iterator[str]:
+        if groups := _by_value(runs, of):
+            yield f"{head}. {groups}."
+
+    yield from differ("Splits or outputs differ (choose one with split=)", lambda run: run.split)
+    yield from differ(
+        f"Scored on different data ({OTHER_DATA})", lambda run: f"{run.report.counts.get('n', 0):,} samples"
+    )
+    for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
+        yield from _weights_or_targets(of_number)
+    yield from differ(
+        "Forms of the predictions differ (to compare like with like, log all methods in one form)",
+        lambda run: run.report.settings.get("distribution") or "mean and std",
+    )
+    lost = ", ".join(_not_comparable(runs))
+    not_ranked = f"not ranked, as they depend on the levels: {lost}; " if lost else ""
+    yield from differ(
+        f"Levels of quantiles differ ({not_ranked}log all methods as quantiles at the same levels, or compare "
+        "those of the same levels apart)",
+        _levels,
+    )
+    has_dof = any(run.report.settings.get("family") == "student_t" for run in runs)
+    for name in SETTINGS:
+        if name != "dof" or has_dof:
+            yield from differ(
+                f"{name} differs (rescore the runs with the same settings)",
+                lambda run, name=name: run.report.settings.get(name),
+            )
+    yield from differ(
+        "Statistics differ in kind (differences within a sketch's accuracy mean nothing)",
+        lambda run: run.report.provenance.get("statistics"),
+    )
+    for name in ("schema", "version"):
+        yield from differ(
+            f"The {name} of uq_tracking differs (rescore the runs with a single version)",
+            lambda run, name=name: run.report.provenance.get(name),
+        )
+    half = [run for run in runs if run.of_half]
+    if half:
+        yield (
+            "Scores after recalibration are of the half of the samples to which nothing was fitted: compare them "
+            f"with those of the same half before, not with scores of all samples. {_named(half)}."
+        )
 
 
 def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]:
-    """The metrics; those that depend on the levels of quantiles have no direction if the levels differ."""
+    """Return the metrics; those that depend on the levels of quantiles have no direction if the levels differ."""
     lost = _not_comparable(runs)
     return [
         replace(
@@ -37,7 +80,7 @@ def judged(metrics: Sequence[Metric], runs: Sequence[ScoredRun]) -> list[Metric]
 
 
 def _not_comparable(runs: Sequence[ScoredRun]) -> list[str]:
-    """Scores that are computed from quantiles in some runs, and from other levels or none in others.
+    """Return scores that are computed from quantiles in some runs, and from other levels or none in others.
 
     From few quantiles these come out too low, as CRPS and F(y) are unknown between the levels.
     """
@@ -49,94 +92,33 @@ def _not_comparable(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def _levels(run: ScoredRun) -> tuple[float, ...]:
-    """Levels of the run's quantiles, without rounding errors; empty for a whole distribution."""
+    """Return the levels of the run's quantiles, without rounding errors; empty for a whole distribution."""
     return tuple(round(level, 9) for level in run.report.settings.get("levels") or ())
 
 
-def _splits(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Runs that hold only splits or outputs are compared by those; warn if they are not all the same."""
-    found = _differ(runs, lambda run: run.split)
-    if found:
-        yield f"Splits or outputs differ (choose one with split=). {found}."
-
-
-def _data(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Different data: other numbers of samples or, with the same number, other weights or targets."""
-    counted = _differ(runs, lambda run: f"{run.report.counts.get('n', 0):,} samples")
-    if counted:
-        yield f"Scored on different data ({OTHER_DATA}). {counted}."
-    for of_number in by_value(runs, lambda run: run.report.counts.get("n")).values():
-        weighted = _differ(of_number, lambda run: run.report.counts.get("n_effective"))
-        if weighted:
-            yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
-        else:
-            yield from _different_targets(of_number)
-
-
-def _different_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
+def _weights_or_targets(runs: Sequence[ScoredRun]) -> Iterator[str]:
+    """Yield how runs of equally many samples differ in their weights, else in their targets."""
+    weighted = _by_value(runs, lambda run: run.report.counts.get("n_effective"))
+    if weighted:
+        yield f"Sample weights differ ({OTHER_DATA}). Effective samples: {weighted}."
+        return
     known = [run for run in runs if targets_of(run.report) is not None]
     groups: list[list[ScoredRun]] = []
     for run in known:
         group = next((group for group in groups if same_targets(group[0].report, run.report)), None)
         groups.append([run]) if group is None else group.append(run)
     if len(groups) > 1:
-        parts = "; ".join(f"{_described(group[0])}: {_named(group)}" for group in groups)
+        moments = [targets_of(group[0].report) or {} for group in groups]
+        shown = [", ".join(f"{name} {value:.6g}" for name, value in each.items()) for each in moments]
+        parts = "; ".join(f"{text}: {_named(group)}" for text, group in zip(shown, groups, strict=True))
         yield f"Scored on different targets ({OTHER_DATA}). {parts}."
     elif 0 < len(known) < len(runs):
         others = [run for run in runs if targets_of(run.report) is None]
         yield f"Cannot tell whether all targets are the same: not described in the report of {_named(others)}."
 
 
-def _described(run: ScoredRun) -> str:
-    return ", ".join(f"{name} {value:.6g}" for name, value in (targets_of(run.report) or {}).items())
-
-
-def _forms(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Different forms of predictions, or levels of quantiles, which rescoring cannot change."""
-    found = _differ(runs, lambda run: run.report.settings.get("distribution") or "mean and std")
-    if found:
-        yield f"Forms of the predictions differ (to compare like with like, log all methods in one form). {found}."
-    found = _differ(runs, _levels)
-    lost = ", ".join(_not_comparable(runs))
-    not_ranked = f"not ranked, as they depend on the levels: {lost}; " if lost else ""
-    if found:
-        yield (
-            f"Levels of quantiles differ ({not_ranked}log all methods as quantiles at the same levels, or compare "
-            f"those of the same levels apart). {found}."
-        )
-
-
-def _settings(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    for name in SETTINGS:
-        if name == "dof" and not any(run.report.settings.get("family") == "student_t" for run in runs):
-            continue
-        found = _differ(runs, lambda run, name=name: run.report.settings.get(name))
-        if found:
-            yield f"{name} differs (rescore the runs with the same settings). {found}."
-
-
-def _halves(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    """Scores after a recalibration that cover one half of the samples."""
-    half = [run for run in runs if run.of_half]
-    if half:
-        yield (
-            "Scores after recalibration are of the half of the samples to which nothing was fitted: compare them "
-            f"with those of the same half before, not with scores of all samples. {_named(half)}."
-        )
-
-
-def _provenance(runs: Sequence[ScoredRun]) -> Iterator[str]:
-    found = _differ(runs, lambda run: run.report.provenance.get("statistics"))
-    if found:
-        yield f"Statistics differ in kind (differences within a sketch's accuracy mean nothing). {found}."
-    for name in ("schema", "version"):
-        found = _differ(runs, lambda run, name=name: run.report.provenance.get(name))
-        if found:
-            yield f"The {name} of uq_tracking differs (rescore the runs with a single version). {found}."
-
-
-def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
-    """The runs of each value, or nothing if all share it."""
+def _by_value(runs: Sequence[ScoredRun], of: Callable[[ScoredRun], Any]) -> str:
+    """Return the runs of each value, or nothing if all share it."""
     groups = by_value(runs, lambda run: _key(of(run)))
     if len(groups) < 2:
         return ""
@@ -144,7 +126,7 @@ def _differ(runs: Sequence[ScoredRun], of: Callable[..., Any]) -> str:
 
 
 def _key(value: Any) -> Any:
-    """What values are grouped by: the text shown, but levels themselves, as their text is shortened."""
+    """Return what values are grouped by: the text shown, but levels themselves, as their text is shortened."""
     return value if isinstance(value, tuple) else _shown(value)
 
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.comparison.cases import same_cases
 from uq_tracking.comparison.runs import ScoredRun
-from uq_tracking.errors import ShapeError
-from uq_tracking.inputs.base import Case
-from uq_tracking.tasks import CLASSIFICATION, REGRESSION
-from uq_tracking.tracking.cases import Maps
-from uq_tracking.typed import record
+from uq_tracking.errors import SettingsError, ShapeError
+from uq_tracking.inputs.base import Case, PredictionsBase, case_count, case_place
+from uq_tracking.tasks import CLASSIFICATION, REGRESSION, task_of
+from uq_tracking.tracking.cases import DrawnCases, Maps, choose_cases
+from uq_tracking.tracking.names import MAPS_FILE, PREDICTIONS_FILE
 
 FloatArray = npt.NDArray[np.float64]
+AUTO_CASES = 2
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -87,39 +89,9 @@ class MapCase:
     scales: Mapping[str, ColorScale] = field(hash=False)
     classes: tuple[tuple[str, str], ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; pictures as base64."""
-        panels = [{k: _plain(value) for k, value in vars(panel).items()} for panel in self.panels]
-        scales = {name: vars(scale) for name, scale in self.scales.items()}
-        return {**{k: _plain(value) for k, value in vars(self).items()}, "panels": panels, "scales": scales}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> MapCase:
-        """Inverse of ``to_dict``."""
-        if set(values["scales"]) not in _SCALES:
+    def __post_init__(self) -> None:
+        if set(self.scales) not in ({"value", "error"}, {"error", "entropy"}):
             raise ValueError("unknown color scales")
-        made = {
-            "shape": tuple(values["shape"]),
-            "image": None if values["image"] is None else base64.b64decode(values["image"]),
-            "target": base64.b64decode(values["target"]),
-            "panels": tuple(_panel_from_dict(panel) for panel in values["panels"]),
-            "scales": {name: _scale_from_dict(scale) for name, scale in values["scales"].items()},
-            "classes": tuple((str(name), str(color)) for name, color in values["classes"]),
-        }
-        return record(cls, {"name": values["name"], **made})
-
-
-_SCALES = ({"value", "error"}, {"error", "entropy"})
-_PICTURES = ("prediction", "error", "uncertainty")
-
-
-def _panel_from_dict(values: Mapping[str, Any]) -> MapPanel:
-    pictures = {name: base64.b64decode(values[name]) for name in _PICTURES}
-    return record(MapPanel, {**values, **pictures})
-
-
-def _scale_from_dict(values: Mapping[str, Any]) -> ColorScale:
-    return record(ColorScale, {**values, "colors": tuple(map(str, values["colors"]))})
 
 
 @dataclass(frozen=True)
@@ -142,11 +114,23 @@ class _Seen:
 def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tuple[MapCase, ...], list[str]]:
     """Draw the chosen cases of one run per method; also return which methods lack them and why.
 
-    Raises SettingsError as `same_cases` does.
+    Predictions are read only if the cases that the runs drew do not suffice, and held one method at a time. Raises
+    SettingsError if maps are requested by number or index, but no run stored any, the predictions are not spatial, or
+    have no such case.
     """
-    cases, problems = same_cases(groups, maps, _seen)
-    drawn = tuple(_drawn(str(number), items, problems) for number, items in cases.items())
-    return drawn, list(dict.fromkeys(problems)) if drawn else []
+    problems: list[str] = []
+    seen = {method: _drawn(runs, problems) for method, runs in groups.items()}
+    common = _common(seen)[:AUTO_CASES] if maps == "auto" else []
+    numbers = _from_predictions(groups, maps, seen, common or None, problems)
+    for method, cases in seen.items():
+        lacking = [str(number) for number in numbers if number not in cases]
+        if cases and lacking:
+            problems.append(f"No maps of {method} for {', '.join(lacking)}: it stored only other cases.")
+    found = {number: [cases[number] for cases in seen.values() if number in cases] for number in numbers}
+    made = tuple(_case(str(number), items, problems) for number, items in found.items() if items)
+    if maps != "auto" and not made:
+        raise SettingsError(f"maps={maps!r}, but no run stored drawable predictions")
+    return made, list(dict.fromkeys(problems)) if made else []
 
 
 def _seen(run: ScoredRun, case: Case) -> _Seen:
@@ -196,12 +180,12 @@ def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
 
 
 def _means(error: FloatArray, uncertainty: FloatArray) -> tuple[float, float]:
-    """Means over the pixels with a target; 0 if there are none."""
+    """Return the means over the pixels with a target; 0 if there are none."""
     known = np.isfinite(error)
     return (float(error[known].mean()), float(uncertainty[known].mean())) if known.any() else (0.0, 0.0)
 
 
-def _drawn(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
+def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
@@ -233,7 +217,7 @@ def _scales(items: Sequence[_Seen]) -> dict[str, ColorScale]:
 
 
 def _classes(items: Sequence[_Seen]) -> tuple[tuple[str, str], ...]:
-    """The legend of the classes; empty for values."""
+    """Return the legend of the classes; empty for values."""
     from uq_tracking.figures.compared_maps import class_legend
 
     if items[0].scale is not None:
@@ -243,7 +227,7 @@ def _classes(items: Sequence[_Seen]) -> tuple[tuple[str, str], ...]:
 
 
 def _is_same_target(one: _Seen, other: _Seen) -> bool:
-    """Whether two runs have the same target; float32 and float64 copies of it may differ by rounding."""
+    """True if two runs have the same target; float32 and float64 copies of it may differ by rounding."""
     if one.rounding == other.rounding or one.target.shape != other.target.shape:
         return np.array_equal(one.target, other.target, equal_nan=True)
     slack = max(one.rounding, other.rounding) * float(
@@ -266,7 +250,7 @@ def _panel(item: _Seen, scales: Mapping[str, ColorScale]) -> MapPanel:
 
 
 def _picture(values: npt.NDArray[Any], kind: str, scales: Mapping[str, ColorScale]) -> bytes:
-    """A map on its color scale; without one, of classes."""
+    """Draw a map on its color scale; without one, of classes."""
     from uq_tracking.figures.compared_maps import class_png, map_png
 
     return (
@@ -274,5 +258,83 @@ def _picture(values: npt.NDArray[Any], kind: str, scales: Mapping[str, ColorScal
     )
 
 
-def _plain(value: Any) -> Any:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:
+    """Read the cases of the first run of a method that drew any."""
+    for run in runs:
+        drawn = _read(run, MAPS_FILE, DrawnCases.load, problems)
+        if drawn is not None and drawn.cases:
+            return {number: _seen(run, case) for number, case in drawn.cases.items()}
+    return {}
+
+
+def _common(seen: Mapping[str, Mapping[int, _Seen]]) -> list[int]:
+    """Return the numbers of the cases that all methods with drawn cases have in common."""
+    drawn = [set(cases) for cases in seen.values() if cases]
+    return sorted(set.intersection(*drawn)) if drawn else []
+
+
+def _from_predictions(
+    groups: Mapping[str, Sequence[ScoredRun]],
+    maps: Maps,
+    seen: dict[str, dict[int, _Seen]],
+    numbers: list[int] | None,
+    problems: list[str],
+) -> list[int]:
+    """Add the cases that were not drawn to ``seen``; return the numbers of the cases, chosen here if None."""
+    shape: tuple[int, ...] | None = None
+    for method, runs in groups.items():
+        if numbers is not None and set(numbers) <= seen[method].keys():
+            continue
+        known = len(problems)
+        stored = _predictions(runs, problems)
+        if stored is None:
+            if not seen[method] and len(problems) == known:
+                problems.append(f"No maps of {method}: it stored no predictions.")
+            continue
+        run, data = stored
+        if numbers is None:
+            shape = data.shape
+            numbers = choose_cases(shape, maps)[: AUTO_CASES if maps == "auto" else None]
+        if data.shape != (shape or data.shape) or not _has(data.shape, numbers):
+            other = f", not {shape}" if shape else ""
+            problems.append(f"No maps of {method}: its predictions have shape {data.shape}{other}.")
+            continue
+        for number in numbers:
+            if number not in seen[method]:
+                seen[method][number] = _seen(run, data.case(case_place(number, data.shape)))
+    return _among_drawn(seen, maps) if numbers is None else numbers
+
+
+def _has(shape: tuple[int, ...], numbers: Sequence[int]) -> bool:
+    """True if predictions of this shape hold these cases."""
+    return not numbers or (len(shape) > 1 and max(numbers) < case_count(shape))
+
+
+def _among_drawn(seen: Mapping[str, Mapping[int, _Seen]], maps: Maps) -> list[int]:
+    """Return the requested cases, where no predictions tell how many there are."""
+    if isinstance(maps, Sequence) and not isinstance(maps, str):
+        return [int(number) for number in maps]
+    drawn = _common(seen)
+    return drawn if maps is True or isinstance(maps, str) else drawn[: int(maps)]
+
+
+def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:
+    """Read the predictions of the first run of a method that has them."""
+    for run in runs:
+        data = _read(run, PREDICTIONS_FILE, task_of(run.report).predictions.load, problems)
+        if data is not None:
+            return run, data
+    return None
+
+
+def _read(run: ScoredRun, file: str, load: Callable[[Path], T], problems: list[str]) -> T | None:
+    """Read one of a run's files; a damaged one or a failing tracker costs the maps, not the comparison."""
+    if run.logged is None:
+        return None
+    try:
+        return run.logged.read(file, load)
+    except FileNotFoundError:
+        return None
+    except Exception as error:
+        problems.append(f"Maps of {run.method}: {type(error).__name__}: {error}.")
+        return None

@@ -7,35 +7,27 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment
 from markupsafe import Markup
 
 from uq_tracking._version import __version__
-from uq_tracking.comparison.metrics import by_family, family
-from uq_tracking.comparison.overlays import FloatArray, Overlay
+from uq_tracking.comparison.curves import FloatArray, Overlay
+from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
+from uq_tracking.comparison.maps import MapPanel
 from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used, without_value
-from uq_tracking.comparison.verdicts import UNJUDGED, MethodVerdict, unjudged
-from uq_tracking.errors import BackendError
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
 from uq_tracking.metrics.registry import Metric
 from uq_tracking.tables.html import templates
-from uq_tracking.tables.model import Cell, Column, better_text, unit_text
-from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE
-from uq_tracking.tracking.resolve import targets_of
-from uq_tracking.tracking.writer import RunWriter
-
-if TYPE_CHECKING:
-    from uq_tracking.comparison.maps import MapPanel
-    from uq_tracking.comparison.result import Comparison
+from uq_tracking.tables.model import Cell, Table, better_text, unit_text
+from uq_tracking.typed import plain
 
 TITLE = "Uncertainty methods compared"
 SETTINGS = ("alpha", "n_bins", "distribution", "family", "std_floor")
@@ -57,62 +49,59 @@ DIGITS = 5
 """Significant digits of a curve's points: more than a screen can show."""
 
 
-def comparison_page(comparison: Comparison) -> str:
-    """The whole page. The browser may run only this script and style, show embedded pictures, and load nothing."""
-    style = _resource("page.css") + _map_colors(comparison)
-    script = _resource("page.js")
-    lines = [line for overlay in comparison.curves.values() for line in overlay.lines]
+def comparison_page(facts: Facts, table: Table, csv: str) -> str:
+    """Return the whole page; browsers may run only its script, show its pictures, and load nothing."""
+    style, script = _resource("page.css") + _map_colors(facts), _resource("page.js")
+    index, labels = {name: k for k, name in enumerate(facts.methods)}, _labels(facts, LETTERS)
+    scatter = _scatter(facts, table)
+    data = {
+        "methods": list(index),
+        "labels": list(labels.values()),
+        "baseline": facts.baseline,
+        "baseline_label": labels.get(facts.baseline or ""),
+        "sorted_by": None if facts.sorted_by is None else facts.sorted_by.key,
+        "metrics": {metric.key: _metric(facts, metric) for metric in facts.metrics},
+        "curves": _curves(facts, index),
+        "scatter": scatter,
+        "csv": csv,
+        "differences": sorted(
+            ({**plain(item), "method": index[item.method]} for item in facts.differences),
+            key=lambda item: item["method"],
+        ),
+    }
+    lines = [line for overlay in facts.curves.values() for line in overlay.lines]
     return (
         _environment()
         .get_template("page.html")
         .render(
-            comparison=comparison,
-            table=comparison.table,
+            comparison=facts,
+            table=table,
             title=TITLE,
             version=__version__,
             policy=f"default-src 'none'; img-src data:; script-src '{_digest(script)}'; "
             f"style-src '{_digest(style)}'; base-uri 'none'; form-action 'none'",
             style=Markup(style),
             script=Markup(script),
-            data=Markup(_json(_data(comparison))),
-            families=_families(comparison),
-            scatter=_scatter(comparison),
-            marks={name: _marks(verdict) for name, verdict in comparison.verdicts.items()},
-            starred=_starred(comparison.verdicts),
-            unjudged=unjudged(comparison.groups),
-            glossary=by_family(comparison.metrics),
-            intervals_used=intervals_used(comparison),
-            without=without_value(comparison.table),
-            disagreement=disagreement(comparison, comparison.shown()),
-            columns={column.key: column for column in comparison.table.columns},
-            index={name: k for k, name in enumerate(comparison.methods)},
-            labels=_labels(comparison, LETTERS),
-            two_lines=_labels(comparison, TWO_LINES),
+            data=Markup(_json(data)),
+            families=_families(facts),
+            scatter=scatter,
+            marks={name: _marks(verdict) for name, verdict in facts.verdicts.items()},
+            starred=_starred(facts.verdicts),
+            unjudged=facts.unjudged,
+            glossary=by_family(facts.metrics),
+            intervals_used=intervals_used(facts),
+            without=without_value(table),
+            disagreement=disagreement(facts, facts.shown()),
+            columns={column.key: column for column in table.columns},
+            index=index,
+            labels=labels,
+            two_lines=_labels(facts, TWO_LINES),
             banded=any(line.low is not None for line in lines),
             by_chance=any(line.chance is not None for line in lines),
             settings=SETTINGS,
-            half=any(run.of_half for run in comparison.runs),
+            half=any(run.of_half for run in facts.runs),
         )
     )
-
-
-def log_page(comparison: Comparison, run: Any = None) -> None:
-    """Write the page to a run, or to a new one if an address names none; see ``Comparison.log``."""
-    targets = targets_of(run, None, name=COMPARISON_NAME)
-    if not targets:
-        raise BackendError(
-            "no tracker has an active run; pass run=, for example mlflow:EXPERIMENT, or write a file with to_html"
-        )
-    with TemporaryDirectory(prefix="uq_tracking_") as folder:
-        path = Path(folder) / PAGE_FILE
-        comparison.to_html(path)
-        writers = [RunWriter(target) for target in targets]
-        for writer in writers:
-            writer.write_together([("the comparison", lambda run: run.log_file(path, PAGE_FILE))])
-            writer.close()
-    problems = [problem for writer in writers if (problem := writer.problem())]
-    if problems:
-        raise BackendError(" ".join(problems))
 
 
 @lru_cache(maxsize=1)
@@ -120,11 +109,11 @@ def _environment() -> Environment:
     environment = templates("uq_tracking.comparison").overlay()
     environment.filters = {
         **environment.filters,
-        "arrow": _arrow,
+        "arrow": lambda metric: _arrow(better_text(metric)),
         "base64": lambda data: base64.b64encode(data).decode(),
         "better": better_text,
         "classes": _classes,
-        "column_arrow": _column_arrow,
+        "column_arrow": lambda column: _arrow(column.better),
         "color_class": _color_class,
         "details": _details,
         "in_order": _in_order,
@@ -144,44 +133,44 @@ def _resource(name: str) -> str:
 
 
 def _digest(content: str) -> str:
-    """The digest by which a content security policy names an inline script or style."""
+    """Return the digest by which a content security policy names an inline script or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
 
 
-def _map_colors(comparison: Comparison) -> str:
-    """The colors of the maps, as a style sheet: the policy forbids style attributes."""
-    if not comparison.maps:
+def _map_colors(facts: Facts) -> str:
+    """Return the colors of the maps as a style sheet: the policy forbids style attributes."""
+    if not facts.maps:
         return ""
-    scales = comparison.maps[0].scales
+    scales = facts.maps[0].scales
     stops = {kind: ", ".join(map(_color, scale.colors)) for kind, scale in scales.items()}
     rules = [
         f".bar.{kind} {{ background: linear-gradient(to right, {found}); }}" for kind, found in stops.items()
     ]
-    named = sorted({_color(color) for case in comparison.maps for _, color in case.classes})
+    named = sorted({_color(color) for case in facts.maps for _, color in case.classes})
     rules += [f".class.{_color_class(color)} {{ background: {color}; }}" for color in named]
     return "\n" + "\n".join(rules) + "\n"
 
 
 def _color_class(color: str) -> str:
-    """The name of a color in the style sheet."""
+    """Return the name of a color in the style sheet."""
     return f"x{_color(color)[1:]}"
 
 
 def _color(value: str) -> str:
-    """A color, if it is one; a comparison's file may come from anywhere."""
+    """Return a color, grey if it is none; a comparison's file may come from anywhere."""
     digits = value.removeprefix("#")
     valid = len(digits) == 6 and all(digit in "0123456789abcdefABCDEF" for digit in digits)
     return f"#{digits}" if valid else "#808080"
 
 
-def _labels(comparison: Comparison, letters: int) -> dict[str, str]:
-    """A name of about this many characters for each method."""
-    names = [one_line(name) for name in comparison.methods]
-    return dict(zip(comparison.methods, shortened(names, letters), strict=True))
+def _labels(facts: Facts, letters: int) -> dict[str, str]:
+    """Return a name of about this many characters for each method."""
+    names = [one_line(name) for name in facts.methods]
+    return dict(zip(facts.methods, shortened(names, letters), strict=True))
 
 
 def _marks(verdict: MethodVerdict) -> dict[str, Any]:
-    """What a verdict's bars show, 0 to 100: how far from calibrated, and how close the ranking is to an oracle's."""
+    """Return lengths of a verdict's bars, 0 to 100: distance from calibrated, and gain relative to an oracle's."""
     few = verdict.calibration == "overconfident in few samples"  # which determine the factor
     factor, recovered = None if few else verdict.scale, verdict.recovered
     reach = 0.0 if not factor else min(abs(math.log(factor)) / math.log(WIDEST), 1.0)
@@ -199,7 +188,7 @@ def _marks(verdict: MethodVerdict) -> dict[str, Any]:
 
 
 def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
-    """Methods that find most errors, of those that find more than a constant uncertainty would."""
+    """Return the methods that find most errors, of those that find more than a constant uncertainty would."""
     found = {
         name: verdict.recovered
         for name, verdict in verdicts.items()
@@ -208,27 +197,22 @@ def _starred(verdicts: Mapping[str, MethodVerdict]) -> set[str]:
     return {name for name, share in found.items() if share == max(found.values())}
 
 
-def _families(comparison: Comparison) -> list[tuple[str, str]]:
-    """Buttons that choose which metrics to show; none if all are headline metrics."""
-    if len(comparison.headline) == len(comparison.metrics):
+def _families(facts: Facts) -> list[tuple[str, str]]:
+    """Return buttons that choose the metrics to show; none if all are headline metrics."""
+    if len(facts.headline) == len(facts.metrics):
         return []
-    found = list(by_family(comparison.metrics))
+    found = list(by_family(facts.metrics))
     single = [(name, name) for name in found] if len(found) > 1 else []
     return [("headline", "Headline"), *single, ("all", "All metrics")]
 
 
-def _arrow(metric: Metric) -> str:
-    """An arrow, the target value, or nothing."""
-    better = better_text(metric)
+def _arrow(better: str) -> str:
+    """Return an arrow, the target value, or nothing."""
     return ARROWS.get(better, f"→ {better}")
 
 
-def _column_arrow(column: Column) -> str:
-    return ARROWS.get(column.better, f"→ {column.better}")
-
-
 def _classes(cell: Cell) -> str:
-    """Classes of the cell's color."""
+    """Return the classes of the cell's color."""
     if cell.place is None:
         return ""
     found = ["worst" if cell.mark == "worst" else f"s{round(SHADES * cell.place)}"]
@@ -238,19 +222,19 @@ def _classes(cell: Cell) -> str:
 
 
 def _in_order(panels: Sequence[MapPanel], index: Mapping[str, int]) -> list[MapPanel]:
-    """The panels in the order of the rows."""
+    """Return the panels in the order of the rows."""
     return sorted((p for p in panels if p.method in index), key=lambda panel: index[panel.method])
 
 
 def _sort_key(cell: Cell) -> str | None:
-    """The rank where the metric judges, else the value; None sorts last."""
+    """Return the rank where the metric judges, else the value; None sorts last."""
     if cell.value is None or (cell.rank is None and cell.infinite):
         return None
     return repr(cell.value if cell.rank is None else cell.rank)
 
 
 def _details(cell: Cell) -> str:
-    """All digits, and everything else known about a cell."""
+    """Return all digits, and everything else known about a cell."""
     if cell.value is None:
         return f"no value: {cell.reason}" if cell.reason else "no value"
     parts = [(cell.reason or "infinite") if cell.infinite else repr(cell.value)]
@@ -267,65 +251,44 @@ def _details(cell: Cell) -> str:
 
 
 def _json(values: Any) -> str:
-    """JSON that is safe inside a ``script`` element: no ``<`` can end it."""
+    """Return JSON that is safe inside a ``script`` element: no ``<`` can end it."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
-def _data(comparison: Comparison) -> dict[str, Any]:
-    """The numbers that the page's script draws."""
-    index, labels = {name: k for k, name in enumerate(comparison.methods)}, _labels(comparison, LETTERS)
-    return {
-        "methods": list(index),
-        "labels": list(labels.values()),
-        "baseline": comparison.baseline,
-        "baselineLabel": labels.get(comparison.baseline or ""),
-        "sortedBy": None if comparison.sorted_by is None else comparison.sorted_by.key,
-        "level": comparison.level,
-        "metrics": {metric.key: _metric(comparison, metric) for metric in comparison.metrics},
-        "curves": _curves(comparison, index),
-        "scatter": _scatter(comparison),
-        "csv": comparison.to_csv(),
-        "differences": sorted(
-            ({**item.to_dict(), "method": index[item.method]} for item in comparison.differences),
-            key=lambda item: item["method"],
-        ),
-    }
-
-
-def _metric(comparison: Comparison, metric: Metric) -> dict[str, Any]:
+def _metric(facts: Facts, metric: Metric) -> dict[str, Any]:
     return {
         "summary": metric.summary,
         "formula": metric.formula,
         "source": metric.source,
         "family": family(metric),
-        "unit": unit_text(metric.unit, comparison.unit),
+        "unit": unit_text(metric.unit, facts.unit),
         "better": better_text(metric) or "does not judge",
-        "mark": _arrow(metric),
+        "mark": _arrow(better_text(metric)),
     }
 
 
-def _scatter(comparison: Comparison) -> dict[str, Any] | None:
-    """A point per method with both scores; None if fewer than two have them."""
-    known = {metric.key for metric in comparison.metrics}
-    pairs = ((metric.against, metric.key) for metric in comparison.metrics if metric.against)
+def _scatter(facts: Facts, table: Table) -> dict[str, Any] | None:
+    """Return a point per method with both scores; None if fewer than two have them."""
+    known = {metric.key for metric in facts.metrics}
+    pairs = ((metric.against, metric.key) for metric in facts.metrics if metric.against)
     pair = next((pair for pair in pairs if known.issuperset(pair)), None)
     if pair is None:
         return None
-    cells = {name: [comparison.table[name][key] for key in pair] for name in comparison.methods}
+    cells = {name: [table[name][key] for key in pair] for name in facts.methods}
     points = [
-        {"method": k, "x": x.value, "y": y.value, "xInterval": x.interval, "yInterval": y.interval}
+        {"method": k, "x": x.value, "y": y.value, "x_interval": x.interval, "y_interval": y.interval}
         for k, (x, y) in enumerate(cells.values())
         if x.value is not None and y.value is not None and not (x.infinite or y.infinite)
     ]
-    bounds = {name: found.get(pair[1]) for name, found in comparison.bounds.items()}
+    bounds = {name: found.get(pair[1]) for name, found in facts.bounds.items()}
     levels = [{"name": name, "value": bound.high} for name, bound in bounds.items() if bound is not None]
     return {"x": pair[0], "y": pair[1], "points": points, "levels": levels} if len(points) > 1 else None
 
 
-def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any]]:
-    """Every curve; duplicate titles are completed by the end of the curve's name."""
-    found = [_overlay(overlay, index) for overlay in comparison.curves.values()]
+def _curves(facts: Facts, index: dict[str, int]) -> list[dict[str, Any]]:
+    """Return every curve; duplicate titles are completed by the end of the curve's name."""
+    found = [_overlay(overlay, index) for overlay in facts.curves.values()]
     titles = [curve["title"] for curve in found]
     for curve in found:
         if titles.count(curve["title"]) > 1:
@@ -334,7 +297,7 @@ def _curves(comparison: Comparison, index: dict[str, int]) -> list[dict[str, Any
 
 
 def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
-    """One name's curves; positions and bands shared by several runs are written once."""
+    """Return one name's curves; positions and bands shared by several runs are written once."""
     places: dict[tuple[float, ...], int] = {}
     chances: dict[tuple[Any, ...], int] = {}
     lines = []
@@ -349,14 +312,7 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
             made["chance"] = chances.setdefault(ends, len(chances))
         lines.append(made)
     return {
-        "name": overlay.name,
-        "title": overlay.title,
-        "xLabel": overlay.x_label,
-        "yLabel": overlay.y_label,
-        "diagonal": overlay.diagonal,
-        "levels": list(overlay.levels),
-        "labels": list(overlay.labels),
-        "yLimits": None if overlay.y_limits is None else list(overlay.y_limits),
+        **plain(replace(overlay, lines=())),
         "x": [list(x) for x in places],
         "chances": [{"x": place, "low": low, "high": high} for place, low, high in chances],
         "lines": lines,
@@ -368,12 +324,11 @@ def _rounded(values: FloatArray) -> list[float]:
 
 
 def _run_facts(run: ScoredRun) -> list[object]:
-    """How a run was scored, for the list of runs."""
+    """Return how a run was scored, for the list of runs."""
     report = run.report
-    found = [report.settings.get(name) for name in SETTINGS]
     return [
         f"{report.counts.get('n', 0):,}",
         report.provenance.get("statistics"),
-        *found,
+        *(report.settings.get(name) for name in SETTINGS),
         report.provenance.get("version"),
     ]

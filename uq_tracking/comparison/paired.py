@@ -39,7 +39,7 @@ class PairedGroups:
     def limits(
         self, one: Sequence[ScoredRun], other: Sequence[ScoredRun], metric: Metric, level: float
     ) -> tuple[Range, float | None] | None:
-        """Interval and effect size of the difference of mean losses; None if the groups do not show it."""
+        """Return interval and effect size of the difference of mean losses; None if the groups do not show it."""
         if self._hide(one, metric) and self._hide(other, metric):
             return None
         first, second = self._losses(one, metric), self._losses(other, metric)
@@ -51,7 +51,7 @@ class PairedGroups:
     def tied(
         self, groups: Mapping[str, Sequence[ScoredRun]], metric: Metric, level: float
     ) -> frozenset[str] | None:
-        """Methods not distinguishable from the best, for all pairs jointly.
+        """Return the methods not distinguishable from the best, for all pairs jointly.
 
         None if groups are not known, or do not show the spread of two of the methods.
         """
@@ -66,12 +66,12 @@ class PairedGroups:
         return frozenset(name for name, is_tied in zip(groups, tied, strict=True) if is_tied)
 
     def _hide(self, runs: Sequence[ScoredRun], metric: Metric) -> bool:
-        """Whether no run has the errors that show how a metric varies between groups."""
+        """True if no run has the errors that show how a metric varies between groups."""
         left = [self.left.get(run.label) for run in runs]
         return all(part is not None and part.hidden(metric) for part in left)
 
     def _losses(self, runs: Sequence[ScoredRun], metric: Metric) -> FloatArray | None:
-        """Mean losses without each set of groups, shifted to match the exact scores."""
+        """Return mean losses without each set of groups, shifted to match the exact scores."""
         found = []
         for run in runs:
             left, exact = self.left.get(run.label), run.report.scores.get(metric.key)
@@ -120,7 +120,7 @@ def paired_groups(
 
 
 def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
-    """Statistics of the run's groups; None if they are not stored or cannot be read."""
+    """Read the statistics of the run's groups; None if they are not stored or cannot be read."""
     statistics: Any = run.report.statistics
     if statistics is None and run.logged is not None:
         try:
@@ -137,7 +137,7 @@ def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
 def _common(
     runs: Mapping[str, ScoredRun], tables: Mapping[str, GroupTables], problems: list[str]
 ) -> dict[str, GroupTables]:
-    """The tables of the runs scored on the same groups and targets as the first one."""
+    """Return the tables of the runs scored on the same groups and targets as the first one."""
     if not tables:
         return {}
     first = next(iter(tables))

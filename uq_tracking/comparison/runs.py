@@ -1,14 +1,15 @@
-"""The runs of a comparison, read from what a user names; unreadable ones are listed with the reason."""
+"""The runs of a comparison: read from what a user names, each once, with the names of their methods."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from uq_tracking.curves.spec import is_overlaid
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, TrackerUnreachableError
+from uq_tracking.formatting import run_text
 from uq_tracking.metrics.registry import Metric, is_infinite
 from uq_tracking.report import Report
 from uq_tracking.runs.read import LoggedRun, logged_runs
@@ -47,21 +48,21 @@ class ScoredRun:
     logged: LoggedRun | None = field(default=None, repr=False)
 
     def score(self, metric: Metric) -> float | None:
-        """The value of a score, infinite if it is infinitely bad; None without one."""
+        """Return the value of a score, infinite if it is infinitely bad; None without one."""
         if is_infinite(self.report.undefined.get(metric.key, "")):
             return -math.inf if metric.direction == "higher" else math.inf
         return self.report.scores.get(metric.key)
 
     @property
     def of_half(self) -> bool:
-        """Whether scores after recalibration are of the half of the samples to which nothing was fitted."""
+        """True if scores after recalibration are of the half of the samples to which nothing was fitted."""
         return any("split" in entry for entry in self.report.scored_methods().values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         curves = {k: curve for k, curve in self.report.curves.items() if is_overlaid(k, self.report.task)}
-        report = replace(self.report, curves=curves).to_dict()
         names = ("label", "method", "uri", "split")
+        report = replace(self.report, curves=curves).to_dict()
         return {name: getattr(self, name) for name in names} | {"report": report}
 
     def __eq__(self, other: object) -> bool:
@@ -69,18 +70,6 @@ class ScoredRun:
 
     def __hash__(self) -> int:
         return hash((self.label, self.method, self.uri, self.split))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ScoredRun:
-        """Inverse of ``to_dict``."""
-        uri, split = values["uri"], values.get("split")
-        return cls(
-            label=str(values["label"]),
-            method=str(values["method"]),
-            uri=None if uri is None else str(uri),
-            report=Report.from_dict(values["report"]),
-            split=None if split is None else str(split),
-        )
 
 
 @dataclass(frozen=True)
@@ -93,12 +82,12 @@ class SkippedRun:
 
 
 def by_method(runs: Iterable[ScoredRun]) -> dict[str, list[ScoredRun]]:
-    """The runs of each method, in order of appearance."""
+    """Return the runs of each method, in order of appearance."""
     return by_value(runs, lambda run: run.method)
 
 
 def by_value(runs: Iterable[ScoredRun], of: Callable[[ScoredRun], T]) -> dict[T, list[ScoredRun]]:
-    """The runs of each value, in order of appearance."""
+    """Return the runs of each value, in order of appearance."""
     groups: dict[T, list[ScoredRun]] = {}
     for run in runs:
         groups.setdefault(of(run), []).append(run)
@@ -113,19 +102,14 @@ def collect(
 ) -> tuple[list[ScoredRun], list[SkippedRun]]:
     """Read the reports of all sources; a run that is named twice is read once.
 
-    Raises
-    ------
-    InputTypeError
-        A source is not a URI, a logged run or a mapping of names to reports.
-    BackendError
-        No backend handles a URI, or its tracker does not answer.
+    Raises InputTypeError if a source is not a URI, a logged run or a mapping of names to reports, and BackendError if
+    no backend handles a URI, or its tracker does not answer.
     """
-    runs: list[ScoredRun] = []
-    skipped: list[SkippedRun] = []
+    found: list[ScoredRun | SkippedRun] = []
     seen: set[tuple[str, str | None]] = set()
     for source in sources:
         if isinstance(source, Mapping):
-            runs.extend(_given(source))
+            found += _given(source)
             continue
         for logged in _logged(source, where, split):
             if (logged.stored.uri, logged.split) in seen:
@@ -133,12 +117,19 @@ def collect(
             seen.add((logged.stored.uri, logged.split))
             if progress is not None:
                 progress(logged.name, len(seen))
-            for found in _scored(logged):
-                if isinstance(found, SkippedRun):
-                    skipped.append(found)
-                else:
-                    runs.append(found)
-    return runs, skipped
+            found += _scored(logged)
+    runs = [run for run in found if isinstance(run, ScoredRun)]
+    return runs, [run for run in found if isinstance(run, SkippedRun)]
+
+
+def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
+    for method, value in reports.items():
+        for report in value if isinstance(value, Iterable) else [value]:
+            if not isinstance(report, Report):
+                raise InputTypeError(
+                    f"{method!r} names a {type(report).__name__}; pass a Report or a list of Reports"
+                )
+            yield ScoredRun(str(method), str(method), None, report)
 
 
 def _logged(source: Any, where: str | None, split: str | None) -> Iterable[LoggedRun]:
@@ -153,50 +144,89 @@ def _logged(source: Any, where: str | None, split: str | None) -> Iterable[Logge
     )
 
 
-def _given(reports: Mapping[str, Any]) -> Iterator[ScoredRun]:
-    for method, value in reports.items():
-        for report in value if isinstance(value, Iterable) else [value]:
-            if not isinstance(report, Report):
-                raise InputTypeError(
-                    f"{method!r} names a {type(report).__name__}; pass a Report or a list of Reports"
-                )
-            yield ScoredRun(str(method), str(method), None, report)
-
-
 def _scored(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
     """Read a run's report; if it has none at this level, those of its splits or outputs."""
+    uri = run.stored.uri
     try:
-        return [_read(run)]
+        return [ScoredRun(run.name, run.method or run.name, uri, run.report(), run.split, run)]
     except TrackerUnreachableError:
         raise  # every further run would wait for the same tracker
     except FileNotFoundError:
         return _below(run)
     except FileFormatError as error:
-        reason = f"its report cannot be read: {error}"
+        return [SkippedRun(run.name, uri, f"its report cannot be read: {error}")]
     except Exception as error:  # a single run may fail in any way; the others are still compared
-        reason = f"{type(error).__name__}: {error}"
-    return [SkippedRun(run.name, run.stored.uri, reason)]
-
-
-def _read(run: LoggedRun) -> ScoredRun:
-    return ScoredRun(run.name, run.method or run.name, run.stored.uri, run.report(), run.split, run)
+        return [SkippedRun(run.name, uri, f"{type(error).__name__}: {error}")]
 
 
 def _below(run: LoggedRun) -> list[ScoredRun | SkippedRun]:
-    """The reports of the splits or outputs of a run without its own report; nothing for a comparison's run."""
+    """Read the splits or outputs of a run without its own report; nothing for a comparison's run."""
     try:
         if run.holds_comparison():
             return []
     except BackendError as error:
         return [SkippedRun(run.name, run.stored.uri, str(error))]
-    wanted = file_name(REPORT_FILE, run.split)
     splits = run.splits()
-    if not splits:
-        others = replace(run, split=None).splits()
-        cure = (
-            f"; it has one for split {', '.join(map(repr, others))}"
-            if others
-            else ", which uq.log writes when called without step="
-        )
-        return [SkippedRun(run.name, run.stored.uri, f"it has no {wanted}{cure}")]
-    return [item for split in splits for item in _scored(replace(run, split=split))]
+    if splits:
+        return [item for split in splits for item in _scored(replace(run, split=split))]
+    others = replace(run, split=None).splits()
+    cure = (
+        f"; it has one for split {', '.join(map(repr, others))}"
+        if others
+        else ", which uq.log writes when called without step="
+    )
+    return [SkippedRun(run.name, run.stored.uri, f"it has no {file_name(REPORT_FILE, run.split)}{cure}")]
+
+
+def once(runs: Sequence[ScoredRun]) -> tuple[list[ScoredRun], list[SkippedRun]]:
+    """Return only the last one of a method's runs with the same predictions; and why the others are skipped.
+
+    The same predictions are not a second seed, however they were scored.
+    """
+    last = {_predictions(run): run for run in runs}
+    repeats = []
+    for run in runs:
+        counted = last[_predictions(run)]
+        if counted is not run:
+            name = "a later report" if counted.uri is None else run_text(counted.label, counted.uri)
+            reason = f"it holds the same predictions as {name}, which counts"
+            repeats.append(SkippedRun(run.label, run.uri or "", reason))
+    return list(last.values()), repeats
+
+
+def _predictions(run: ScoredRun) -> tuple[object, ...]:
+    """Return what identifies the predictions of a run; without a digest in its report, the run itself."""
+    digest = run.report.provenance.get("digest")
+    return (id(run),) if digest is None else (run.method, run.split, digest)
+
+
+def named(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """Return the runs with unique labels and the final names of their methods.
+
+    A run without a method forms one of its own, even if other runs have the same name. If the runs of a method are
+    of several splits or outputs, each of these is a method: scores of different data are never averaged.
+    """
+    has_method = [run.logged is None or run.logged.method is not None for run in runs]
+    taken = {run.method for run, has in zip(runs, has_method, strict=True) if has}
+    own: dict[str | None, str] = {}
+    apart = []
+    for run, has in zip(runs, has_method, strict=True):
+        if not has and run.uri not in own:
+            own[run.uri] = _unique(run.method, taken)
+        apart.append(run if has else replace(run, label=own[run.uri], method=own[run.uri]))
+    splits = {name: {run.split for run in group} for name, group in by_method(apart).items()}
+    ends = [f" [{run.split}]" if run.split and len(splits[run.method]) > 1 else "" for run in apart]
+    labels: set[str] = set()
+    return [
+        replace(run, label=_unique(run.label + end, labels), method=run.method + end)
+        for run, end in zip(apart, ends, strict=True)
+    ]
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """Return the name, with ``(2)``, ``(3)`` ... appended if it is taken; add it to those taken."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    taken.add(found)
+    return found

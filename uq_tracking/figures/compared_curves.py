@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -24,8 +24,7 @@ from uq_tracking.figures.style import (
 from uq_tracking.formatting import COLORS, one_line, shortened
 
 if TYPE_CHECKING:
-    from uq_tracking.comparison.overlays import Overlay
-    from uq_tracking.comparison.result import Comparison
+    from uq_tracking.comparison.curves import Overlay
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)))
 CHANCE = "#E9ECEF"
@@ -44,12 +43,16 @@ MOST_LABELS = 8
 """Maximum number of labels named along an axis."""
 
 
-def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
+def draw(curves: Mapping[str, Overlay], methods: Sequence[str], name: str, ax: Axes | None = None) -> Figure:
     """Draw one curve of every run, or with ``overview`` the four most important ones."""
     if name != "overview":
-        curves = _known(comparison, name)
+        if name not in curves:
+            raise SettingsError(
+                f"the runs have no curve {name!r}{closest(name, curves)}; choose from {', '.join(curves)}, or "
+                "'overview'"
+            )
         axes = new_figure((6.2, 5.6), "constrained").add_subplot() if ax is None else ax
-        overlay(comparison, curves, axes)
+        overlay(curves[name], methods, axes)
         figure = axes.get_figure(root=True)
         if figure is None:
             raise SettingsError("ax does not belong to a figure")
@@ -60,30 +63,21 @@ def draw(comparison: Comparison, name: str, ax: Axes | None = None) -> Figure:
         return plain_texts(figure, ax)
     if ax is not None:
         raise SettingsError("the overview has several axes; to use ax=, name one curve")
-    names = [shown for shown in SHOWN if shown in comparison.curves][:4] or list(comparison.curves)[:4]
+    names = [shown for shown in SHOWN if shown in curves][:4] or list(curves)[:4]
     wide = min(2, max(len(names), 1))
     high = max(-(-len(names) // wide), 1)
     figure = new_figure((PANEL * wide, PANEL * high + 0.6), "constrained")
     for place, shown in enumerate(names, start=1):
-        overlay(comparison, comparison.curves[shown], figure.add_subplot(high, wide, place))
+        overlay(curves[shown], methods, figure.add_subplot(high, wide, place))
     if names:
         legend_below(figure, figure.axes[0])
     return plain_texts(figure)
 
 
-def _known(comparison: Comparison, name: str) -> Overlay:
-    if name not in comparison.curves:
-        raise SettingsError(
-            f"the runs have no curve {name!r}{closest(name, comparison.curves)}; choose from "
-            f"{', '.join(comparison.curves)}, or 'overview'"
-        )
-    return comparison.curves[name]
-
-
-def overlay(comparison: Comparison, curves: Overlay, ax: Axes) -> None:
+def overlay(curves: Overlay, methods: Sequence[str], ax: Axes) -> None:
     """Overlay the curves of all runs, with one color per method."""
     style_axes(ax, curves.x_label, curves.y_label)
-    place = {method: k for k, method in enumerate(comparison.methods)}
+    place = {method: k for k, method in enumerate(methods)}
     names = dict(zip(place, shortened([one_line(method) for method in place], LETTERS), strict=True))
     seen: set[str] = set()
     for one in curves.lines:

@@ -289,10 +289,10 @@
     let yDomain = extent([...(heights.length ? heights : curve.lines.flatMap((line) => line.y)), ...bands, ...curve.levels]);
     const pad = 0.04 * (yDomain[1] - yDomain[0]);
     if (curve.diagonal && alike(xDomain, yDomain)) xDomain.splice(0, 2, ...(yDomain = rounded(extent([...xDomain, ...yDomain]))));
-    else yDomain = curve.yLimits || [yDomain[0] - pad, yDomain[1] + pad];
+    else yDomain = curve.y_limits || [yDomain[0] - pad, yDomain[1] + pad];
     const x = scale(xDomain, EDGE.left, WIDTH - EDGE.right);
     const y = scale(yDomain, HEIGHT - EDGE.bottom, EDGE.top);
-    frame(svg, x, y, curve.xLabel, curve.yLabel, { labels: curve.labels });
+    frame(svg, x, y, curve.x_label, curve.y_label, { labels: curve.labels });
     const clip = draw(draw(svg, "defs"), "clipPath", { id: `clip-${place}` });
     draw(clip, "rect", { x: EDGE.left, y: EDGE.top, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom });
     const inside = draw(svg, "g", { "clip-path": `url(#clip-${place})` });
@@ -329,7 +329,7 @@
   }
 
   function curveRows(curve) {
-    const rows = [["method", "run", curve.xLabel, curve.yLabel, "low", "high"]];
+    const rows = [["method", "run", curve.x_label, curve.y_label, "low", "high"]];
     for (const line of curve.lines.filter(visible)) {
       curve.x[line.x].forEach((value, k) => rows.push([data.methods[line.method], line.run, curve.labels[value] ?? value, line.y[k], line.low ? line.low[k] : "", line.high ? line.high[k] : ""]));
     }
@@ -364,7 +364,7 @@
   }
 
   function tipRows(curve, rows, common, at) {
-    const content = [element("b", {}, `${curve.xLabel}: ${curve.labels[at] ?? shown(at)}`)];
+    const content = [element("b", {}, `${curve.x_label}: ${curve.labels[at] ?? shown(at)}`)];
     const methods = new Map();
     for (const row of rows) {
       if (!methods.has(row.line.method)) methods.set(row.line.method, []);
@@ -425,7 +425,7 @@
     card.querySelector("svg.drawing")?.remove();
     const width = Math.max(300, Math.min(720, card.clientWidth - 26)), height = 340;
     const svg = draw(card, "svg", { class: "drawing", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${xKey} against ${yKey}` });
-    const ends = (axis) => points.flatMap((point) => [point[axis], ...(point[`${axis}Interval`] || [])]);
+    const ends = (axis) => points.flatMap((point) => [point[axis], ...(point[`${axis}_interval`] || [])]);
     const padded = ([low, high]) => [low - 0.07 * (high - low), high + 0.12 * (high - low)];
     const x = scale(padded(extent(ends("x"))), EDGE.left, width - EDGE.right);
     const y = scale(padded(extent([...ends("y"), ...levels.map((level) => level.value)])), height - EDGE.bottom, EDGE.top);
@@ -447,8 +447,8 @@
 
   function scatterPoint(svg, point, x, y) {
     const group = draw(svg, "g", { class: `c${point.method % COLORS}` });
-    if (point.xInterval) draw(group, "line", { class: "interval-line", x1: x(point.xInterval[0]), x2: x(point.xInterval[1]), y1: y(point.y), y2: y(point.y) });
-    if (point.yInterval) draw(group, "line", { class: "interval-line", x1: x(point.x), x2: x(point.x), y1: y(point.yInterval[0]), y2: y(point.yInterval[1]) });
+    if (point.x_interval) draw(group, "line", { class: "interval-line", x1: x(point.x_interval[0]), x2: x(point.x_interval[1]), y1: y(point.y), y2: y(point.y) });
+    if (point.y_interval) draw(group, "line", { class: "interval-line", x1: x(point.x), x2: x(point.x), y1: y(point.y_interval[0]), y2: y(point.y_interval[1]) });
     const made = draw(group, "circle", { class: "dot", cx: x(point.x), cy: y(point.y), r: 5 });
     made.dataset.method = point.method;
     made.addEventListener("pointermove", (event) => showTip(event.clientX, event.clientY, [
@@ -577,7 +577,7 @@
       draw(svg, "text", { x: x(value), y: inner - 7, "text-anchor": "middle" }, tickText(value, marks[1] - marks[0] || 1));
     }
     draw(svg, "line", { class: "axis", x1: x(0), x2: x(0), y1: 4, y2: inner - 22 });
-    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${data.baselineLabel}${metric.unit ? ` [${metric.unit}]` : ""}`);
+    draw(svg, "text", { class: "label", x: (left + WIDTH - 14) / 2, y: height - 5, "text-anchor": "middle" }, `minus ${data.baseline_label}${metric.unit ? ` [${metric.unit}]` : ""}`);
     items.forEach((item, k) => forestRow(svg, item, x, 16 + rowHeight * k, left));
     return card;
   }
@@ -609,7 +609,7 @@
 
   // ---------- start ----------
 
-  const first = all("thead th[data-key]", table).find((header) => header.dataset.key === data.sortedBy);
+  const first = all("thead th[data-key]", table).find((header) => header.dataset.key === data.sorted_by);
   if (first) first.setAttribute("aria-sort", "ascending");
   // More lines than this are hard to follow: the page opens with the best ones, the others are a click away.
   const MOST = 24, OPENED = 12;

@@ -60,7 +60,7 @@ class Overlay:
 
 
 def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
-    """Every curve that a run has, by name."""
+    """Return every curve that a run has, by name."""
     found: dict[str, list[tuple[ScoredRun, Curve]]] = {}
     for run in runs:
         for name, curve in run.report.curves.items():
@@ -71,7 +71,7 @@ def overlays(runs: Iterable[ScoredRun]) -> dict[str, Overlay]:
 
 
 def _in_order(found: Mapping[str, Sequence[tuple[ScoredRun, Curve]]]) -> list[str]:
-    """Curves in the order of their declarations, undeclared ones last."""
+    """Return curves in the order of their declarations, undeclared ones last."""
     task = next((curves[0][0].report.task for curves in found.values()), "regression")
     declared = [name for name in plugins.curves(task) if name in found]
     return declared + [name for name in found if name not in declared]
@@ -97,14 +97,14 @@ def _overlay(name: str, curves: Sequence[tuple[ScoredRun, Curve]]) -> Overlay:
 
 
 def _labels(curves: Sequence[Curve]) -> tuple[str, ...]:
-    """Labels of all curves, if x only numbers them."""
+    """Return the labels of all curves, if x only numbers them."""
     if any(curve.labels is None for curve in curves) or not any(map(_numbers_labels, curves)):
         return ()
     return tuple(sorted({name for curve in curves for name in curve.labels or ()}, key=_by_number))
 
 
 def _by_number(label: str) -> tuple[float, str]:
-    """Numbers in their order, before other labels."""
+    """Sort numbers in their order, before other labels."""
     try:
         return float(label), label
     except ValueError:
@@ -112,7 +112,7 @@ def _by_number(label: str) -> tuple[float, str]:
 
 
 def _numbers_labels(curve: Curve) -> bool:
-    """Whether x is the number of each label, not the label itself, such as a lead time."""
+    """True if x is the number of each label, not the label itself, such as a lead time."""
     try:
         return [float(label) for label in curve.labels or ()] != np.ravel(curve.columns[curve.x]).tolist()
     except ValueError:
@@ -126,7 +126,7 @@ def _limits(spec: CurveSpec | None, lines: Sequence[Line]) -> tuple[float, float
 
 
 def _line(run: ScoredRun, curve: Curve, labels: Sequence[str]) -> Line | None:
-    """The finite points of a curve, or None if it is damaged or empty."""
+    """Return the finite points of a curve, or None if it is damaged or empty."""
     x, y = (np.ravel(curve.columns[column]) for column in (curve.x, curve.main))
     if labels:
         x = np.asarray([labels.index(label) for label in curve.labels or ()], dtype=float)
@@ -141,7 +141,7 @@ def _line(run: ScoredRun, curve: Curve, labels: Sequence[str]) -> Line | None:
 
 
 def _band(curve: Curve, end: str, finite: npt.NDArray[np.bool_]) -> FloatArray | None:
-    """One end of a band, if the curve has a complete one."""
+    """Return one end of a band, if the curve has a complete one."""
     values = np.ravel(curve.columns[end]) if end in curve.columns else np.empty(0)
     if len(values) != len(finite) or not np.isfinite(values[finite]).all():
         return None
