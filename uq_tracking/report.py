@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from io import BytesIO
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from uq_tracking.inference import Judgement, NoiseFloor, Verdict
     from uq_tracking.statistics.statistics import Statistics
+    from uq_tracking.tables.before_after import BeforeAfter
 
 SCHEMA = 1
 """Version of the file format; increased when older readers would misread new files."""
@@ -84,6 +85,8 @@ class Report:
     recalibration: Mapping[str, Any] | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, Report] = field(default_factory=dict)
+    """Reports of the labels of ``by``, unless this report was read from a file."""
     judgement: Judgement | None = None
     """Noise floors and verdict as stored; computed from the statistics if absent."""
 
@@ -137,18 +140,27 @@ class Report:
         return told(self.scores[key]), None if interval is None else (told(interval[0]), told(interval[1]))
 
     @property
-    def strata(self) -> dict[str, dict[str, float]]:
-        """Scores and ``count`` of each label of ``by``; ``pandas.DataFrame(report.strata).T`` makes a table."""
-        found: dict[str, dict[str, float]] = {}
-        for name, curve in self.curves.items():
-            if name.startswith("by_group_") and curve.labels is not None:
-                columns = {
-                    key: curve.columns[key].tolist() for key in ("count", name.removeprefix("by_group_"))
-                }
-                for place, label in enumerate(curve.labels):
-                    own = found.setdefault(label, {})
-                    own.update({key: column[place] for key, column in columns.items()})
-        return found
+    def strata(self) -> Reports:
+        """A report of each label of ``by``; print it, or take ``to_frame()``, for a table.
+
+        A report that was read from a file knows the counts and the scores of its curves.
+        """
+        return Reports(
+            self.parts or {label: self._stratum(own) for label, own in stratum_scores(self).items()}
+        )
+
+    def _stratum(self, scores: Mapping[str, float]) -> Report:
+        known = {key: value for key, value in scores.items() if key != "count"}
+        counts = {"n": int(scores["count"])}
+        return Report(
+            task=self.task,
+            scores=known,
+            undefined={},
+            curves={},
+            counts=counts,
+            settings=self.settings,
+            provenance={"statistics": self.provenance.get("statistics")},
+        )
 
     @property
     def recalibrations(self) -> Mapping[str, Any]:
@@ -183,6 +195,7 @@ class Report:
             recalibration=None,
             statistics=None,
             intervals={},
+            parts={},
             judgement=None,
         )
 
@@ -358,11 +371,105 @@ class Report:
         """
         from uq_tracking.tables.summary import score_rows
 
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise BackendError('to_frame needs pandas; run pip install "pandas"') from error
-        return DataFrame(score_rows(self)).set_index("score")
+        return _pandas().DataFrame(score_rows(self)).set_index("score")
+
+
+@dataclass(frozen=True, eq=False)
+class Reports(Mapping[str, Report]):
+    """One report per output or per label of ``by``, in their order.
+
+    Examples
+    --------
+    >>> import uq_tracking as uq
+    >>> boxes = uq.evaluate([[0.0, 5.0], [1.0, 6.0]], [[0.1, 4.0], [0.8, 6.5]], [[0.1, 1.0], [0.2, 1.0]],
+    ...                     outputs=["x", "y"], metrics=["mae", "rmse"])
+    >>> round(boxes["y"].scores["mae"], 3)
+    0.75
+    >>> print(boxes)
+    x: Not enough data to judge: 2 samples are too few; a test needs 20.
+    y: Not enough data to judge: 2 samples are too few; a test needs 20.
+    <BLANKLINE>
+    output       x       y
+    ----------------------
+    mae     0.1500  0.7500
+    rmse    0.1581  0.7906
+    """
+
+    reports: Mapping[str, Report]
+
+    def __getitem__(self, name: str) -> Report:
+        return self.reports[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.reports)
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def to_frame(self) -> DataFrame:
+        """Scores and number of samples (``count``) as a pandas DataFrame, one row per report.
+
+        Raises
+        ------
+        BackendError
+            pandas is not installed.
+        """
+        rows = {name: {"count": report.counts["n"], **report.scores} for name, report in self.items()}
+        return _pandas().DataFrame.from_dict(rows, orient="index")
+
+    def before_after(self, metrics: str | Sequence[str] = ("ence", "cv")) -> BeforeAfter:
+        """Scores before and after each recalibration, one row per report.
+
+        Parameters
+        ----------
+        metrics : str or sequence of str
+            Keys.
+
+        Returns
+        -------
+        BeforeAfter
+            A printable table.
+
+        References
+        ----------
+        .. [1] Levi et al., 2019, table 1.
+        """
+        from uq_tracking.tables.before_after import before_after
+
+        return before_after(self, metrics)
+
+    def __str__(self) -> str:
+        from uq_tracking.tables.report import outputs_table
+        from uq_tracking.tables.terminal import tables_text
+
+        return tables_text([outputs_table(self)], width=1000)
+
+    def _repr_html_(self) -> str:
+        from uq_tracking.tables.html import tables_html
+        from uq_tracking.tables.report import outputs_table
+
+        return tables_html([outputs_table(self)])
+
+
+def stratum_scores(report: Report) -> dict[str, dict[str, float]]:
+    """Return ``count`` and the scores that the report's curves hold for each label of ``by``."""
+    found: dict[str, dict[str, float]] = {}
+    for name, curve in report.curves.items():
+        if name.startswith("by_group_") and curve.labels is not None:
+            keys = ("count", name.removeprefix("by_group_"))
+            for label, *values in zip(
+                curve.labels, *(curve.columns[key].tolist() for key in keys), strict=True
+            ):
+                found.setdefault(label, {}).update(zip(keys, values, strict=True))
+    return found
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise BackendError('to_frame needs pandas; run pip install "pandas"') from error
+    return pandas
 
 
 def _stored_judgement(values: Mapping[str, Any]) -> Judgement | None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, overload
 
 from uq_tracking.checks import listing
 from uq_tracking.errors import SettingsError, UnknownOptionError
-from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs import Predictions
 from uq_tracking.inputs.base import PredictionsBase
 from uq_tracking.inputs.classification import ClassPredictions
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.inputs.time_blocks import groups_of
-from uq_tracking.report import Report
+from uq_tracking.report import Report, Reports
 from uq_tracking.settings import SCORE_OPTIONS, Family, ScoreOptions
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.tasks import CLASSIFICATION, REGRESSION, TASKS, Task, task_of_arrays

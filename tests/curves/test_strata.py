@@ -112,9 +112,9 @@ class TestLabelsOfTheLastAxes:
         assert curve.columns["group"].tolist() == self.HOURS.tolist()
         for place, hours in enumerate(self.HOURS):
             own = uq.evaluate(y[:, place], mean[:, place], std[:, place]).scores
-            assert report.strata[str(hours)]["count"] == 50
+            assert report.strata[str(hours)].counts["n"] == 50
             for key in ("rmse", "crps"):
-                assert_allclose(report.strata[str(hours)][key], own[key], rtol=1e-12)
+                assert_allclose(report.strata[str(hours)].scores[key], own[key], rtol=1e-12)
                 assert_allclose(report.curves[f"by_group_{key}"].columns[key][place], own[key], rtol=1e-12)
         assert Curve.from_dict(curve.to_dict()).columns["group"].tolist() == self.HOURS.tolist()
 
@@ -143,15 +143,15 @@ class TestLabelsOfTheLastAxes:
         first = uq.evaluate(y, mean, std, by=self.HOURS[:, None], curve_metrics=["rmse"]).strata
         last = uq.evaluate(y, mean, std, by=self.HOURS[None], curve_metrics=["rmse"]).strata
         for place, hours in enumerate(self.HOURS):
-            assert_allclose(first[str(hours)]["rmse"], np.sqrt(np.mean(y[place] ** 2)))
-            assert_allclose(last[str(hours)]["rmse"], np.sqrt(np.mean(y[:, place] ** 2)))
+            assert_allclose(first[str(hours)].scores["rmse"], np.sqrt(np.mean(y[place] ** 2)))
+            assert_allclose(last[str(hours)].scores["rmse"], np.sqrt(np.mean(y[:, place] ** 2)))
         uq.evaluate(y, mean, std, groups=self.HOURS)  # one per entry of the first axis, as ever
 
     def test_of_two_last_axes(self):
         rng = np.random.default_rng(1)
         y, by = rng.normal(size=(5, 3, 2)), np.array([["a", "b"], ["b", "c"], ["c", "c"]])
         found = uq.evaluate(y, 0 * y, 0 * y + 1, by=by, curve_metrics=["rmse"]).strata
-        assert_allclose(found["b"]["rmse"], np.sqrt(np.mean(y[:, [0, 1], [1, 0]] ** 2)))
+        assert_allclose(found["b"].scores["rmse"], np.sqrt(np.mean(y[:, [0, 1], [1, 0]] ** 2)))
 
     def test_a_shape_that_fits_no_axis(self):
         y, mean, std = self.arrays()
@@ -163,6 +163,43 @@ class TestLabelsOfTheLastAxes:
 
 def assert_same(found, expected):
     assert found.keys() == expected.keys()
-    for label, row in expected.items():
-        for key, value in row.items():
-            assert_allclose(found[label][key], value, rtol=1e-9)
+    for label, report in expected.items():
+        assert found[label].counts["n"] == report.counts["n"]
+        assert_allclose(found[label].scores["rmse"], report.scores["rmse"], rtol=1e-9)
+
+
+def test_each_label_has_a_whole_report():
+    y, mean, std = data()
+    by = np.asarray(["sea", "land", "ice"])[np.arange(600) % 3]
+    std = np.where(by == "sea", 0.3 * std, std)
+    report = uq.evaluate(y, mean, std, by=by, unit="m")
+    assert list(report.strata) == ["ice", "land", "sea"]
+    sea = uq.evaluate(y[by == "sea"], mean[by == "sea"], std[by == "sea"], unit="m")
+    own = report.strata["sea"]
+    assert own.scores == sea.scores
+    assert own.curves.keys() == sea.curves.keys()
+    assert own.noise == sea.noise
+    assert own.verdict == sea.verdict
+    assert own.verdict.calibration == "overconfident"
+    assert report.strata["ice"].verdict.calibration == "consistent with calibrated"
+    assert "sea: Overconfident" in str(report.strata)
+    table = report.strata.to_frame()
+    assert table.loc["sea", "count"] == 200
+    assert table.loc["sea", "rmse"] == own.scores["rmse"]
+    back = uq.Report.from_json(report.to_json()).strata
+    assert back["sea"].scores == {key: own.scores[key] for key in back["sea"].scores}
+    assert {"rmse", "nll"} <= set(back["sea"].scores)
+    assert "without its statistics" in back["sea"].verdict.text
+
+
+def test_strata_hold_the_metrics_that_were_asked_for():
+    y, mean, std = data()
+    found = uq.evaluate(y, mean, std, by=np.arange(600) % 2, metrics=["mae"], curve_metrics=["rmse"]).strata
+    assert set(found["0"].scores) == {"mae", "rmse"}
+
+
+def test_a_stratum_of_grouped_samples_is_not_judged_as_if_they_were_independent():
+    y, mean, std = data()
+    found = uq.evaluate(y, mean, std, by=np.arange(600) % 2, groups=np.arange(600) // 20).strata
+    assert found["0"].verdict.calibration == "not enough data"
+    assert "which samples of a stratum belong to which group is not kept" in found["0"].verdict.text

@@ -79,7 +79,7 @@ def test_lists_of_lazy_members_and_labelled_arrays():
     whole = uq.evaluate(make("draws", by=["a", "b", "c", "d"]))
     assert_same(uq.evaluate(lazy), whole)
     for label, row in uq.evaluate(lazy).strata.items():
-        assert_allclose(row["crps" if "crps" in row else "rmse"], whole.strata[label]["rmse"])
+        assert_allclose(row.scores["rmse"], whole.strata[label].scores["rmse"])
     labelled = xr.DataArray(chunked(Y), dims=("time", "lead"))
     assert_same(uq.evaluate(uq.Predictions.from_samples(labelled, chunked(DRAWS))), whole)
 

@@ -5,7 +5,7 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, UnknownMetricError, UQTrackingError
-from uq_tracking.evaluation.independent import iid_stability
+from uq_tracking.evaluation.subsets import iid_stability
 from uq_tracking.runs import RescoreOptions
 from uq_tracking.streams.blocks import evaluate_blocks
 

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking.errors import SettingsError, ShapeError
-from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.inputs import Predictions
+from uq_tracking.report import Reports
 from uq_tracking.runs.read import logged_run
 from uq_tracking.tracking.folder import DirectoryStore
 

@@ -199,9 +199,8 @@ class WandbServer:
 def _handler(server: WandbServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        wbufsize = (
-            -1
-        )  # headers and body in one packet: the second of two would wait 40 ms for the first one's receipt
+        # Headers and body in one packet: the second of two would wait 40 ms for the first one's receipt.
+        wbufsize = -1
         disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uq_tracking.errors import RecalibrationError, SettingsError
-from uq_tracking.evaluation.on_demand import WantedCurves, extra_curves
+from uq_tracking.evaluation.parts import WantedCurves, extra_curves
 from uq_tracking.evaluation.recalibrated import add_recalibration, with_refusal
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.inference.bands import with_chance
@@ -75,13 +75,11 @@ class Plan:
         if tables is not None:
             report = with_intervals(report, tables, settings, chosen, options.level)
         made = extra_curves(
-            self.wanted, task, statistics, settings, inputs, tables=tables, how=options.statistics
+            self.wanted, task, statistics, settings, inputs, chosen, tables=tables, how=options.statistics
         )
         if made.curves or made.verdicts:
-            extra = with_chance(made.curves, report.statistics, task.name, settings)
-            report = replace(
-                report, curves={**report.curves, **extra}, verdicts={**report.verdicts, **made.verdicts}
-            )
+            chance = with_chance(made.curves, report.statistics, task.name, settings)
+            report = replace(made, curves=chance).added_to(report)
         return self.recalibrated(report, settings, chosen, data)
 
     def recalibrated(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,9 @@ from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.curves.curve import Curve
 from uq_tracking.curves.spec import build_curves
+from uq_tracking.inference import Judgement
 from uq_tracking.inference.bands import with_chance
+from uq_tracking.inference.verdict import no_verdict
 from uq_tracking.metrics.later import LaterScores
 from uq_tracking.metrics.registry import Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
@@ -50,6 +52,32 @@ class LaterCurves(Mapping[str, Curve]):
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             curves = build_curves(self.statistics, self.settings, self.task, inputs=self.inputs)
         return with_chance(curves, self.statistics, self.task, self.settings)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LaterReports(Mapping[str, Report]):
+    """Reports of parts of the samples, each scored when asked for."""
+
+    statistics: Mapping[str, Statistics]
+    settings: Settings
+    metrics: Sequence[Metric]
+    unjudged: str | None = None
+    """Why the parts have no verdict, if they have none."""
+    _made: dict[str, Report] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Report:
+        if name not in self._made:
+            made = score(self.statistics[name], self.settings, self.metrics, later=True)
+            if self.unjudged is not None:
+                made = replace(made, judgement=Judgement({}, no_verdict(self.unjudged)))
+            self._made[name] = made
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.statistics)
+
+    def __len__(self) -> int:
+        return len(self.statistics)
 
 
 def score(

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import InvalidValueError, SettingsError
-from uq_tracking.evaluation.outputs import Reports
-from uq_tracking.report import Report
+from uq_tracking.report import Report, Reports
 from uq_tracking.tracking.log import log
 from uq_tracking.verbs import evaluate
 

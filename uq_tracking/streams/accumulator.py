@@ -18,10 +18,9 @@ from uq_tracking.errors import (
     UnknownMetricError,
     UnknownOptionError,
 )
-from uq_tracking.evaluation.on_demand import Extras
+from uq_tracking.evaluation.parts import strata_extras
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.evaluation.scoring import score
-from uq_tracking.evaluation.strata import by_group
 from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.inputs.assemble import check_policy
 from uq_tracking.inputs.base import Case, PredictionsBase
@@ -521,7 +520,6 @@ class Accumulator:
             tables = tables.pooled_to(MOST_GROUPS)
             report = with_intervals(report, tables, settings, chosen, plan.options.level)
         if strata := self.stratum_statistics:
-            made = Extras()
-            made.add(by_group(strata, settings, find(plan.wanted.metrics, state.kind.name)))
-            report = replace(report, curves={**report.curves, **made.curves})
+            metrics = find(plan.wanted.metrics, state.kind.name)
+            report = strata_extras(strata, settings, metrics, chosen, tables).added_to(report)
         return plan.recalibrated(report, settings, chosen)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing
 from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
-from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
-from uq_tracking.report import Report
+from uq_tracking.report import Report, Reports
 from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count

@@ -1,4 +1,4 @@
-"""Folders of this machine for reports that no tracker has and for temporary files, and locks between its processes."""
+"""Folders of this machine for reports no tracker has and for temporary files, and locks between its processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make the pieces of a logged run once (scores, curves, figures, maps, tables, files); write them to every tracker."""
+"""Make the pieces of a logged run once (scores, curves, figures, maps, tables, files), write them to each tracker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from uq_tracking.errors import RunNotFoundError, TrackerUnreachableError
 from uq_tracking.formatting import axis_label
 from uq_tracking.inputs.base import Case, PredictionsBase, case_place
 from uq_tracking.parallel import begin
-from uq_tracking.report import Report
+from uq_tracking.report import Report, stratum_scores
 from uq_tracking.statistics.store import write_statistics
 from uq_tracking.streams.map_samples import case_image
 from uq_tracking.tasks import task_of
@@ -420,7 +420,7 @@ def worst_cases(
 
 def worst_strata(report: Report) -> Worst | None:
     """The labels of ``by``, ranked by the first of their scores that has a direction; None if there is none."""
-    strata = {label: scores for label, scores in report.strata.items() if scores}
+    strata = stratum_scores(report)
     known = plugins.metrics(report.task)
     keys = [key for key in dict.fromkeys(key for own in strata.values() for key in own) if key in known]
     judging = next((known[key] for key in keys if known[key].direction is not None), None)

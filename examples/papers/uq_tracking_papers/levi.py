@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from uq_tracking.curves.curve import Curve
 from uq_tracking.demo.network import Schedule
-from uq_tracking.evaluation.outputs import Reports
 from uq_tracking.figures.style import legend, line, reference
 from uq_tracking.npz import Arrays
-from uq_tracking.report import Report
+from uq_tracking.report import Report, Reports
 from uq_tracking_papers.datasets.levi import cauchy, heteroscedastic, random_std
 from uq_tracking_papers.datasets.sample import Sample
 from uq_tracking_papers.drawing import panel, panels

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import uq_tracking as uq
-from uq_tracking.evaluation.independent import iid_stability
+from uq_tracking.evaluation.subsets import iid_stability
 from uq_tracking.inputs import Predictions
 from uq_tracking_papers import xiong_figures
 from uq_tracking_papers.study import Study

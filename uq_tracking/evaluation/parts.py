@@ -1,0 +1,307 @@
+"""Curves on demand: scores of strata and of intervals of the target, and what is declared elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from uq_tracking import plugins
+from uq_tracking.checks import as_names, value_text
+from uq_tracking.curves.curve import Curve, FloatArray, finite
+from uq_tracking.curves.scale import best_factor, scale_sweep
+from uq_tracking.errors import SettingsError
+from uq_tracking.evaluation.scoring import LaterReports
+from uq_tracking.evaluation.subsets import by_members, stability
+from uq_tracking.formatting import axis_label, format_number
+from uq_tracking.metrics.registry import Metric, MetricInputs, Undefined, compute, find, in_curves, select
+from uq_tracking.report import Report
+from uq_tracking.settings import Settings
+from uq_tracking.statistics.collecting import How, statistics_of_rows
+from uq_tracking.statistics.group_pooling import Label
+from uq_tracking.statistics.group_tables import GroupTables
+from uq_tracking.statistics.group_tally import plain_labels
+from uq_tracking.statistics.layout import Layout
+from uq_tracking.statistics.statistics import Statistics
+from uq_tracking.tasks import Task
+
+MOST_STRATA = 1000
+UNKNOWN_GROUPS = (
+    "which samples of a stratum belong to which group is not kept, so chance cannot be told from skill"
+)
+
+
+@dataclass(frozen=True)
+class WantedCurves:
+    """Which curves a caller asks for.
+
+    Attributes
+    ----------
+    curves : tuple of str
+        Names from ``Task.curves`` and from the declared curves that are not built by default.
+    by_target : float, sequence of float or None
+        Width or edges of target intervals.
+    metrics : tuple of str
+        Metrics of all these curves except ``scale_sweep``, and of those over ``by``.
+    """
+
+    curves: tuple[str, ...] = ()
+    by_target: Any = None
+    metrics: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        curves: str | Iterable[str] | None,
+        by_target: Any,
+        metrics: str | Iterable[str] | None,
+    ) -> WantedCurves:
+        """Check names.
+
+        Raises
+        ------
+        SettingsError
+            The task has no such curve; a metric does not exist (UnknownMetricError), or needs more than statistics.
+        """
+        named = () if curves is None else as_names("curves", curves)
+        optional = (spec.name for spec in plugins.curves(task.name).values() if not spec.default)
+        known = [*task.curves, *optional]
+        unknown = [name for name in named if name not in known]
+        if unknown:
+            raise SettingsError(
+                f"a {task.name} has no curve called {', '.join(unknown)}; choose from {', '.join(known)}"
+            )
+        chosen = (
+            in_curves(task.name) if metrics is None else find(as_names("curve_metrics", metrics), task.name)
+        )
+        needing = [metric.key for metric in chosen if metric.needs]
+        if needing:
+            raise SettingsError(
+                f"curve_metrics names {', '.join(needing)}, which cannot be computed on parts of the samples; choose "
+                "metrics that need only statistics"
+            )
+        return cls(named, by_target, tuple(metric.key for metric in chosen))
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Curves made on demand, sentences about them, and the reports of strata."""
+
+    curves: dict[str, Curve] = field(default_factory=dict)
+    verdicts: dict[str, str] = field(default_factory=dict)
+    strata: Mapping[str, Report] = field(default_factory=dict)
+
+    def add(self, curves: Iterable[Curve]) -> None:
+        """Add curves, keeping only points that 64-bit numbers can represent."""
+        whole = (finite(curve) for curve in curves)
+        self.curves.update({curve.name: curve for curve in whole if len(curve.columns[curve.x])})
+
+    def added_to(self, report: Report) -> Report:
+        """Return the report with these."""
+        return replace(
+            report,
+            curves={**report.curves, **self.curves},
+            verdicts={**report.verdicts, **self.verdicts},
+            parts=self.strata,
+        )
+
+
+def extra_curves(
+    wanted: WantedCurves,
+    task: Task,
+    statistics: Statistics,
+    settings: Settings,
+    inputs: MetricInputs,
+    scored: Sequence[Metric],
+    *,
+    tables: GroupTables | None = None,
+    how: How = "auto",
+) -> Extras:
+    """Make the requested curves, and those over the strata of ``by`` if the predictions have any.
+
+    Parameters
+    ----------
+    wanted : WantedCurves
+    task, statistics, settings
+        Statistics of all samples, and how to score them.
+    inputs : MetricInputs
+        The predictions, and the seed.
+    scored : sequence of Metric
+        What the reports of strata hold.
+    tables : GroupTables, optional
+        Statistics of the groups, for ``stability``.
+    how : {"auto", "exact", "sketch"}
+        Kind of statistics for the parts.
+    """
+    data, metrics = inputs.predictions, find(wanted.metrics, task.name)
+    layout, made = task.layout_of(data), Extras()
+    if data.by is not None:
+        made = strata_extras(strata_of(layout, data, how), settings, metrics, scored, tables)
+    if wanted.by_target is not None:
+        made.add(by_target(*target_strata(layout, data, wanted.by_target, how), settings, metrics))
+    declared, given = plugins.curves(task.name), replace(inputs, statistics=statistics)
+    for name in wanted.curves:
+        try:
+            if name == "by_members":
+                made.add(by_members(task, data, settings, metrics, inputs, how))
+            elif name == "stability":
+                whole = compute(statistics, settings, metrics)[0]
+                curves, verdicts = stability(
+                    layout, data, settings, metrics, whole, groups=tables, seed=inputs.seed
+                )
+                made.add(curves)
+                made.verdicts.update(verdicts)
+            elif name == "scale_sweep":
+                curve = scale_sweep(statistics, settings)
+                made.add([curve])
+                made.verdicts[name] = _best_scale(curve)
+            else:
+                made.add([declared[name].build(statistics, settings, given)])
+        except Undefined as reason:
+            made.verdicts[name] = f"not made: {reason}"
+    return made
+
+
+def _best_scale(sweep: Curve) -> str:
+    key = "nll" if "nll" in sweep.columns else sweep.main
+    factor = format_number(best_factor(sweep, key))
+    return f"{key} is best with every standard deviation multiplied by {factor}"
+
+
+def strata_extras(
+    strata: Mapping[Label, Statistics],
+    settings: Settings,
+    metrics: Sequence[Metric],
+    scored: Sequence[Metric],
+    tables: GroupTables | None,
+) -> Extras:
+    """Return one curve per metric over labelled strata, in the order of the mapping, and their reports.
+
+    Columns ``group`` (the label itself if all are numbers, such as lead times; else its position, named in
+    ``labels``), the metric's key, and ``count``; strata in which a metric is undefined are left out of its curve.
+    """
+    numbers = [label for label in strata if isinstance(label, int | float) and not isinstance(label, bool)]
+    place = np.asarray(numbers if len(numbers) == len(strata) else range(len(strata)), dtype=float)
+    names = tuple(str(label) for label in strata)
+    parts = dict(zip(names, strata.values(), strict=True))
+    keys = {metric.key for metric in (*scored, *metrics) if not metric.needs}
+    chosen = [metric for metric in select(next(iter(parts.values())).task) if metric.key in keys]
+    made = Extras(strata=LaterReports(parts, settings, chosen, None if tables is None else UNKNOWN_GROUPS))
+    made.add(_curves("by_group", {"group": place}, "Group", list(parts.values()), settings, metrics, names))
+    return made
+
+
+def by_target(
+    parts: Sequence[Statistics], edges: FloatArray, settings: Settings, metrics: Sequence[Metric]
+) -> list[Curve]:
+    """Return one curve per metric over intervals of the target.
+
+    Columns ``target`` (middle), ``target_low`` and ``target_high``, the metric's key, and ``count``.
+
+    References
+    ----------
+    .. [1] n-MeRCI, 2019, fig. 4 and 5: depth in intervals of 0.1 m.
+    """
+    low, high = edges[:-1], edges[1:]
+    table = {"target": (low + high) / 2, "target_low": low, "target_high": high}
+    return _curves(
+        "by_target", table, axis_label("Target", "target", settings.unit), parts, settings, metrics
+    )
+
+
+def _curves(
+    name: str,
+    table: dict[str, FloatArray],
+    x_label: str,
+    parts: Sequence[Statistics],
+    settings: Settings,
+    metrics: Sequence[Metric],
+    labels: tuple[str, ...] | None = None,
+) -> list[Curve]:
+    with np.errstate(all="ignore"):
+        rows = [compute(part, settings, metrics)[0] if part.n else {} for part in parts]
+    count = np.asarray([part.counts["n"] for part in parts], dtype=float)
+    x, made = next(iter(table)), []
+    for metric in metrics:
+        kept = np.asarray([i for i, row in enumerate(rows) if metric.key in row], dtype=np.int64)
+        columns = {column: values[kept] for column, values in table.items()}
+        columns[metric.key] = np.asarray([rows[i][metric.key] for i in kept.tolist()])
+        columns["count"] = count[kept]
+        own = None if labels is None else tuple(labels[i] for i in kept.tolist())
+        texts = (x_label, axis_label(metric.key, metric.unit, settings.unit), f"{metric.key} by {x}")
+        made.append(Curve(f"{name}_{metric.key}", columns, x, metric.key, *texts, metric.key, kept, own))
+    return made
+
+
+def strata_of(layout: Layout, data: Any, how: How = "auto") -> dict[Label, Statistics]:
+    """Return the statistics of each label of ``by``."""
+    labels, codes = data.label_codes("by")
+    used, codes = np.unique(data.select(codes), return_inverse=True)
+    _check_number(len(used), "by has", "labels")
+    parts = _split(layout, data, codes, len(used), how)
+    return dict(zip(plain_labels(labels[used]), parts, strict=True))
+
+
+def target_strata(
+    layout: Layout, data: Any, width: float | Sequence[float] | npt.NDArray[Any], how: How = "auto"
+) -> tuple[list[Statistics], FloatArray]:
+    """Return statistics in intervals of the target, and the intervals' edges.
+
+    Parameters
+    ----------
+    layout, data
+        What the statistics consist of, and predictions of a regression.
+    width : float or ascending sequence of floats
+        Width of the intervals, which start at multiples of it, or all edges. Targets outside are left out; the last
+        interval includes its upper edge.
+    how : {"auto", "exact", "sketch"}
+
+    Raises
+    ------
+    SettingsError
+        The width is not positive, the edges do not ascend, or there are more than 1000 intervals.
+    """
+    target = data.rows()["target"].astype(np.float64)
+    edges = _edges(width, float(target.min()), float(target.max()))
+    codes = np.searchsorted(edges, target, side="right") - 1
+    codes[target == edges[-1]] = len(edges) - 2
+    return _split(layout, data, codes, len(edges) - 1, how), edges
+
+
+def _edges(width: Any, low: float, high: float) -> FloatArray:
+    try:
+        edges = np.asarray(width, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"by_target is {value_text(width)}; pass a width above 0, or edges") from None
+    if edges.ndim == 0:
+        step = float(edges)
+        if not 0 < step < np.inf:
+            raise SettingsError(f"by_target is {width}; pass a width above 0, or edges")
+        first, last = np.floor(low / step), np.floor(high / step) + 1
+        _check_number(last - first, f"by_target={step:g} makes", "intervals")
+        return np.arange(first, last + 1) * step
+    if edges.ndim != 1 or len(edges) < 2 or not np.all(np.diff(edges) > 0):
+        raise SettingsError("by_target edges must ascend; pass at least two, or a single width")
+    _check_number(len(edges) - 1, "by_target has", "intervals")
+    return edges
+
+
+def _check_number(number: float, has: str, what: str) -> None:
+    if number > MOST_STRATA:
+        raise SettingsError(f"{has} {number:.0f} {what}; pass at most {MOST_STRATA}")
+
+
+def _split(layout: Layout, data: Any, codes: npt.NDArray[Any], size: int, how: How) -> list[Statistics]:
+    """Return statistics of the samples of each code 0 ... size - 1."""
+    order = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[order], np.arange(size + 1)).tolist()
+    rows = data.rows()
+    parts = (
+        {name: column[order[start:end]] for name, column in rows.items()} for start, end in pairwise(cuts)
+    )
+    return [statistics_of_rows(layout, part, data.facts, how) for part in parts]
