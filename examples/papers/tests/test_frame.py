@@ -15,11 +15,9 @@ from uq_tracking.errors import BackendError, FileFormatError, SettingsError, Unk
 from uq_tracking.figures.style import line, new_figure, style_axes
 from uq_tracking.runs.read import logged_runs
 from uq_tracking_papers import uq_commands
-from uq_tracking_papers.papers import PAPERS, Paper
-from uq_tracking_papers.results import Item, Row
+from uq_tracking_papers.page import PAPERS, Paper, grid
 from uq_tracking_papers.run import read, reproduce
-from uq_tracking_papers.study import Study
-from uq_tracking_papers.tables import grid
+from uq_tracking_papers.study import Item, Row, Study
 
 
 def drawn():
@@ -35,7 +33,11 @@ class MadeUp:
 
     def reproduce(self, study):
         study.item(
-            "table 1", "Scores <of> methods", "First.\n\nSecond.", better={"nll": "lower"}, bounds=["Oracle"]
+            "table 1",
+            "Scores <of> methods.\n\nFirst\nof {count}.\n\nSecond.",
+            better={"nll": "lower"},
+            bounds=["Oracle"],
+            count=2,
         )
         study.row("table 1", "Oracle", "nll", 0.0)
         study.row("table 1", "good", "nll", 1.0, 1.5, 0.9, 1.1)
@@ -73,7 +75,8 @@ def test_numbers_page_and_figures(made_up, tmp_path):
     }  # fmt: skip
     assert [finding["holds"] for finding in numbers["findings"]] == [True, False]
     page = (tmp_path / "index.html").read_text()
-    assert "Scores &lt;of&gt; methods" in page
+    assert "Table 1: Scores &lt;of&gt; methods</h3>" in page
+    assert "<p>First of 2.</p>\n\n<p>Second.</p>" in page
     assert "paper 1.5" in page
     assert "does not hold" in page
     for drawing in found.drawings:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from uq_tracking_papers import gustafsson_shift, gustafsson_toys
-from uq_tracking_papers.datasets.gustafsson import sine, two_classes
+from uq_tracking_papers import gustafsson
+from uq_tracking_papers.datasets import sine, two_classes
 from uq_tracking_papers.study import Study
 
 
@@ -18,7 +18,7 @@ def study_in(place):
 @pytest.fixture(scope="module")
 def section(tmp_path_factory):
     study = study_in(tmp_path_factory.mktemp("gustafsson"))
-    gustafsson_shift.reproduce(study)
+    gustafsson.shift(study)
     return study.section({})
 
 
@@ -42,7 +42,7 @@ def test_without_numpyro_the_toys_are_skipped_by_name(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "uq_tracking_papers.hmc", raising=False)
     monkeypatch.delattr("uq_tracking_papers.hmc", raising=False)
     study = study_in(tmp_path)
-    gustafsson_toys.reproduce(study)
+    gustafsson.toys(study)
     (found,) = study.section({}).findings
     assert not found.holds
     assert "numpyro" in found.evidence

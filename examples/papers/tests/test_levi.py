@@ -5,8 +5,8 @@ import pytest
 
 import uq_tracking as uq
 from uq_tracking.demo.network import Schedule
-from uq_tracking_papers.datasets.levi import heteroscedastic
-from uq_tracking_papers.mean_and_std import MeanAndStd
+from uq_tracking_papers.datasets import linear_noise
+from uq_tracking_papers.levi import MeanAndStd
 from uq_tracking_papers.run import reproduce
 
 
@@ -40,7 +40,7 @@ def test_table_1_has_four_outputs_and_three_stages(section):
 
 def test_the_branch_of_the_std_minimizes_the_log_score():
     """No other linear output on the frozen layers has a better one: checked by small steps in every direction."""
-    data = heteroscedastic(3000, 0)
+    data = linear_noise(3000, 0)
     network = MeanAndStd(np.random.default_rng(0), (8, 8))
     network.fit_mean(data.x, data.y, Schedule(epochs=5, batch=200, rate=5e-3)).fit_std(data.x, data.y)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from uq_tracking_papers.committee import Committee, Training
+from uq_tracking_papers.moukari import Committee, Training
 from uq_tracking_papers.run import reproduce
 
 

@@ -7,17 +7,20 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from uq_tracking_papers import hmc
-from uq_tracking_papers.bundle import (
+from uq_tracking_papers.networks import (
     Bundle,
+    Effort,
+    Energy,
+    Sampling,
     Training,
     class_loss,
     fit,
     gaussian_loss,
     moments,
+    on_grid,
     probabilities,
+    sample,
 )
-from uq_tracking_papers.energy import Effort, Energy, on_grid
-from uq_tracking_papers.langevin import Sampling, sample
 
 
 def torch_networks(bundle, inputs, hidden, outputs):

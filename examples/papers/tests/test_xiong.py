@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from uq_tracking_papers.datasets.xiong import DATASETS, epistemic, heteroscedastic, homoscedastic, multimodal
+from uq_tracking_papers.datasets import DATASETS, epistemic, heteroscedastic, homoscedastic, multimodal
 from uq_tracking_papers.study import Study
-from uq_tracking_papers.xiong import multimodal_findings, nll_moments, table
-from uq_tracking_papers.xiong_models import ENSEMBLE, MODE, TRUTH, Models
-from uq_tracking_papers.xiong_stability import reproduce, settled
+from uq_tracking_papers.xiong import (
+    ENSEMBLE,
+    MODE,
+    TRUTH,
+    Models,
+    figure_4,
+    multimodal_findings,
+    nll_moments,
+    settled,
+    table,
+)
 
 NORMAL = 0.5 * np.log(2 * np.pi * np.e)
 """Entropy of a standard normal distribution."""
@@ -20,7 +28,7 @@ def study(tmp_path_factory):
     study = Study("xiong", place, "test", address=f"dir:{place / 'runs'}")
     found = table(study, "table 3", Models.trained(study, multimodal))
     multimodal_findings(study, found)
-    reproduce(study, lambda n, rng: heteroscedastic(n, rng).truth)
+    figure_4(study, lambda n, rng: heteroscedastic(n, rng).truth)
     study.found = found
     return study
 

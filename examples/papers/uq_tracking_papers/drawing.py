@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
 from uq_tracking.figures.style import SMALL as SMALL
-from uq_tracking.figures.style import TEXT, legend, line, new_figure, style_axes
+from uq_tracking.figures.style import TEXT, line, new_figure, style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,14 +34,7 @@ def panel(ax: Axes, title: str, x_label: str, y_label: str) -> Axes:
     return ax
 
 
-def lines(ax: Axes, x: npt.ArrayLike, by_method: Mapping[str, npt.ArrayLike], *, names: bool = True) -> None:
+def lines(ax: Axes, x: npt.ArrayLike, by_method: Mapping[str, npt.ArrayLike]) -> None:
     """One line per method."""
     for (name, values), (color, dashes) in zip(by_method.items(), LOOKS, strict=False):
         line(ax, x, values, color=color, linestyle=dashes, linewidth=1.8, label=name)
-    if names:
-        legend(ax, loc="best")
-
-
-def column(values: Sequence[float], digits: int = 3) -> str:
-    """Numbers for a sentence."""
-    return ", ".join(f"{value:.{digits}g}" for value in values)

@@ -6,9 +6,110 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uq_tracking.tables.html import templates
-from uq_tracking_papers.papers import PAPERS, Paper
-from uq_tracking_papers.results import Drawing, Item, Section
-from uq_tracking_papers.tables import Grid, grid
+from uq_tracking.tables.model import Cell
+from uq_tracking_papers.study import Drawing, Item, Row, Section
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and the module that reproduces it by a function ``reproduce(study)``."""
+
+    title: str
+    citation: str
+    module: str
+
+
+_MERCI = "a new metric to evaluate the correlation between predictive uncertainty and true error"
+PAPERS: dict[str, Paper] = {
+    "merci": Paper(f"MeRCI: {_MERCI}", "Moukari, Picard, Simon, Jurie, 2018", "uq_tracking_papers.merci"),
+    "n-merci": Paper(
+        f"n-MeRCI: {_MERCI}", "Moukari, Simon, Picard, Jurie, IROS 2019", "uq_tracking_papers.n_merci"
+    ),
+    "gustafsson": Paper(
+        "Evaluating Scalable Bayesian Deep Learning Methods for Robust Computer Vision",
+        "Gustafsson, Danelljan, Schön, 2020",
+        "uq_tracking_papers.gustafsson",
+    ),
+    "xiong": Paper(
+        "Uncertainty Quantification Metrics for Deep Regression",
+        "Xiong, Kristoffersson Lind, Forssén, Krüger, 2024",
+        "uq_tracking_papers.xiong",
+    ),
+    "levi": Paper(
+        "Evaluating and calibrating uncertainty prediction in regression tasks",
+        "Levi, Gispan, Giladi, Fetaya, 2019",
+        "uq_tracking_papers.levi",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Our number as a ranked cell, and the paper's beside it."""
+
+    cell: Cell
+    paper: Cell
+
+    @property
+    def paper_text(self) -> str:
+        """The paper's number with the digits printed there."""
+        return "" if self.paper.value is None else f"{self.paper.value:.10g}"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: ``entries[method][quantity]``, None if there is no row."""
+
+    methods: tuple[str, ...]
+    quantities: tuple[str, ...]
+    entries: dict[str, dict[str, Entry | None]]
+
+
+def grid(item: Item, rows: Sequence[Row]) -> Grid | None:
+    """The table of an item, in the order in which its numbers were reported; None without any."""
+    own = [row for row in rows if row.item == item.name]
+    if not own:
+        return None
+    methods = tuple(dict.fromkeys(row.method for row in own))
+    reported = dict.fromkeys(row.quantity for row in own)
+    quantities = (
+        *(key for key in item.better if key in reported),
+        *(key for key in reported if key not in item.better),
+    )
+    entries: dict[str, dict[str, Entry | None]] = {method: dict.fromkeys(quantities) for method in methods}
+    for quantity in quantities:
+        column = [row for row in own if row.quantity == quantity]
+        ours = _ranks(item, quantity, {row.method: row.ours for row in column})
+        theirs = _ranks(item, quantity, {row.method: row.paper_value for row in column})
+        for row in column:
+            interval = None if row.low is None or row.high is None else (row.low, row.high)
+            entries[row.method][quantity] = Entry(
+                _cell(row.ours, ours, row.method, interval), _cell(row.paper_value, theirs, row.method)
+            )
+    return Grid(methods, quantities, entries)
+
+
+def _cell(
+    value: float | None, ranks: dict[str, int], method: str, interval: tuple[float, float] | None = None
+) -> Cell:
+    worst = max(ranks.values(), default=None)
+    rank = ranks.get(method)
+    last = rank is not None and rank == worst and rank > 1
+    return Cell(value, interval=interval, rank=rank, worst_rank=worst, mark="worst" if last else None)
+
+
+def _ranks(item: Item, quantity: str, values: dict[str, float | None]) -> dict[str, int]:
+    """Rank of each method that is not a bound; equal values share the better rank."""
+    direction = item.better.get(quantity)
+    if direction is None:
+        return {}
+    sign = 1.0 if direction == "lower" else -1.0
+    judged = {
+        method: sign * value
+        for method, value in values.items()
+        if value is not None and method not in item.bounds
+    }
+    return {method: 1 + sum(other < value for other in judged.values()) for method, value in judged.items()}
 
 
 @dataclass(frozen=True)
@@ -23,7 +124,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A paper and what was found."""
+    """A paper and its results, item by item."""
 
     key: str
     paper: Paper
@@ -33,19 +134,15 @@ class Chapter:
 
 def chapter(section: Section) -> Chapter:
     """A section as shown on the page."""
-    shown = tuple(
-        Shown(
-            item,
-            tuple(part for part in item.text.split("\n\n") if part.strip()),
-            grid(item, section.rows),
-            tuple(drawing for drawing in section.drawings if drawing.item == item.name),
-        )
-        for item in section.items
-    )
-    return Chapter(section.paper, PAPERS[section.paper], section, shown)
+    shown = []
+    for item in section.items:
+        drawings = tuple(drawing for drawing in section.drawings if drawing.item == item.name)
+        paragraphs = tuple(filter(None, item.text.split("\n\n")))
+        shown.append(Shown(item, paragraphs, grid(item, section.rows), drawings))
+    return Chapter(section.paper, PAPERS[section.paper], section, tuple(shown))
 
 
 def page(sections: Sequence[Section]) -> str:
     """The page of all sections; it loads only the figures beside it."""
-    environment = templates("uq_tracking_papers")
-    return environment.get_template("page.html").render(chapters=[chapter(one) for one in sections])
+    template = templates("uq_tracking_papers").get_template("page.html")
+    return template.render(chapters=[chapter(section) for section in sections])

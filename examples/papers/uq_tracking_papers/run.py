@@ -16,16 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from uq_tracking._version import __version__
-from uq_tracking.errors import BackendError, FileFormatError, SettingsError
+from uq_tracking.errors import BackendError, FileFormatError, SettingsError, closest
 from uq_tracking.tracking.resolve import targets_of
-from uq_tracking_papers.page import page
-from uq_tracking_papers.papers import PAPERS, chosen
-from uq_tracking_papers.results import Section
-from uq_tracking_papers.study import Size, Study
+from uq_tracking_papers.page import PAPERS, page
+from uq_tracking_papers.study import Section, Size, Study
 
 OUTPUT = Path("uq_reproduction")
 PAGE_FILE, NUMBERS_FILE = "index.html", "reproduction.json"
 INSTALL = "pip install uq-tracking-papers"
+EVERY = "all"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "numpyro", "jax")
 
 
@@ -94,6 +93,24 @@ def reproduce(
             )
             write(folder)
     return found
+
+
+def chosen(papers: str | Sequence[str]) -> list[str]:
+    """Keys of the papers, in the order of `PAPERS`.
+
+    Raises
+    ------
+    SettingsError
+        There is no such paper.
+    """
+    asked = [papers] if isinstance(papers, str) else list(papers)
+    unknown = [name for name in asked if name != EVERY and name not in PAPERS]
+    if unknown:
+        raise SettingsError(
+            f"no paper is called {unknown[0]!r}; choose from {', '.join(PAPERS)}, {EVERY}"
+            f"{closest(unknown[0], list(PAPERS))}"
+        )
+    return [name for name in PAPERS if name in asked or EVERY in asked or not asked]
 
 
 def _run(study: Study) -> Section:

@@ -1,11 +1,12 @@
-"""What a paper's module works with: its size, its tracker, and where it reports results."""
+"""The study of a paper: its size and seed, where its runs are logged, and the results that it reports."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,16 +18,113 @@ from uq_tracking.errors import FileFormatError
 from uq_tracking.npz import Arrays, read_arrays, write_arrays
 from uq_tracking.tracking.deadline import PATIENCE
 from uq_tracking.tracking.log import log
-from uq_tracking_papers.results import Better, Drawing, Finding, Item, Row, Section
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.progress import Progress
 
 Size = Literal["full", "quick", "test"]
+Better = Literal["lower", "higher"]
+FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 TAG = "uq.paper"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of ours beside the paper's.
+
+    Attributes
+    ----------
+    item : str
+        Table or figure of the paper, such as "table 1".
+    method, quantity : str
+    ours : float or None
+        None if the quantity is undefined.
+    paper_value : float or None
+        None if the paper prints no number.
+    low, high : float or None
+        Range over repeats.
+    """
+
+    item: str
+    method: str
+    quantity: str
+    ours: float | None
+    paper_value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim of the paper, whether it held here, and the evidence."""
+
+    claim: str
+    holds: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of the paper.
+
+    Attributes
+    ----------
+    name : str
+        "table 1".
+    title : str
+    text : str
+        What was done, and where and why it differs from the paper; paragraphs are separated by an empty line.
+    better : dict of {"lower", "higher"}
+        Quantities that rank the methods.
+    bounds : tuple of str
+        Methods that are bounds, which are not ranked.
+    """
+
+    name: str
+    title: str
+    text: str = ""
+    better: Mapping[str, Better] = field(default_factory=dict)
+    bounds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure as a PNG file beside the page."""
+
+    item: str
+    file: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """All results for one paper; ``about`` has size, seed, date, versions and seconds."""
+
+    paper: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+    rows: tuple[Row, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Section:
+        """Inverse of ``to_dict``."""
+        return cls(
+            values["paper"],
+            dict(values["about"]),
+            tuple(Item(**{**item, "bounds": tuple(item["bounds"])}) for item in values["items"]),
+            tuple(Row(**row) for row in values["rows"]),
+            tuple(Finding(**finding) for finding in values["findings"]),
+            tuple(Drawing(**drawing) for drawing in values["drawings"]),
+        )
 
 
 @dataclass(eq=False)
@@ -60,13 +158,12 @@ class Study:
 
     @property
     def quick(self) -> bool:
-        """Whether less than the paper's own effort is requested."""
+        """True if less than the paper's own effort is requested."""
         return self.size != "full"
 
     def pick(self, full: T, quick: T, test: T | None = None) -> T:
         """The value for the size; without one for tests, that of ``quick``."""
-        smallest = quick if test is None else test
-        return {"full": full, "quick": quick, "test": smallest}[self.size]
+        return {"full": full, "quick": quick, "test": quick if test is None else test}[self.size]
 
     def rng(self, *names: str | int) -> np.random.Generator:
         """A generator that depends only on the seed, the paper and the names."""
@@ -76,14 +173,29 @@ class Study:
     def item(
         self,
         name: str,
-        title: str,
-        text: str = "",
+        about: Callable[..., Any] | str,
         *,
         better: Mapping[str, Better] | None = None,
         bounds: Sequence[str] = (),
+        **values: object,
     ) -> None:
-        """Start a table or figure of the paper; arguments as for `Item`."""
-        self._items.append(Item(name, title, text, dict(better or {}), tuple(bounds)))
+        """Start a table or figure of the paper.
+
+        ``about``, the function that makes it or a text like its docstring, is what the page says: a title, then
+        paragraphs, in which ``values`` fill the braces.
+        """
+        text = about if isinstance(about, str) else getdoc(about) or ""
+        title, _, rest = (text.format(**values) if values else text).partition("\n")
+        paragraphs = (" ".join(part.split()) for part in rest.split("\n\n"))
+        self._items.append(
+            Item(
+                name,
+                title.rstrip("."),
+                "\n\n".join(filter(None, paragraphs)),
+                dict(better or {}),
+                tuple(bounds),
+            )
+        )
 
     def row(
         self,
@@ -106,10 +218,7 @@ class Study:
         """Report the median of repeats, with their 5 % and 95 % quantiles; undefined ones are left out."""
         found = np.asarray(values, dtype=float).ravel()
         found = found[np.isfinite(found)]
-        if not len(found):
-            self.row(item, method, quantity, None, paper_value)
-            return
-        low, middle, high = np.quantile(found, [0.05, 0.5, 0.95]).tolist()
+        low, middle, high = np.quantile(found, [0.05, 0.5, 0.95]).tolist() if len(found) else (None,) * 3
         self.row(item, method, quantity, middle, paper_value, low, high)
 
     def finding(self, claim: str, holds: object, evidence: str) -> None:
@@ -132,7 +241,8 @@ class Study:
 
     def _destination(self, options: Mapping[str, Any]) -> dict[str, Any]:
         tags = {TAG: self.paper, **options.get("tags", {})}
-        return {"run": self.address, "strict": True, "deadline": PATIENCE, **options, "tags": tags}
+        figures = {"figures": self.size != "test", "predictions": False}
+        return {"run": self.address, "strict": True, "deadline": PATIENCE, **figures, **options, "tags": tags}
 
     def cached(self, key: str, compute: Callable[[], Mapping[str, Any]], *, of: str | None = None) -> Arrays:
         """Arrays by name, computed once: a later run of the same size, seed and version reads them.
@@ -173,5 +283,19 @@ class Study:
 
     def section(self, about: Mapping[str, Any]) -> Section:
         """Everything reported."""
-        parts = (self._items, self._rows, self._findings, self._drawings)
-        return Section(self.paper, dict(about), *map(tuple, parts))  # type: ignore[arg-type]
+        items, rows, findings = tuple(self._items), tuple(self._rows), tuple(self._findings)
+        return Section(self.paper, dict(about), items, rows, findings, tuple(self._drawings))
+
+
+def told(values: Mapping[str, float], form: str = ".3g", joint: str = ", ") -> str:
+    """Numbers by name, for a sentence.
+
+    >>> told({"a": 0.5, "b": 2})
+    'a 0.5, b 2'
+    """
+    return joint.join(f"{name} {value:{form}}" for name, value in values.items())
+
+
+def order(values: Mapping[str, float], better: Better = "lower") -> list[str]:
+    """Names from the best to the worst value."""
+    return sorted(values, key=values.__getitem__, reverse=better == "higher")
