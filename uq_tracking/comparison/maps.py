@@ -164,8 +164,8 @@ def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
 
 
 def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
-    from uq_tracking.figures.maps import entropy_of
     from uq_tracking.figures.compared_maps import reduced, reduced_classes
+    from uq_tracking.figures.maps import entropy_of
 
     labels, predicted, entropy = case["labels"], case["probs"].argmax(axis=-1), entropy_of(case["probs"])
     wrong = np.where(labels >= 0, labels != predicted, np.nan)

@@ -76,7 +76,7 @@ def test_numbers_page_and_figures(made_up, tmp_path):
     assert [finding["holds"] for finding in numbers["findings"]] == [True, False]
     page = (tmp_path / "index.html").read_text()
     assert "Table 1: Scores &lt;of&gt; methods</h3>" in page
-    assert "<p>First of 2.</p>\n\n<p>Second.</p>" in page
+    assert "<p>First of 2.</p>\n<p>Second.</p>" in page
     assert "paper 1.5" in page
     assert "does not hold" in page
     for drawing in found.drawings:
