@@ -19,7 +19,7 @@ import numpy as np
 
 from uq_tracking.errors import RunNotFoundError
 from uq_tracking.tracking.backend import Run, called_at, finite, is_late, name_parts
-from uq_tracking.tracking.deadline import LeftBehind
+from uq_tracking.tracking.deadline import Budget
 from uq_tracking.tracking.places import scratch_folder
 from uq_tracking_mlflow.artifacts import StoredArtifacts
 from uq_tracking_mlflow.connection import Connection, check_room, place_of
@@ -386,8 +386,9 @@ def _without_model(send: Callable[[], object]) -> None:
     if _active_model() is None:
         send()
     else:
-        other = LeftBehind()
-        other.result(other.begin(send), math.inf, math.inf)
+        error = Budget(math.inf).begin(send, [])()
+        if error is not None:
+            raise error
 
 
 @lru_cache(maxsize=4)

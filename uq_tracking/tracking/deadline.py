@@ -9,16 +9,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from uq_tracking.checks import value_text
 from uq_tracking.errors import SettingsError, TrackerUnreachableError
-
-T = TypeVar("T")
 
 DEADLINE = 10.0
 PATIENCE = 300.0
@@ -31,6 +27,11 @@ THREADS = "uq-tracking"
 """Prefix of the names of the threads that wait for trackers."""
 RESERVE = 0.2
 """Share of the deadline reserved for each further tracker of the call."""
+MOST_ABANDONED = 3
+"""Abandoned calls of one tracker that may be under way; while there are more, no other is started."""
+
+Ending = Callable[[], Exception | None]
+"""Waits for the end of a call."""
 
 
 def checked_deadline(given: Any = None) -> float:
@@ -84,81 +85,59 @@ class Budget:
         """Note that a tracker has been given up, which frees its share for the others."""
         self._others = max(self._others - 1, 0)
 
-    def call(self, function: Callable[[], T], left_behind: LeftBehind) -> T:
-        """Return the function's result; TrackerUnreachableError once it has used up the remaining time."""
-        return self.begin(function, left_behind)()
+    def begin(self, function: Callable[[], object], abandoned: list[threading.Thread]) -> Ending:
+        """Start a call in a thread, and abandon it if it takes longer than the time that is left.
 
-    def begin(self, function: Callable[[], T], left_behind: LeftBehind) -> Callable[[], T]:
-        """Start a call in the background; the returned function waits, then returns or raises like ``call``."""
-        if self.left() <= 0:
-            raise TrackerUnreachableError(f"the deadline of {self.seconds:g} s has passed")
-        begun = left_behind.begin(function)
+        An SDK's time-outs and retries apply to the whole process, including the user's own calls, so they stay as
+        they are; an abandoned call carries on in its thread, which does not keep the process alive.
 
-        def result() -> T:
-            start = time.monotonic()
-            try:
-                return left_behind.result(begun, self.left(), self.seconds)
-            finally:
-                self._spent += time.monotonic() - start
+        Parameters
+        ----------
+        function
+            The call.
+        abandoned
+            Threads of the same tracker that were abandoned; at most three may be alive.
 
-        return result
-
-
-@dataclass(frozen=True)
-class Begun(Generic[T]):
-    """A call running in a thread."""
-
-    outcome: Future[T]
-    thread: threading.Thread
-
-
-class LeftBehind:
-    """Runs calls in their own threads and leaves behind those that take too long, at most ``most`` of them.
-
-    An SDK's time-outs and retries apply to the whole process, including the user's own calls, so they stay as they
-    are; a call that takes too long carries on in its thread, which does not keep the process alive.
-    """
-
-    def __init__(self, most: int = 3) -> None:
-        self._most = most
-        self._threads: list[threading.Thread] = []
-
-    def begin(self, function: Callable[[], T]) -> Begun[T]:
-        """Start a call; TrackerUnreachableError if too many have already been left behind."""
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        if len(self._threads) >= self._most:
-            raise TrackerUnreachableError(
-                f"{len(self._threads)} earlier calls are still waiting for its answer"
-            )
-        outcome: Future[T] = Future()
-        context = contextvars.copy_context()
+        Returns
+        -------
+        function
+            Waits, and returns what the call raised, TrackerUnreachableError if it was abandoned, else None. Raises
+            only what a signal handler raises during the wait.
+        """
+        abandoned[:] = [thread for thread in abandoned if thread.is_alive()]
+        if self.left() <= 0 or len(abandoned) >= MOST_ABANDONED:
+            reason = f"the deadline of {self.seconds:g} s has passed"
+            if self.left() > 0:
+                reason = f"{len(abandoned)} earlier calls are still waiting for its answer"
+            return lambda: TrackerUnreachableError(reason)
+        context, done, raised = contextvars.copy_context(), threading.Event(), list[BaseException]()
 
         def work() -> None:
             try:
-                outcome.set_result(context.run(function))
+                context.run(function)
             except BaseException as error:
-                outcome.set_exception(error)
+                raised.append(error)
+            done.set()
 
         thread = threading.Thread(target=work, name=THREADS, daemon=True)
         thread.start()
-        return Begun(outcome, thread)
 
-    def result(self, begun: Begun[T], seconds: float, deadline: float) -> T:
-        """Return what the call returns, or raise what it raises.
+        def ending() -> Exception | None:
+            start, left = time.monotonic(), self.left()
+            try:
+                done.wait(None if math.isinf(left) else left)
+            finally:  # a user's signal handler may have raised during the wait
+                self._spent += time.monotonic() - start
+                if not done.is_set() and thread not in abandoned:
+                    abandoned.append(thread)
+            if not done.is_set():
+                return TrackerUnreachableError(f"no answer within the deadline of {self.seconds:g} s")
+            error = raised[0] if raised else None
+            if error is None or isinstance(error, Exception):
+                return error
+            raise error
 
-        Raises
-        ------
-        TrackerUnreachableError
-            It takes longer than ``seconds``, the time left before the deadline.
-        """
-        try:
-            wait([begun.outcome], None if math.isinf(seconds) else seconds)
-            if begun.outcome.done():
-                return begun.outcome.result()
-            raise TrackerUnreachableError(f"no answer within the deadline of {deadline:g} s")
-        finally:  # a user's signal handler may have raised during the wait
-            if not begun.outcome.done() and begun.thread not in self._threads:
-                self._threads.append(begun.thread)
+        return ending
 
 
 def check_listens(place: str) -> None:

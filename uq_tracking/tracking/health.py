@@ -30,7 +30,7 @@ from uq_tracking.errors import (
     TrackerUnreachableError,
     redact,
 )
-from uq_tracking.tracking.deadline import THREADS, LeftBehind, check_listens
+from uq_tracking.tracking.deadline import THREADS, check_listens
 from uq_tracking.tracking.places import LockedError, spool_lock
 from uq_tracking.tracking.resolve import Opened
 from uq_tracking.tracking.spool import number_of, read_entry
@@ -135,7 +135,8 @@ class Health:
     place: str
     deadline: float
     """Deadline of the last call; bounds how long the program may wait at exit."""
-    left_behind: LeftBehind = field(default_factory=LeftBehind)
+    abandoned: list[threading.Thread] = field(default_factory=list)
+    """Threads whose calls took too long; see `Budget`."""
     gone: set[str] = field(default_factory=set)
     """Addresses of runs that the tracker no longer has."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
@@ -152,8 +153,8 @@ class Health:
     _asking_since: float | None = None
     _asked: int = 0
 
-    def takes(self, run: str) -> str | None:
-        """Why a call for this run should not be sent now; None if it should."""
+    def refusal(self, run: str) -> str | None:
+        """Return why a call for this run should not be sent now; None if it should."""
         with self._changed:
             if run in self.gone:
                 return f"{run} is gone"
@@ -162,7 +163,8 @@ class Health:
                 return f"it has not answered for {ago:.0f} s and is being retried in the background"
             if any(waiting.run == run for waiting in self._queue):
                 return "earlier calls are still being sent"
-            stuck = next((waiting.path for waiting in self._stuck() if waiting.path.exists()), None)
+            entries = (*self._refused, *self._left)
+            stuck = next((entry.path for entry in entries if entry.is_stuck and entry.path.exists()), None)
             return None if stuck is None else f"it fails on {stuck}, so calls are sent in the background"
 
     @property
@@ -197,11 +199,10 @@ class Health:
             self._start()
             self._changed.notify_all()
 
-    def superseded(self, run: str, key: str) -> None:
-        """Forget refused entries of the same run, step, splits and scores: a later call was logged in full."""
-        self._forget(lambda waiting: (waiting.run, waiting.key) == (run, key))
-
-    def _forget(self, is_old: Callable[[Waiting], bool]) -> None:
+    def forget_entries(self, is_old: Callable[[Waiting], bool]) -> None:
+        """Forget refused entries in whose place a later call was logged in full."""
+        if not (self._refused or self._left):
+            return
         with self._changed:
             old = [waiting for waiting in (*self._refused, *self._left) if is_old(waiting)]
             self._refused = [waiting for waiting in self._refused if waiting not in old]
@@ -297,7 +298,7 @@ class Health:
                 self._refuse(waiting)
             self._changed.notify_all()
         if outcome == "sent":
-            self._forget(waiting.supersedes)
+            self.forget_entries(waiting.supersedes)
 
     def _judged(self, waiting: Waiting) -> Outcome:
         """Whether the tracker fails, or only this entry, because others have been taken since it last failed."""
@@ -316,10 +317,6 @@ class Health:
         self._settle(other, other.send(self.name, self.place))
         return "again"
 
-    def _stuck(self) -> list[Waiting]:
-        """Entries on which the tracker fails while it takes others."""
-        return [waiting for waiting in (*self._refused, *self._left) if waiting.is_stuck]
-
     def _next(self) -> Waiting | None:
         """Wait until something is due, first of runs without a stuck entry; None when nothing is left."""
         with self._changed:
@@ -327,7 +324,7 @@ class Health:
                 pause = self._ask_at - time.monotonic()
                 if pause <= 0 or (self._queue and self._sick_since is None):
                     self._asking_since = time.monotonic()
-                    stuck = {waiting.run for waiting in self._stuck()}
+                    stuck = {entry.run for entry in (*self._refused, *self._left) if entry.is_stuck}
                     return min(self._queue or self._refused[:1], key=lambda waiting: waiting.run in stuck)
                 self._changed.wait(pause)
             self._drainers.remove(threading.current_thread())
@@ -348,46 +345,34 @@ class Health:
             self._ask_at = time.monotonic() + min(FIRST_PAUSE * 4.0**waiting.tries, LONGEST_PAUSE)
 
 
-class _Process:
-    """The trackers of one process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, str], Health] = {}
-        atexit.register(self._finish, os.getpid())
-
-    def health(self, name: str, place: str, deadline: float) -> Health:
-        with self._lock:
-            health = self._known.setdefault((name, place), Health(name, place, deadline))
-        health.deadline = deadline
-        return health
-
-    def forget(self) -> None:
-        with self._lock:
-            for health in self._known.values():
-                health.forget()
-            self._known.clear()
-
-    def _finish(self, pid: int) -> None:
-        """Let exit take no longer than the longest deadline, however many trackers there are."""
-        if os.getpid() != pid:  # inherited by a forked child
-            return
-        trackers = [health for health in self._known.values() if health.waiting()]
-        end = time.monotonic() + max((health.deadline for health in trackers), default=0.0)
-        for health in trackers:
-            health.finish(end)
-
-
-@lru_cache(maxsize=1)
-def _of_process(pid: int) -> _Process:
-    return _Process()
-
-
 def health_of(name: str, place: str, deadline: float) -> Health:
-    """The state of a tracker in this process; a forked child starts afresh, without its parent's threads."""
-    return _of_process(os.getpid()).health(name, place, deadline)
+    """Return the state of a tracker in this process; a forked child starts afresh, without its parent's threads."""
+    health = _of_process(os.getpid()).setdefault((name, place), Health(name, place, deadline))
+    health.deadline = deadline
+    return health
 
 
 def forget_health() -> None:
     """Start as a new process would, with every tracker well; what is still queued is left to `sync`."""
-    _of_process(os.getpid()).forget()
+    known = _of_process(os.getpid())
+    for health in known.values():
+        health.forget()
+    known.clear()
+
+
+@lru_cache(maxsize=1)
+def _of_process(pid: int) -> dict[tuple[str, str], Health]:
+    """Return the trackers of this process; a forked child has another ``pid``, hence its own."""
+    known: dict[tuple[str, str], Health] = {}
+    atexit.register(_finish, known, pid)
+    return known
+
+
+def _finish(known: dict[tuple[str, str], Health], pid: int) -> None:
+    """Let exit take no longer than the longest deadline, however many trackers there are."""
+    if os.getpid() != pid:  # inherited by a forked child
+        return
+    trackers = [health for health in list(known.values()) if health.waiting()]
+    end = time.monotonic() + max((health.deadline for health in trackers), default=0.0)
+    for health in trackers:
+        health.finish(end)

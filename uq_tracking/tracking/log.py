@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from uq_tracking.checks import listing
-from uq_tracking.errors import InputTypeError, SettingsError, UnknownOptionError
+from uq_tracking.errors import BackendError, InputTypeError, SettingsError, UnknownOptionError, redact, warn
 from uq_tracking.evaluation.plan import Plan
 from uq_tracking.inputs.lazy import is_lazy
 from uq_tracking.report import Report, Reports
@@ -16,11 +17,17 @@ from uq_tracking.streams.accumulator import Accumulator
 from uq_tracking.streams.dask_arrays import count_dask
 from uq_tracking.streams.map_samples import check_image_count
 from uq_tracking.tracking.arguments import LogOptions
+from uq_tracking.tracking.backend import calling
 from uq_tracking.tracking.cases import Maps, choose
 from uq_tracking.tracking.content import Content, Scores
-from uq_tracking.tracking.dispatch import send
+from uq_tracking.tracking.deadline import Budget, checked_deadline
+from uq_tracking.tracking.folder import fallback_target
+from uq_tracking.tracking.health import health_of
 from uq_tracking.tracking.names import output_split
-from uq_tracking.tracking.resolve import targets_of
+from uq_tracking.tracking.overview import hint
+from uq_tracking.tracking.publish import publish
+from uq_tracking.tracking.resolve import Target, is_rank_zero, targets_of, tell_once
+from uq_tracking.tracking.writer import RunWriter, Safety
 from uq_tracking.verbs import Call, EvaluateOptions, evaluate, read_call
 
 if TYPE_CHECKING:
@@ -165,12 +172,13 @@ def log(
         content = [_counted(call, about)]
     else:
         content = [_scored(call.plan, call.plan.task.read(*call.arrays, **call.given), about, about.split)]
-    send(replace(content[0], also=content[1:]), targets, about)
+    _send(replace(content[0], also=content[1:]), targets, about)
     reports = [item.report for item in content]
     return reports[0] if outputs is None else Reports(dict(zip(outputs, reports, strict=True)))
 
 
 LOG_OPTIONS = tuple(field.name for field in fields(LogOptions))
+_log = logging.getLogger("uq_tracking")
 
 
 def _check_alone(source: Report | Accumulator, beside: Mapping[str, Any]) -> None:
@@ -256,3 +264,64 @@ def _labelled(content: Content, about: LogOptions, split: str | None) -> Content
         figures=about.figures,
         keep_predictions=about.predictions,
     )
+
+
+def _send(content: Content, targets: list[Target], about: LogOptions) -> None:
+    """Write the content to the targets, or to a folder if there is none.
+
+    In a distributed job only rank zero creates the folder, unless ``every_rank``.
+
+    Warns
+    -----
+    TrackingWarning
+        A tracker has just failed. While it is known to be down, further calls are spooled without another warning.
+
+    Raises
+    ------
+    BackendError
+        With ``strict``, whenever a tracker did not take something.
+    """
+    if not targets and not (about.every_rank or is_rank_zero()):
+        tell_once()
+        return
+    problems: list[str] = []
+    if not targets:
+        try:
+            targets = [_fallback(content, about.to)]
+        except BackendError as error:
+            problems.append(redact(f"The report could not be saved anywhere: {error}."))
+    deadline = checked_deadline(about.deadline)
+    budget, splits = Budget(deadline, len(targets)), [each.split for each in (content, *content.also)]
+    kind = f"{content.report.task} {content.scores}"
+    writers = [
+        RunWriter(
+            target,
+            Safety(budget, health_of(target.backend, target.place, deadline), content.step, splits, kind),
+        )
+        for target in targets
+    ]
+    with calling():
+        problems += publish(content, writers)
+    if content.step is None:
+        hint(content.report, [writer.page for writer in writers])
+    known = [writer.problem() for writer in writers if not writer.is_news and writer.kept is not None]
+    problems += [message for writer in writers if (message := writer.problem()) and message not in known]
+    problems += [message for message in known if message and about.strict]
+    if problems:
+        message = " ".join(problems)
+        if about.strict:
+            raise BackendError(message) from next((item.error for item in writers if item.error), None)
+        warn(message)
+
+
+def _fallback(content: Content, to: str | Sequence[str] | None) -> Target:
+    """Target a folder and log where: a log line is visible and, unlike a warning, can never stop the job."""
+    considered = [to] if isinstance(to, str) else list(to or ())
+    target, is_new = fallback_target(content.method, content.split, content.step)
+    if is_new and "dir" not in considered:
+        _log.warning(
+            "%s an active run: logging to %s; to log elsewhere, start a run first or pass run=",
+            f"to={'/'.join(considered)} does not have" if considered else "no tracker has",
+            target.label,
+        )
+    return target

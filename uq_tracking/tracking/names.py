@@ -144,24 +144,20 @@ def curve_name(
     >>> curve_name("calibration", "test"), curve_name("reliability", settings={"n_bins": 20})
     ('uq_curve/test/calibration', 'uq_curve/reliability.bins20')
     """
-    spec = spec_of(name, task)
-    definition = "" if spec is None else "".join(_definition(one, settings or {}) for one in spec.settings)
-    return _joined("/", CURVES, split, name + definition)
-
-
-def _definition(setting: str, settings: Mapping[str, Any]) -> str:
-    """Suffix that states a setting, if it is not the default."""
-    if setting == "family" and settings.get("distribution"):
-        return f".{settings['distribution']}"
-    default = getattr(Settings(), setting)
-    value = settings.get(setting, default)
-    if value == default:
-        return ""
-    if setting == "n_bins":
-        return f".bins{value}"
-    if setting == "family":
-        return f".{value}" + (f"{settings.get('dof', Settings().dof):g}" if value == "student_t" else "")
-    return f".{setting}{value}"
+    spec, given, usual = spec_of(name, task), settings or {}, Settings()
+    for setting in () if spec is None else spec.settings:
+        value = given.get(setting, getattr(usual, setting))
+        if setting == "family" and given.get("distribution"):
+            name += f".{given['distribution']}"
+        elif value == getattr(usual, setting):
+            continue
+        elif setting == "n_bins":
+            name += f".bins{value}"
+        elif setting == "family":
+            name += f".{value}" + (f"{given.get('dof', usual.dof):g}" if value == "student_t" else "")
+        else:
+            name += f".{setting}{value}"
+    return _joined("/", CURVES, split, name)
 
 
 def tag_name(tag: str, split: str | None = None) -> str:

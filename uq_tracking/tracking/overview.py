@@ -274,16 +274,8 @@ ASKED = "UQ_TRACKING_HINT"
 
 def hint(report: Report, pages: Iterable[str | None]) -> None:
     """Write the line to an interactive terminal or notebook; stay silent in an unattended job."""
-    where = next((page for page in pages if page), None)
-    if where is None or not _is_watched():
-        return
-    label = "look" if where.startswith("http") else "look with"
-    sys.stderr.write(f"uq_tracking: {report.verdict.short}; {label}: {where}\n")
-
-
-def _is_watched() -> bool:
-    """Whether a person is watching."""
-    asked = os.environ.get(ASKED)
-    if asked in ("0", "1"):
-        return asked == "1"
-    return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", lambda: False)())
+    where, asked = next((page for page in pages if page), None), os.environ.get(ASKED)
+    is_watched = "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", lambda: False)())
+    if where is not None and (asked == "1" if asked in ("0", "1") else is_watched):
+        label = "look" if where.startswith("http") else "look with"
+        sys.stderr.write(f"uq_tracking: {report.verdict.short}; {label}: {where}\n")

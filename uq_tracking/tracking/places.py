@@ -1,4 +1,4 @@
-"""Folders of this machine for reports no tracker has and for temporary files, and locks between its processes."""
+"""Folders of this machine, for reports that no tracker has and for temporary files; locks between processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -20,6 +21,7 @@ from uq_tracking.errors import BackendError
 T = TypeVar("T")
 
 FOLDER = "uq_runs"
+_USER = os.getuid() if hasattr(os, "getuid") else 0
 NOWHERE = Path("/no folder for temporary files")
 ROOMY = 512 * 2**20
 """Free space, in bytes, that is enough for the files of any call."""
@@ -36,7 +38,7 @@ def places() -> Iterator[Path]:
     with suppress(OSError, RuntimeError):  # no home
         yield Path(platformdirs.user_state_dir("uq_tracking", appauthor=False)).absolute() / FOLDER
     with suppress(OSError):  # no temporary directory
-        yield Path(tempfile.gettempdir()).absolute() / f"uq_tracking-{_user()}" / FOLDER
+        yield Path(tempfile.gettempdir()).absolute() / f"uq_tracking-{_USER}" / FOLDER
 
 
 def in_first_place(use: Callable[[Path], T]) -> T:
@@ -57,17 +59,13 @@ def in_first_place(use: Callable[[Path], T]) -> T:
     raise BackendError(f"no folder is writable ({'; '.join(problems)}); free some space or change folder")
 
 
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
-
-
 def _check_owner(place: Path) -> None:
     """Refuse a folder in the shared temporary directory that another user created."""
     parent = place.parent
-    if parent.name != f"uq_tracking-{_user()}":
+    if parent.name != f"uq_tracking-{_USER}":
         return
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if hasattr(os, "getuid") and (parent.is_symlink() or parent.stat().st_uid != os.getuid()):
+    if hasattr(os, "getuid") and (parent.is_symlink() or parent.stat().st_uid != _USER):
         raise PermissionError(f"{parent} belongs to another user")
 
 
@@ -77,46 +75,29 @@ def scratch_folder() -> Iterator[Path]:
 
     If none can be created, yield a path that does not exist: each file to be written there then fails by itself.
     """
-    made = _roomiest()
-    try:
-        yield NOWHERE if made is None else Path(made.name)
-    finally:
-        if made is not None:
-            with suppress(OSError):
-                made.cleanup()
-
-
-def _roomiest() -> TemporaryDirectory[str] | None:
-    """The first folder with enough room, else the one with the most."""
     made: list[tuple[int, TemporaryDirectory[str]]] = []
-    for make in (_temporary, *(_beside(place) for place in places())):
+    for place in chain((None,), places()):
         try:
-            folder = make()
+            if place is not None:
+                _check_owner(place)
+                place.mkdir(parents=True, exist_ok=True)
+            prefix = "uq_tracking_" if place is None else ".uq_tracking_"
+            folder = TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True)
             made.append((shutil.disk_usage(folder.name).free, folder))
         except OSError:
             continue
         if made[-1][0] >= ROOMY:
             break
-    if not made:
-        return None
-    chosen = max(made, key=lambda item: item[0])[1]
+    _, chosen = max(made, key=lambda item: item[0], default=(0, None))
     for _, folder in made:
         if folder is not chosen:
             folder.cleanup()
-    return chosen
-
-
-def _temporary() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="uq_tracking_", ignore_cleanup_errors=True)
-
-
-def _beside(place: Path) -> Callable[[], TemporaryDirectory[str]]:
-    def make() -> TemporaryDirectory[str]:
-        _check_owner(place)
-        place.mkdir(parents=True, exist_ok=True)
-        return TemporaryDirectory(prefix=".uq_tracking_", dir=place, ignore_cleanup_errors=True)
-
-    return make
+    try:
+        yield NOWHERE if chosen is None else Path(chosen.name)
+    finally:
+        if chosen is not None:
+            with suppress(OSError):
+                chosen.cleanup()
 
 
 LOCKS = 256

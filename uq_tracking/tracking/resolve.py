@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -165,22 +165,18 @@ def targets_of(
     SettingsError
         No backend recognizes ``run``, or it is a scheme without an address.
     """
-    backends, leads = _considered(to), every_rank or is_rank_zero()
+    backends = (
+        list(plugins.backends().values()) if to is None else [find_backend(n) for n in as_names("to", to)]
+    )
+    leads = every_rank or is_rank_zero()
     if run is None:
-        return _active(backends, leads)
+        return list(_active(backends, leads))
     runs = run if isinstance(run, list | tuple) else [run]
     targets = [_given(item, backends, name, tags, leads) for item in runs]
     return [target for target in targets if target is not None]
 
 
-def _considered(to: str | Sequence[str] | None) -> list[Backend]:
-    if to is None:
-        return list(plugins.backends().values())
-    return [find_backend(name) for name in as_names("to", to)]
-
-
-def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
-    found = []
+def _active(backends: Iterable[Backend], leads: bool) -> Iterator[Target]:
     for backend in backends:
         try:
             run = backend.active_run() if leads else backend.own_run()
@@ -189,8 +185,7 @@ def _active(backends: Iterable[Backend], leads: bool) -> list[Target]:
             warn(message)
             continue
         if run is not None:
-            found.append(_opened(backend.name, run))
-    return found
+            yield _opened(backend.name, run)
 
 
 def _given(
@@ -269,34 +264,20 @@ _log = logging.getLogger("uq_tracking")
 
 
 def is_rank_zero() -> bool:
-    """Whether this process is the first of its job, or alone.
+    """Return whether this process is the first of its job, or alone.
 
     The process group of ``torch.distributed`` decides if there is one; else the environment set by the innermost
     launcher. A variable counts only together with that launcher's number of processes, since ``RANK`` alone could be
     anyone's.
     """
-    rank = _torch_rank()
-    return rank == 0 if rank is not None else _is_launched_first()
-
-
-def _torch_rank() -> int | None:
-    """Rank in the default process group; None if torch is not loaded or there is no group."""
     group = sys.modules.get("torch.distributed")
-    if group is None or not group.is_available() or not group.is_initialized():
-        return None
-    return int(group.get_rank())
-
-
-def _is_launched_first() -> bool:
+    if group is not None and group.is_available() and group.is_initialized():
+        return int(group.get_rank()) == 0
+    known = {name: value.strip() for name, value in os.environ.items() if value.strip().isdecimal()}
     for variables, size in _LAUNCHERS:
-        if _number(variables[0]) is not None and _number(size) is not None:
-            return not any(_number(variable) for variable in variables)
+        if variables[0] in known and size in known:
+            return not any(int(known.get(variable, "0")) for variable in variables)
     return True
-
-
-def _number(variable: str) -> int | None:
-    text = os.environ.get(variable, "").strip()
-    return int(text) if text.isdecimal() else None
 
 
 @lru_cache(maxsize=1)

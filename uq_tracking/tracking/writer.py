@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from uq_tracking.errors import RunFinishedError, RunNotFoundError, TrackerUnreachableError, printable, redact
 from uq_tracking.tracking.backend import Run
-from uq_tracking.tracking.deadline import Budget, check_listens
+from uq_tracking.tracking.deadline import Budget, Ending, check_listens
 from uq_tracking.tracking.health import Health, Waiting, is_sick
 from uq_tracking.tracking.journal import Write
 from uq_tracking.tracking.resolve import (
@@ -47,17 +47,6 @@ class Safety:
     """Which scores the call logs: a later call replaces one of its own kind only."""
 
 
-@dataclass(frozen=True)
-class _Writing:
-    """Writes in progress."""
-
-    items: Group
-    failures: list[tuple[str, Exception]]
-    """What single items raised, noted as they are written."""
-    error: Callable[[], Exception | None]
-    """Waits, then returns what the request for all of them raised."""
-
-
 @dataclass
 class RunWriter:
     """What one tracker received of a call. A dead tracker is tried once, a failing one twice in a row, then no more.
@@ -88,13 +77,14 @@ class RunWriter:
     _opened: Opened | None = None
     _gave_up: bool = False
     _failures: int = 0
-    _writing: _Writing | None = None
+    _writing: tuple[Group, list[tuple[str, Exception]], Ending] | None = None
+    """What is being written, what single items raised, and how to wait for the request for all of them."""
     _groups: list[Group] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.safety is None:
             return
-        reason = self.safety.health.takes(self.target.label)
+        reason = self.safety.health.refusal(self.target.label)
         if reason is not None:
             self._give_up(TrackerUnreachableError(reason))
 
@@ -116,15 +106,14 @@ class RunWriter:
             self.lost.extend(name for name, _ in items)
             return
         failures: list[tuple[str, Exception]] = []
-        self._writing = _Writing(items, failures, self._begin(lambda: self._write(items, failures)))
+        self._writing = items, failures, self._begin(lambda: self._write(items, failures))
 
     def settle(self) -> None:
         """Wait for writes in progress, and note what does not arrive."""
-        writing = self._writing
-        if writing is None:
+        if self._writing is None:
             return
-        items, failures, error = writing.items, writing.failures, writing.error()
-        self._writing = None
+        items, failures, ending = self._writing
+        error, self._writing = ending(), None
         if error is not None:
             self._failed([name for name, _ in items], error)
             return
@@ -145,7 +134,7 @@ class RunWriter:
         if self._gave_up:
             return None
         found: list[T] = []
-        error = self._call(lambda: found.append(action(self._open())))
+        error = self._begin(lambda: found.append(action(self._open())))()
         if isinstance(error, TrackerUnreachableError):
             self._failed([name], error)
         return found[0] if found else None
@@ -155,7 +144,7 @@ class RunWriter:
         self.settle()
         opened = self._opened
         if opened is not None and opened.release is not no_release and not self._gave_up:
-            error = self._call(opened.release)
+            error = self._begin(opened.release)()
             if error is not None:
                 self._failed(["the end of the run"], error)
         if self.safety is None:
@@ -164,7 +153,8 @@ class RunWriter:
             self._keep(self.safety)
         elif self._groups:
             origin = self._origin(self.safety)
-            self.safety.health.superseded(self.target.label, f"{origin.key} {self.safety.kind}")
+            run, key = self.target.label, f"{origin.key} {self.safety.kind}"
+            self.safety.health.forget_entries(lambda waiting: (waiting.run, waiting.key) == (run, key))
             self._keep_until_arrival(self.safety.health, origin)
 
     def interrupted(self) -> bool:
@@ -186,17 +176,17 @@ class RunWriter:
         what = self.lost[0] + (f" and {others} other item{'s' * (others > 1)}" if others else "")
         rest = "; the rest was logged" if self.arrived else ""
         error = textwrap.shorten(printable(f"{type(self.error).__name__}: {self.error}"), LONGEST_REASON)
-        told = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
+        message = redact(f"{self.target.backend} ({self.target.label}) did not take {what}{rest}. {error}")
         if self.kept is not None:
             how = "it is sent when the tracker answers, or by `uq-tracking sync`"
             if isinstance(self.error, RunNotFoundError):
                 how = "`uq-tracking sync` makes it a new run"
             if isinstance(self.error, RunFinishedError):
                 how = "`uq-tracking sync` reopens the run and sends it"
-            return f"{told}. Everything is kept in {self.kept}; {how}."
+            return f"{message}. Everything is kept in {self.kept}; {how}."
         if self.keeping_failed is not None:
-            return f"{told}. No copy could be kept either: {redact(str(self.keeping_failed))}."
-        return told
+            return f"{message}. No copy could be kept either: {redact(str(self.keeping_failed))}."
+        return message
 
     def _write(self, items: Group, failures: list[tuple[str, Exception]]) -> None:
         """Write the items; note what single ones raise, let through what the request for all of them raises."""
@@ -213,54 +203,30 @@ class RunWriter:
                     if len(failures) >= _MAX_FAILURES_IN_A_ROW or isinstance(error, TrackerUnreachableError):
                         raise
 
-    def _call(self, function: Callable[[], None]) -> Exception | None:
-        """Return the tracker's error, if any; anything raised here comes from a user's signal handler."""
-        return self._begin(function)()
-
-    def _begin(self, function: Callable[[], None]) -> Callable[[], Exception | None]:
-        """Start a call in the background; the returned function waits and returns the tracker's error, if any."""
-
-        def caught() -> Exception | None:
-            try:
-                function()
-            except Exception as error:  # trackers raise whatever their libraries raise
-                return error
-            return None
-
-        if self.safety is None:
-            found = caught()
-            return lambda: found
+    def _begin(self, function: Callable[[], object]) -> Ending:
+        """Start a call of the tracker, in the background if the job must not wait for it longer than its deadline."""
+        if self.safety is not None:
+            return self.safety.budget.begin(function, self.safety.health.abandoned)
+        found: Exception | None = None
         try:
-            waiting = self.safety.budget.begin(caught, self.safety.health.left_behind)
-        except TrackerUnreachableError as error:
-            refused = error
-            return lambda: refused
-
-        def outcome() -> Exception | None:
-            try:
-                return waiting()
-            except TrackerUnreachableError as error:
-                return error
-
-        return outcome
+            function()
+        except Exception as error:  # trackers raise whatever their libraries raise
+            found = error
+        return lambda: found
 
     def _open(self) -> Run:
-        if self._opened is None:
-            if self.safety is not None:
-                self._check_listens()
-            self._opened = self.target.open()
-            self.run = self._opened.run
-            if self._opened.is_new and self.safety is not None and self.safety.step is not None:
-                _tell_of_new_runs(self.target.label)
-        return self._opened.run
-
-    def _check_listens(self) -> None:
-        """Try to connect to the tracker's address; if the tracker is not installed, raise that instead."""
+        if self._opened is not None:
+            return self._opened.run
         try:
-            check_listens(self.target.place)
+            check_listens(self.target.place if self.safety is not None else "")
         except TrackerUnreachableError:
-            check_usable(find_backend(self.target.backend))
+            check_usable(find_backend(self.target.backend))  # what is not installed is the reason to give
             raise
+        self._opened = self.target.open()
+        self.run = self._opened.run
+        if self._opened.is_new and self.safety is not None and self.safety.step is not None:
+            _warn_of_new_runs(self.target.label)
+        return self.run
 
     def _failed(self, names: Sequence[str], error: Exception) -> None:
         self.lost.extend(names)
@@ -333,7 +299,7 @@ class RunWriter:
 
 
 @lru_cache(maxsize=64)
-def _tell_of_new_runs(address: str) -> None:
+def _warn_of_new_runs(address: str) -> None:
     """Log once per address that steps logged to it do not form a series."""
     _log.warning(
         "run=%s creates a new run in every call, so steps do not form a series; pass one run instead, "
