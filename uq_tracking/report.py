@@ -17,7 +17,7 @@ from uq_tracking import plugins
 from uq_tracking.checks import check_text, path_of
 from uq_tracking.curves import Curve
 from uq_tracking.errors import BackendError, FileFormatError, RecalibrationError, SettingsError, closest
-from uq_tracking.metrics.later import Later, LaterScores
+from uq_tracking.metrics.registry import Later, LaterScores
 from uq_tracking.npz import read_arrays, write_arrays
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.store import statistics_from_arrays

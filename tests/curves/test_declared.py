@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 import uq_tracking as uq
 from uq_tracking import plugins
-from uq_tracking.curves.curve import Curve
+from uq_tracking.curves.spec import Curve
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.settings import Settings
 

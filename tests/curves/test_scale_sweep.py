@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import uq_tracking as uq
 from uq_tracking import plugins
-from uq_tracking.curves.scale import FACTORS, best_factor, scale_sweep, swept_metrics
+from uq_tracking.curves.regression import FACTORS, best_factor, scale_sweep, swept_metrics
 from uq_tracking.errors import SettingsError
 from uq_tracking.metrics.registry import Undefined, compute, select
 from uq_tracking.settings import Settings
@@ -111,7 +111,7 @@ def test_it_is_made_when_asked_for_and_undefined_beside_a_zero_std():
 
 
 def test_without_a_score_it_is_undefined(monkeypatch):
-    monkeypatch.setattr("uq_tracking.curves.scale.swept_metrics", list)
+    monkeypatch.setattr("uq_tracking.curves.regression.swept_metrics", list)
     with pytest.raises(Undefined, match="no proper score"):
         scale_sweep(exact_statistics(*data(20)), SETTINGS)
 

@@ -12,8 +12,7 @@ from numpy.testing import assert_array_equal
 
 import uq_tracking as uq
 from uq_tracking.metrics.gaps import equal_count_bins
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.registry import Undefined, intermediate
 
 
 class Numbers:

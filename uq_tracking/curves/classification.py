@@ -5,6 +5,8 @@ They appear in the order in which comparisons show them.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +14,6 @@ from uq_tracking.curves.spec import Columns, curve, percent, row_number
 from uq_tracking.metrics.classification import sparsification_brier
 from uq_tracking.metrics.gaps import CONFIDENCE, confidence_bins
 from uq_tracking.metrics.isotonic import isotonic_confidence
-from uq_tracking.metrics.ranking import FRACTIONS
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 
@@ -27,9 +28,12 @@ def bin_number(columns: Columns) -> npt.NDArray[np.float64]:
     return np.rint(columns["confidence_low"] / (columns["confidence_high"] - columns["confidence_low"]))
 
 
-@curve(
+of_classes = partial(curve, task="classification")
+"""Declares a curve of class probabilities."""
+
+
+@of_classes(
     "reliability",
-    task="classification",
     x="confidence",
     y="accuracy",
     x_label="Confidence: mean top probability of the bin",
@@ -59,9 +63,8 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     return {name: column[filled] for name, column in columns.items()}
 
 
-@curve(
+@of_classes(
     "reliability_isotonic",
-    task="classification",
     x="predicted",
     y="observed",
     x_label="Confidence: top probability",
@@ -80,9 +83,8 @@ def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
     return {"predicted": predicted, "observed": observed}
 
 
-@curve(
+@of_classes(
     "sparsification_brier",
-    task="classification",
     x="fraction",
     y="model",
     x_label=REMOVED,
@@ -96,18 +98,11 @@ def reliability_isotonic(statistics: Statistics, settings: Settings) -> Columns:
 )
 def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
     """Brier score of the remaining samples, for the entropy, the oracle and a random order."""
-    numbers = sparsification_brier(statistics)
-    return {
-        "fraction": FRACTIONS,
-        "model": numbers.model,
-        "oracle": numbers.oracle,
-        "random": np.ones_like(FRACTIONS),
-    }
+    return sparsification_brier(statistics).of_rest()
 
 
-@curve(
+@of_classes(
     "sparsification_error_brier",
-    task="classification",
     x="fraction",
     y="error",
     x_label=REMOVED,
@@ -120,13 +115,11 @@ def brier_of_the_rest(statistics: Statistics, settings: Settings) -> Columns:
 )
 def sparsification_error_brier(statistics: Statistics, settings: Settings) -> Columns:
     """How far the Brier score of the samples of lowest entropy lies above the oracle's."""
-    numbers = sparsification_brier(statistics)
-    return {"fraction": FRACTIONS, "error": numbers.model - numbers.oracle}
+    return sparsification_brier(statistics).gap()
 
 
-@curve(
+@of_classes(
     "risk_coverage",
-    task="classification",
     x="coverage",
     y="risk",
     x_label="Coverage: most confident share decided",

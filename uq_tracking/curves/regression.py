@@ -6,13 +6,16 @@ They appear in the order in which comparisons show them: the most informative fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from scipy import special
 
-from uq_tracking.curves.curve import FloatArray
-from uq_tracking.curves.spec import Columns, curve, percent, row_number
-from uq_tracking.families import family_of
+from uq_tracking import plugins
+from uq_tracking.curves.spec import Columns, FloatArray, curve, percent, row_number
+from uq_tracking.families import family_of, shaped
+from uq_tracking.metrics.forms import Undetermined, require_distances
 from uq_tracking.metrics.gaps import (
     COVERAGE,
     ERROR,
@@ -22,14 +25,14 @@ from uq_tracking.metrics.gaps import (
     quantile_shares,
 )
 from uq_tracking.metrics.isotonic import isotonic_variance
-from uq_tracking.metrics.joint import require_distances
 from uq_tracking.metrics.ranking import merci_at, n_merci_at, order_of, sparsification
-from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.registry import Metric, Undefined, compute
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.covariance import distance_shares
-from uq_tracking.statistics.distribution import expected_below, is_distribution
+from uq_tracking.statistics.distribution import expected_below, is_distribution, plain
 from uq_tracking.statistics.regression import joint_within
+from uq_tracking.statistics.scaling import coarsened, scaled
 from uq_tracking.statistics.statistics import Statistics
 
 PIT_BINS = 20
@@ -37,37 +40,40 @@ ALPHAS = np.arange(50, 101) / 100
 HISTOGRAM_CELLS = 128
 """Maximum number of cells along the longer axis of the error-against-std histogram."""
 
+FACTORS: FloatArray = 10.0 ** (np.arange(-20, 21) / 20)
+SWEPT_EXACTLY = 5000
+SWEEP_BITS = 8
+"""Mantissa bits of the sketch on which larger sets are swept; scores keep five digits or more, or three for densities
+of the uniform distribution, which jump."""
+
 REMOVED = "Fraction of most uncertain samples removed"
 NOMINAL = "Nominal coverage of the central interval"
 
 
-@curve(
+of_removal = partial(curve, x="fraction", x_label=REMOVED, steps=percent("fraction"))
+"""Declares a curve over the share of the samples removed."""
+
+
+@of_removal(
     "sparsification_error_rmse",
-    x="fraction",
     y="error",
-    x_label=REMOVED,
     y_label="Sparsification error (RMSE)",
     title="Sparsification error, RMSE",
     score="ause_rmse",
-    steps=percent("fraction"),
     reference=(0.0,),
     header={"ause_rmse": "AUSE"},
 )
 def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """How far the RMSE of the least uncertain samples lies above the oracle's."""
-    numbers = sparsification(statistics, "sq_error")
-    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
+    return sparsification(statistics, "sq_error").gap()
 
 
-@curve(
+@of_removal(
     "sparsification_rmse",
-    x="fraction",
     y="model",
-    x_label=REMOVED,
     y_label="RMSE of the rest / RMSE of all",
     title="Sparsification, RMSE",
     score="ause_rmse",
-    steps=percent("fraction"),
     ceiling=np.inf,
     header={"ause_rmse": "AUSE", "aurg_rmse": "AURG"},
     draw="uq_tracking.figures.ranking.sparsification",
@@ -75,17 +81,7 @@ def sparsification_error_rmse(statistics: Statistics, settings: Settings) -> Col
 )
 def sparsification_rmse(statistics: Statistics, settings: Settings) -> Columns:
     """RMSE of the remaining samples, for the uncertainty, the oracle and a random order."""
-    return _remaining(statistics, "sq_error")
-
-
-def _remaining(statistics: Statistics, payload: str) -> Columns:
-    numbers = sparsification(statistics, payload)
-    return {
-        "fraction": numbers.fraction,
-        "model": numbers.model,
-        "oracle": numbers.oracle,
-        "random": np.ones_like(numbers.fraction),
-    }
+    return sparsification(statistics, "sq_error").of_rest()
 
 
 @curve(
@@ -120,39 +116,45 @@ def wilson_band(share: FloatArray, n: float, z: float = 1.959963984540054) -> tu
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)
 
 
-@curve(
-    "coverage_error",
+of_intervals = partial(
+    curve,
     x="nominal",
-    y="error",
     x_label=NOMINAL,
-    y_label="Observed - nominal",
-    title="Coverage error",
     score="auce",
     steps=percent("nominal"),
-    reference=(0.0,),
     settings=("family",),
     gap=COVERAGE,
+)
+"""Declares a curve over the levels of central intervals."""
+
+
+@of_intervals(
+    "coverage_error",
+    y="error",
+    y_label="Observed - nominal",
+    title="Coverage error",
+    reference=(0.0,),
     header={"auce": "AUCE"},
 )
 def coverage_error(statistics: Statistics, settings: Settings) -> Columns:
     """How much more the central intervals cover than they promise."""
-    return {"nominal": LEVELS, "error": coverage_at(statistics, settings, LEVELS) - LEVELS}
+    return {"nominal": LEVELS, "error": COVERAGE.observed(statistics, settings)[0]}
 
 
-@curve(
+of_std = partial(curve, score="ence", steps=row_number, reference="diagonal", units=("target", "target"))
+"""Declares a curve of observed against stated standard deviations."""
+
+
+@of_std(
     "reliability",
     x="rmv",
     y="rmse",
     x_label="Predicted: root mean variance of the bin",
     y_label="Observed: RMSE of the bin",
     title="Reliability",
-    score="ence",
-    steps=row_number,
-    reference="diagonal",
     ceiling=np.inf,
     recalibrated=True,
     settings=("n_bins",),
-    units=("target", "target"),
     header={"ence": "ENCE"},
     draw="uq_tracking.figures.calibration.reliability",
     figure="reliability",
@@ -171,19 +173,15 @@ def reliability(statistics: Statistics, settings: Settings) -> Columns:
     }
 
 
-@curve(
+@of_std(
     "reliability_isotonic",
     x="predicted",
     y="observed",
     x_label="Predicted standard deviation",
     y_label="Observed: isotonic RMSE",
     title="Reliability without bins",
-    score="ence",
     default=False,
-    steps=row_number,
-    reference="diagonal",
     gap="isotonic",
-    units=("target", "target"),
     header={"ence": "ENCE"},
     draw="uq_tracking.figures.calibration.reliability_isotonic",
 )
@@ -200,15 +198,16 @@ def practical_limits(alpha: FloatArray, n_merci: FloatArray) -> tuple[float, flo
     return min(-0.1, 1.1 * float(seen.min())), max(1.6, 1.1 * float(seen.max()))
 
 
-@curve(
+of_alpha = partial(curve, x="alpha", x_label="Share of errors covered, alpha", steps=percent("alpha"))
+"""Declares a curve over the share of the errors that MeRCI covers."""
+
+
+@of_alpha(
     "n_merci_by_alpha",
-    x="alpha",
     y="n_merci",
-    x_label="Share of errors covered, alpha",
     y_label="n-MeRCI (0 oracle, 1 constant)",
     title="n-MeRCI",
     score="n_merci",
-    steps=percent("alpha"),
     reference=(0.0, 1.0),
     limits=practical_limits,
     header={"n_merci": "n-MeRCI"},
@@ -222,16 +221,13 @@ def n_merci_by_alpha(
     return {"alpha": kept, "n_merci": values}
 
 
-@curve(
+@of_alpha(
     "merci_by_alpha",
-    x="alpha",
     y="merci",
-    x_label="Share of errors covered, alpha",
     y_label="MeRCI",
     title="MeRCI",
     score="merci",
     default=False,
-    steps=percent("alpha"),
     units=("", "target"),
     header={"merci": "MeRCI"},
     draw="uq_tracking.figures.ranking.merci_by_alpha",
@@ -297,21 +293,15 @@ def _where_defined(
     return kept, values
 
 
-@curve(
+@of_intervals(
     "coverage",
-    x="nominal",
     y="observed",
-    x_label=NOMINAL,
     y_label="Observed coverage",
     title="Coverage",
-    score="auce",
-    steps=percent("nominal"),
     reference="diagonal",
     ceiling=1.0,
-    settings=("family",),
     header={"coverage_95": "95 % intervals cover", "auce": "AUCE"},
     draw="uq_tracking.figures.calibration.coverage",
-    gap=COVERAGE,
 )
 def coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the targets inside each central interval, with the band for independent samples."""
@@ -351,39 +341,32 @@ def pit_histogram(statistics: Statistics, settings: Settings) -> Columns:
     }
 
 
-@curve(
+@of_removal(
     "sparsification_error_mae",
-    x="fraction",
     y="error",
-    x_label=REMOVED,
     y_label="Sparsification error (MAE)",
     title="Sparsification error, MAE",
     score="ause_mae",
-    steps=percent("fraction"),
     reference=(0.0,),
     header={"ause_mae": "AUSE"},
 )
 def sparsification_error_mae(statistics: Statistics, settings: Settings) -> Columns:
     """How far the MAE of the least uncertain samples lies above the oracle's."""
-    numbers = sparsification(statistics, "abs_error")
-    return {"fraction": numbers.fraction, "error": numbers.model - numbers.oracle}
+    return sparsification(statistics, "abs_error").gap()
 
 
-@curve(
+@of_removal(
     "sparsification_mae",
-    x="fraction",
     y="model",
-    x_label=REMOVED,
     y_label="MAE of the rest / MAE of all",
     title="Sparsification, MAE",
     score="ause_mae",
-    steps=percent("fraction"),
     header={"ause_mae": "AUSE"},
     draw="uq_tracking.figures.ranking.sparsification",
 )
 def sparsification_mae(statistics: Statistics, settings: Settings) -> Columns:
     """MAE of the remaining samples, for the uncertainty, the oracle and a random order."""
-    return _remaining(statistics, "abs_error")
+    return sparsification(statistics, "abs_error").of_rest()
 
 
 @curve(
@@ -424,3 +407,63 @@ def joint_coverage(statistics: Statistics, settings: Settings) -> Columns:
     """Share of the vectors inside the ellipsoid of each probability: calibration of the Mahalanobis distance."""
     require_distances(statistics)
     return {"nominal": LEVELS, "observed": distance_shares(statistics, special.ndtri(LEVELS))}
+
+
+def scale_sweep(statistics: Statistics, settings: Settings) -> Curve:
+    """Each proper score, coverage and MeRCI with all standard deviations multiplied by 10^-1 ... 10^1.
+
+    The gap between a score at factor 1 and at its best factor is what plain rescaling would gain; the rest depends on
+    the means and the ranking. ``coverage_95`` only rises with the factor; ``merci`` does not change.
+
+    Returns
+    -------
+    Curve
+        Columns ``factor`` and one per score, ``coverage_95`` and ``merci`` if they are defined.
+
+    Raises
+    ------
+    Undefined
+        No proper score is defined, e.g. because a standard deviation is 0.
+
+    References
+    ----------
+    .. [1] MeRCI, 2018, fig. 2.
+    """
+    of_form = is_distribution(statistics)
+    if of_form:  # its PIT and scores after stretching are unknown: only priors are left
+        settings = shaped(settings, Undetermined("the stretched distribution is not known"))
+    statistics = plain(statistics)
+    base = statistics if statistics.counts["n"] <= SWEPT_EXACTLY else coarsened(statistics, SWEEP_BITS)
+    metrics = swept_metrics()
+    with np.errstate(all="ignore"):
+        rows = [compute(scaled(base, factor), settings, metrics)[0] for factor in FACTORS.tolist()]
+    kept = [m.key for m in metrics if all(m.key in row for row in rows)]
+    if not kept:
+        raise Undefined("no proper score is defined at every scale")
+    columns = {"factor": FACTORS, **{key: np.asarray([row[key] for row in rows]) for key in kept}}
+    if not of_form:
+        columns["coverage_95"] = coverage_by_factor(statistics, settings, 0.95)
+    with suppress(Undefined):  # a common factor on all uncertainties is rescaled away
+        columns["merci"] = np.full(len(FACTORS), merci_at(statistics, settings.alpha))
+    main = "crps" if "crps" in kept else kept[0]
+    labels = ("Factor on every std", "Score")
+    steps = np.arange(len(FACTORS))
+    return Curve("scale_sweep", columns, "factor", main, *labels, "Scores against scale", main, steps)
+
+
+def coverage_by_factor(statistics: Statistics, settings: Settings, level: float) -> FloatArray:
+    """Share of the targets inside the central interval at every factor: those whose abs(z) it reaches."""
+    reach = family_of(settings).central(level) * FACTORS
+    order = statistics.orders["z"]
+    return (order.position(reach) - order.position(-reach, side="left")) / statistics.n
+
+
+def swept_metrics() -> list[Metric]:
+    """Proper scores, under the declared family and the priors."""
+    return [metric for metric in plugins.metrics().values() if metric.swept]
+
+
+def best_factor(curve: Curve, key: str) -> float:
+    """The factor of the sweep at which a score is best."""
+    losses = [plugins.metrics()[key].loss(value) for value in curve.columns[key].tolist()]
+    return float(curve.columns["factor"][int(np.argmin(losses))])

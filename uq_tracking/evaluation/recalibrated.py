@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from uq_tracking.curves.curve import Curve
-from uq_tracking.curves.spec import RECALIBRATED, spec_of
+from uq_tracking.curves.spec import RECALIBRATED, Curve, spec_of
 from uq_tracking.errors import RecalibrationError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.families import Standard, shaped

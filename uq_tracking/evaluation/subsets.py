@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uq_tracking.checks import value_text, whole_number
-from uq_tracking.curves.curve import Curve
+from uq_tracking.curves.spec import Curve
 from uq_tracking.errors import InputTypeError, SettingsError
 from uq_tracking.formatting import axis_label, format_number
 from uq_tracking.inputs import Predictions

@@ -20,13 +20,13 @@ from uq_tracking.inference.noise import floor_of, kolmogorov_floor
 from uq_tracking.inference.ranking import gain_influence
 from uq_tracking.inference.verdict import LEVEL, TEST_LEVEL, Calibrated, Estimate, Tests, concluded
 from uq_tracking.metrics import groups
+from uq_tracking.metrics.accuracy import cv
 from uq_tracking.metrics.calibration import pit_ks
 from uq_tracking.metrics.forms import interval_coverage
 from uq_tracking.metrics.gaps import NO_STD, QUANTILE, Reduction
 from uq_tracking.metrics.ranking import Sparsification, n_merci, sparsification
 from uq_tracking.metrics.registry import Undefined
 from uq_tracking.metrics.scoring import LEVELS
-from uq_tracking.metrics.spread import cv
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import HIGH, LOW, POINT, is_distribution
 from uq_tracking.statistics.group_tables import bucket_spans

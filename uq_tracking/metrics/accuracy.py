@@ -1,23 +1,24 @@
-"""How good the predicted means are."""
+"""How good the predicted means are, and how large and how varied the uncertainties, regardless of the errors."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from uq_tracking.metrics.registry import SMALLEST, Undefined, metric, require_squares
+from uq_tracking.metrics.registry import SMALLEST, NeedsGroups, Undefined, metric, require_squares
+from uq_tracking.metrics.scoring import require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
 from uq_tracking.statistics.weights import middle_ranks
 
+of_errors = partial(metric, family="accuracy", direction="lower", unit="target", bounds=(0, math.inf))
+"""Declares a score of absolute or squared errors."""
 
-@metric(
+
+@of_errors(
     "mae",
-    family="accuracy",
-    direction="lower",
-    unit="target",
     summary="Mean absolute error",
     formula="mean |y - mu|",
-    bounds=(0, math.inf),
     stable="sums",
 )
 def mae(statistics: Statistics, settings: Settings) -> float:
@@ -32,14 +33,10 @@ def mae(statistics: Statistics, settings: Settings) -> float:
     return statistics.orders["abs_error"].sum("abs_error") / statistics.n
 
 
-@metric(
+@of_errors(
     "rmse",
-    family="accuracy",
-    direction="lower",
-    unit="target",
     summary="Root mean squared error",
     formula="sqrt(mean (y - mu)^2)",
-    bounds=(0, math.inf),
     headline=True,
     stable="sums",
     squares=True,
@@ -61,14 +58,10 @@ def rmse(statistics: Statistics, settings: Settings) -> float:
     return math.sqrt(mean)
 
 
-@metric(
+@of_errors(
     "medae",
-    family="accuracy",
-    direction="lower",
-    unit="target",
     summary="Median absolute error",
     formula="median |y - mu|",
-    bounds=(0, math.inf),
 )
 def medae(statistics: Statistics, settings: Settings) -> float:
     """Median absolute error; for an even count, the mean of the two middle values.
@@ -128,3 +121,75 @@ def r2(statistics: Statistics, settings: Settings) -> float:
     if total == 0:
         raise Undefined("all targets are equal, so there is no variance to explain")
     return 1 - statistics.orders["abs_error"].sum("sq_error") / total
+
+
+of_spread = partial(metric, family="spread", direction=None, bounds=(0, math.inf))
+"""Declares a description of the uncertainties, which does not judge them."""
+
+
+@of_spread(
+    "sharpness",
+    unit="target",
+    summary="Root mean variance; smaller is sharper, which matters only among calibrated methods",
+    formula="sqrt(mean s^2)",
+    source="Gneiting 2007; uncertainty-toolbox",
+)
+def sharpness(statistics: Statistics, settings: Settings) -> float:
+    """Root mean variance.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("sharpness")
+    0.380789
+    """
+    require_variance(statistics, settings)
+    std = statistics.moments["std"]
+    require_squares(std.low, std.high, "standard deviations")
+    return math.sqrt(statistics.orders["std"].sum("std2") / statistics.n)
+
+
+@of_spread(
+    "mean_std",
+    unit="target",
+    summary="Mean standard deviation",
+    formula="mean s",
+    stable="sums",
+)
+def mean_std(statistics: Statistics, settings: Settings) -> float:
+    """Mean standard deviation.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("mean_std")
+    0.35
+    """
+    require_variance(statistics, settings)
+    return statistics.moments["std"].mean
+
+
+@of_spread(
+    "cv",
+    summary="Dispersion of the uncertainties; higher means more varied, not better",
+    formula="std(s, ddof=1) / mean(s)",
+    source="Levi 2019 eq. 9",
+    constant=0.0,
+    needs_groups=NeedsGroups(even=0.6),
+)
+def cv(statistics: Statistics, settings: Settings) -> float:
+    """Coefficient of variation of the standard deviations.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("cv")
+    0.447628
+    """
+    std = statistics.moments["std"]
+    require_squares(0, std.high - std.low, "differences between standard deviations")
+    if std.count < 2:
+        raise Undefined("one sample has no dispersion")
+    if std.mean == 0:
+        raise Undefined("all standard deviations are 0")
+    return math.sqrt(std.variance(ddof=1)) / std.mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -79,17 +80,17 @@ def interval_width_95(statistics: Statistics, settings: Settings) -> float:
     return 2 * float(family_of(settings).central(0.95)) * statistics.moments["std"].mean
 
 
-@metric(
+of_shares = partial(metric, family="calibration", direction="lower", bounds=(0, 1), of_levels=True)
+"""Declares a calibration score of shares at levels."""
+
+
+@of_shares(
     "auce",
-    family="calibration",
-    direction="lower",
     summary="Area under the coverage error",
     formula="trapezoid of |coverage(p) - p| over p = .01 ... .99",
     source="Gustafsson 2020 section 4.2",
-    bounds=(0, 1),
     gap=COVERAGE,
     reduction=Reduction("absolute", over="area"),
-    of_levels=True,
     in_curves=True,
 )
 def auce() -> None:
@@ -103,17 +104,13 @@ def auce() -> None:
     """
 
 
-@metric(
+@of_shares(
     "auce_over",
-    family="calibration",
-    direction="lower",
     summary="Part of AUCE from intervals that cover too little (overconfident)",
     formula="trapezoid of (p - coverage(p))+",
     source="Gustafsson 2020, released scripts (negative error)",
-    bounds=(0, 1),
     gap=COVERAGE,
     reduction=Reduction("absolute", over="area", side=-1),
-    of_levels=True,
 )
 def auce_over() -> None:
     """The part of ``auce`` where intervals cover too little.
@@ -126,17 +123,13 @@ def auce_over() -> None:
     """
 
 
-@metric(
+@of_shares(
     "auce_under",
-    family="calibration",
-    direction="lower",
     summary="Part of AUCE from intervals that cover too much (underconfident)",
     formula="trapezoid of (coverage(p) - p)+",
     source="Gustafsson 2020, released scripts (positive error)",
-    bounds=(0, 1),
     gap=COVERAGE,
     reduction=Reduction("absolute", over="area", side=1),
-    of_levels=True,
 )
 def auce_under() -> None:
     """The part of ``auce`` where intervals cover too much.
@@ -149,18 +142,14 @@ def auce_under() -> None:
     """
 
 
-@metric(
+@of_shares(
     "calibration_error",
-    family="calibration",
-    direction="lower",
     summary="Mean squared gap of quantile calibration",
     formula="mean over p = .01 ... .99 of (p - share of F(y) <= p)^2",
     source="Xiong 2024 eq. 7; Kuleshov 2018",
-    bounds=(0, 1),
     headline=True,
     gap=QUANTILE,
     reduction=Reduction("square"),
-    of_levels=True,
 )
 def calibration_error() -> None:
     """Mean squared gap between quantile levels and the shares observed below them.
@@ -173,17 +162,13 @@ def calibration_error() -> None:
     """
 
 
-@metric(
+@of_shares(
     "mace",
-    family="calibration",
-    direction="lower",
     summary="Mean absolute calibration error of intervals",
     formula="mean over linspace(0, 1, 100) of |coverage(p) - p|",
     source="uncertainty-toolbox, interval proportions",
-    bounds=(0, 1),
     gap=PROPORTION,
     reduction=Reduction("absolute"),
-    of_levels=True,
 )
 def mace() -> None:
     """Mean absolute gap between interval levels and coverage.
@@ -196,17 +181,13 @@ def mace() -> None:
     """
 
 
-@metric(
+@of_shares(
     "rmsce",
-    family="calibration",
-    direction="lower",
     summary="Root mean squared calibration error of intervals",
     formula="sqrt mean over linspace(0, 1, 100) of (coverage(p) - p)^2",
     source="uncertainty-toolbox, interval proportions",
-    bounds=(0, 1),
     gap=PROPORTION,
     reduction=Reduction("root"),
-    of_levels=True,
 )
 def rmsce() -> None:
     """Root mean squared gap between interval levels and coverage.
@@ -219,17 +200,13 @@ def rmsce() -> None:
     """
 
 
-@metric(
+@of_shares(
     "miscalibration_area",
-    family="calibration",
-    direction="lower",
     summary="Area between coverage and the diagonal",
     formula="integral of |coverage(p) - p| over the polygon on linspace(0, 1, 100)",
     source="uncertainty-toolbox, interval proportions",
-    bounds=(0, 1),
     gap=PROPORTION,
     reduction=Reduction("absolute", over="polygon"),
-    of_levels=True,
 )
 def miscalibration_area() -> None:
     """Area between the coverage polygon and the diagonal, split exactly at crossings.
@@ -242,17 +219,13 @@ def miscalibration_area() -> None:
     """
 
 
-@metric(
+@of_shares(
     "pit_ks",
-    family="calibration",
-    direction="lower",
     summary="Kolmogorov-Smirnov distance of the PIT from uniform",
     formula="sup over u of |share of F(y) <= u - u|",
     source="Dawid 1984; Kolmogorov-Smirnov statistic",
-    bounds=(0, 1),
     gap=QUANTILE,
     reduction=Reduction("supremum"),
-    of_levels=True,
 )
 def pit_ks(statistics: Statistics, settings: Settings) -> float:
     """Kolmogorov-Smirnov distance between F(y) and the uniform distribution.

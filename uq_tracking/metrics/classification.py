@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.gaps import CONFIDENCE, EQUAL_COUNT_CONFIDENCE, Reduction
-from uq_tracking.metrics.intermediate import intermediate
 from uq_tracking.metrics.ranking import FRACTIONS, Sparsification, remaining_counts, sum_of_prefix_means
-from uq_tracking.metrics.registry import Infinite, Undefined, metric
+from uq_tracking.metrics.registry import Infinite, Undefined, intermediate, metric
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.classification import confusion_matrix
 from uq_tracking.statistics.orders import Order
 from uq_tracking.statistics.statistics import Statistics
 
+of_classes = partial(metric, task="classification", direction="lower", bounds=(0.0, 1.0))
+"""Declares a score of class probabilities."""
 
-@metric(
+
+@of_classes(
     "accuracy",
     family="accuracy",
     direction="higher",
     summary="Share of samples classified correctly",
     formula="mean 1[argmax p = y]",
-    task="classification",
-    bounds=(0.0, 1.0),
     headline=True,
     share=True,
     stable="sums",
@@ -42,15 +43,13 @@ def accuracy(statistics: Statistics, settings: Settings) -> float:
     return float(np.trace(confusion_matrix(statistics))) / statistics.n
 
 
-@metric(
+@of_classes(
     "nll",
     family="scoring",
-    direction="lower",
     unit="nats",
     summary="Negative log likelihood of the true class",
     formula="mean -log p_y",
     source="Gneiting and Raftery 2007",
-    task="classification",
     bounds=(0.0, math.inf),
     headline=True,
     stable="samples",
@@ -71,14 +70,12 @@ def nll(statistics: Statistics, settings: Settings) -> float:
     return statistics.sums["log_loss"] / statistics.n
 
 
-@metric(
+@of_classes(
     "brier",
     family="scoring",
-    direction="lower",
     summary="Brier score over all classes",
     formula="mean sum_c (p_c - 1[y = c])^2",
     source="Brier 1950",
-    task="classification",
     bounds=(0.0, 2.0),
     headline=True,
     stable="samples",
@@ -96,15 +93,12 @@ def brier(statistics: Statistics, settings: Settings) -> float:
     return statistics.orders["brier"].sum("brier") / statistics.n
 
 
-@metric(
+@of_classes(
     "ece",
     family="calibration",
-    direction="lower",
     summary="Mean gap between confidence and accuracy, in bins of confidence",
     formula="sum over equal-width bins of N_b/N |accuracy - confidence|",
     source="Guo 2017; Gustafsson 2020 section 4.3",
-    task="classification",
-    bounds=(0.0, 1.0),
     headline=True,
     gap=CONFIDENCE,
     reduction=Reduction("absolute", over="samples"),
@@ -121,15 +115,12 @@ def ece() -> None:
     """
 
 
-@metric(
+@of_classes(
     "mce",
     family="calibration",
-    direction="lower",
     summary="Largest gap between confidence and accuracy, in bins of confidence",
     formula="max over the bins of ECE of |accuracy - confidence|",
     source="Guo 2017",
-    task="classification",
-    bounds=(0.0, 1.0),
     gap=CONFIDENCE,
     reduction=Reduction("largest"),
 )
@@ -144,15 +135,12 @@ def mce() -> None:
     """
 
 
-@metric(
+@of_classes(
     "ace",
     family="calibration",
-    direction="lower",
     summary="Mean gap between confidence and accuracy, in bins of equal count",
     formula="mean over equal-count bins of |accuracy - confidence|",
     source="Nixon 2019, top label",
-    task="classification",
-    bounds=(0.0, 1.0),
     gap=EQUAL_COUNT_CONFIDENCE,
     reduction=Reduction("absolute"),
 )
@@ -181,14 +169,12 @@ def sparsification_brier(statistics: Statistics) -> Sparsification:
     return Sparsification(FRACTIONS, curve(statistics.orders["entropy"]), curve(statistics.orders["brier"]))
 
 
-@metric(
+@of_classes(
     "ause_brier",
     family="ranking",
-    direction="lower",
     summary="Area under the sparsification error, Brier score by entropy",
     formula="trapezoid over f = 0, .01 ... .99 of [Brier of the 1 - f of least entropy - oracle's] / Brier",
     source="Gustafsson 2020 section 4.3",
-    task="classification",
     bounds=(0.0, math.inf),
     headline=True,
     against="accuracy",
@@ -207,14 +193,12 @@ def ause_brier(statistics: Statistics, settings: Settings) -> float:
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
-@metric(
+@of_classes(
     "miou",
     family="accuracy",
     direction="higher",
     summary="Mean intersection over union of the classes that occur",
     formula="mean over classes of TP / (TP + FP + FN)",
-    task="classification",
-    bounds=(0.0, 1.0),
     headline=True,
 )
 def miou(statistics: Statistics, settings: Settings) -> float:
@@ -232,7 +216,7 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     return float(np.mean(np.diag(confusion)[occurs] / either[occurs]))
 
 
-@metric(
+@of_classes(
     "entropy_mean",
     family="spread",
     direction=None,
@@ -240,7 +224,6 @@ def miou(statistics: Statistics, settings: Settings) -> float:
     summary="Mean predictive entropy",
     formula="mean -sum_c p_c log p_c",
     source="Shannon 1948",
-    task="classification",
     bounds=(0.0, math.inf),
 )
 def entropy_mean(statistics: Statistics, settings: Settings) -> float:
@@ -255,15 +238,12 @@ def entropy_mean(statistics: Statistics, settings: Settings) -> float:
     return statistics.orders["entropy"].sum("entropy") / statistics.n
 
 
-@metric(
+@of_classes(
     "aurc",
     family="ranking",
-    direction="lower",
     summary="Area under the risk-coverage curve",
     formula="mean over k of the error rate of the k most confident",
     source="Geifman 2018",
-    task="classification",
-    bounds=(0.0, 1.0),
     headline=True,
     in_curves=True,
 )

@@ -1,8 +1,9 @@
-"""Scores of distributions given as draws, mixtures, quantiles, intervals, objects or densities."""
+"""Scores of distributions given as draws, mixtures, quantiles, intervals, objects, densities or vectors."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -13,6 +14,7 @@ from uq_tracking.formatting import format_levels
 from uq_tracking.inputs.forms.draws import FEWEST_DRAWS
 from uq_tracking.metrics.registry import Infinite, Undefined, metric
 from uq_tracking.settings import Settings
+from uq_tracking.statistics.covariance import DISTANCE, distance_shares
 from uq_tracking.statistics.distribution import HIGH, LOW, expected_at, expected_below, is_distribution
 from uq_tracking.statistics.exact import SortedRows
 from uq_tracking.statistics.orders import Buckets, Order
@@ -40,6 +42,8 @@ AT_ONCE = 1 << 14
 
 def form_score(statistics: Statistics, key: str) -> float:
     """Mean of a score over the samples of a distribution; Undefined, with the reason, if it has none."""
+    if not is_distribution(statistics):
+        raise Undefined(TAKES[key][0])
     impossible = statistics.sums["impossible"]
     if key == "nll" and impossible > 0:
         raise Infinite(f"{impossible / statistics.n:.3g} of the targets have density 0 in their distribution")
@@ -49,8 +53,8 @@ def form_score(statistics: Statistics, key: str) -> float:
     return total / statistics.n
 
 
-def has_score(statistics: Statistics, key: str) -> bool:
-    """Whether statistics describe distributions whose form determines a score."""
+def has_score(statistics: Statistics, settings: Settings, key: str) -> bool:
+    """Check whether statistics describe distributions whose form determines a score."""
     return is_distribution(statistics) and not math.isnan(statistics.sums[key])
 
 
@@ -143,16 +147,16 @@ class Undetermined(Standard):
         self._refuse()
 
 
-@metric(
+of_form = partial(metric, family="scoring", direction="lower", unit="target", bounds=(0, math.inf))
+"""Declares a score for some forms only."""
+
+
+@of_form(
     "crps_ensemble",
-    family="scoring",
-    direction="lower",
-    unit="target",
     summary="Continuous ranked probability score of the draws' empirical distribution",
     formula="mean over i of |x_i - y| - 1/(2 M^2) sum over i, j of |x_i - x_j|, averaged",
     source="Hersbach 2000; Zamo and Naveau 2018",
-    bounds=(0, math.inf),
-    when=lambda statistics, settings: has_score(statistics, "crps_ensemble"),
+    when=partial(has_score, key="crps_ensemble"),
 )
 def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     """Mean CRPS of the empirical distribution of M draws; ``crps`` is the fair version, independent of M.
@@ -163,21 +167,15 @@ def crps_ensemble(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("crps_ensemble")
     0.218133
     """
-    if not is_distribution(statistics):
-        raise Undefined(TAKES["crps_ensemble"][0])
     return form_score(statistics, "crps_ensemble")
 
 
-@metric(
+@of_form(
     "wis",
-    family="scoring",
-    direction="lower",
-    unit="target",
     summary="Weighted interval score of the given quantiles",
     formula="mean of (|y - median|/2 + sum over intervals of alpha/2 width + distance outside) / (K + 1/2)",
     source="Bracher 2021 eq. 2",
-    bounds=(0, math.inf),
-    when=lambda statistics, settings: has_score(statistics, "wis"),
+    when=partial(has_score, key="wis"),
     of_levels=True,
 )
 def wis(statistics: Statistics, settings: Settings) -> float:
@@ -189,8 +187,6 @@ def wis(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("wis")
     0.136222
     """
-    if not is_distribution(statistics):
-        raise Undefined(TAKES["wis"][0])
     return form_score(statistics, "wis")
 
 
@@ -201,7 +197,7 @@ def wis(statistics: Statistics, settings: Settings) -> float:
     summary="Share of the targets inside the widest given central interval; its level is in the settings",
     formula="share of l <= y <= u",
     bounds=(0, 1),
-    when=lambda statistics, settings: has_score(statistics, "inside_widest"),
+    when=partial(has_score, key="inside_widest"),
 )
 def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     """Share of the targets inside the widest central interval of the given quantiles, ends included.
@@ -212,8 +208,6 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("interval_coverage")
     0.75
     """
-    if not is_distribution(statistics):
-        raise Undefined(TAKES["inside_widest"][0])
     return form_score(statistics, "inside_widest")
 
 
@@ -225,7 +219,7 @@ def interval_coverage(statistics: Statistics, settings: Settings) -> float:
     summary="Mean width of the widest given central interval; its level is in the settings",
     formula="mean u - l",
     bounds=(0, math.inf),
-    when=lambda statistics, settings: has_score(statistics, "width_widest"),
+    when=partial(has_score, key="width_widest"),
 )
 def interval_width(statistics: Statistics, settings: Settings) -> float:
     """Mean width of the widest central interval of the given quantiles.
@@ -236,6 +230,153 @@ def interval_width(statistics: Statistics, settings: Settings) -> float:
     >>> example_score("interval_width")
     0.84
     """
-    if not is_distribution(statistics):
-        raise Undefined(TAKES["inside_widest"][0])
     return form_score(statistics, "width_widest")
+
+
+NEEDS_VECTORS = "it needs vectors: Predictions.from_covariance, or Predictions.from_samples(..., joint=True)"
+
+
+def has_vectors(statistics: Statistics, settings: Settings) -> bool:
+    """Whether samples are components of vectors."""
+    return bool(statistics.facts.get("vector_length"))
+
+
+def has_distances(statistics: Statistics, settings: Settings) -> bool:
+    """Whether the vectors have a covariance."""
+    return DISTANCE in statistics.orders
+
+
+def vector_mean(statistics: Statistics, key: str) -> float:
+    """Mean of a score over whole vectors."""
+    if not has_vectors(statistics, Settings()):
+        raise Undefined(NEEDS_VECTORS)
+    whole, total = statistics.sums["whole"], statistics.sums[key]
+    if math.isnan(total):
+        raise Undefined("draws have no density; energy_score scores them")
+    if not whole > 0:
+        raise Undefined("every vector lacks a component, because of missing truth or the mask")
+    return total / whole
+
+
+def require_distances(statistics: Statistics) -> None:
+    """Raise ``Undefined`` if vectors have no covariance or all are incomplete."""
+    if not has_distances(statistics, Settings()):
+        raise Undefined("it needs the covariance of vectors: Predictions.from_covariance")
+    vector_mean(statistics, "joint_nll")
+
+
+@metric(
+    "energy_score",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Energy score of whole vectors",
+    formula="mean of E |X - y| - E |X - X'| / 2",
+    source="Gneiting and Raftery 2007 eq. 22",
+    when=has_vectors,
+)
+def energy_score(statistics: Statistics, settings: Settings) -> float:
+    """Mean energy score, the CRPS of vectors; for M draws, the fair estimator, whose expectation is independent of M.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("energy_score")
+    0.365038
+    """
+    return vector_mean(statistics, "energy_score")
+
+
+@metric(
+    "variogram_score",
+    family="scoring",
+    direction="lower",
+    unit="target",
+    summary="Variogram score of order 1/2 of whole vectors",
+    formula="mean of sum over i, j of (|y_i - y_j|^(1/2) - E |X_i - X_j|^(1/2))^2",
+    source="Scheuerer and Hamill 2015 eq. 3",
+    when=has_vectors,
+)
+def variogram_score(statistics: Statistics, settings: Settings) -> float:
+    """Mean variogram score, sensitive to correlations the energy score barely detects; for draws, the fair estimator.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("variogram_score")
+    0.129281
+    """
+    return vector_mean(statistics, "variogram_score")
+
+
+@metric(
+    "joint_nll",
+    family="scoring",
+    direction="lower",
+    unit="nats",
+    summary="Negative log likelihood of whole vectors",
+    formula="mean of (D log 2 pi + log det S + (y - m)' S^-1 (y - m)) / 2",
+    source="Gneiting and Raftery 2007",
+    when=has_distances,
+)
+def joint_nll(statistics: Statistics, settings: Settings) -> float:
+    """Mean negative log density of the vectors.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("joint_nll")
+    0.757856
+    """
+    return vector_mean(statistics, "joint_nll")
+
+
+@metric(
+    "joint_ks",
+    family="calibration",
+    direction="lower",
+    summary="Kolmogorov-Smirnov distance of the Mahalanobis distances from chi-square",
+    formula="sup over p of |share of chi2_D(d^2) <= p - p|",
+    bounds=(0, 1),
+    when=has_distances,
+)
+def joint_ks(statistics: Statistics, settings: Settings) -> float:
+    """Largest gap between the shares of vectors inside ellipsoids and their probabilities.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> example_score("joint_ks")
+    0.397069
+    """
+    require_distances(statistics)
+    scores = places(statistics.orders[DISTANCE])
+    u = special.ndtr(scores)
+    gaps = [np.abs(distance_shares(statistics, scores, closed=closed) - u) for closed in (True, False)]
+    return float(np.max(gaps, initial=0.0))
+
+
+def joint_coverage(statistics: Statistics, settings: Settings, level: float) -> float:
+    """Share of the vectors inside the ellipsoid of that probability around their mean.
+
+    Examples
+    --------
+    >>> from uq_tracking.testing.examples import example_score
+    >>> [example_score(f"joint_coverage_{percent}") for percent in (50, 90, 95)]
+    [0.333333, 0.833333, 1.0]
+    """
+    require_distances(statistics)
+    return float(distance_shares(statistics, special.ndtri([level]))[0])
+
+
+for percent in (50, 90, 95):
+    metric(
+        f"joint_coverage_{percent}",
+        family="calibration",
+        direction=percent / 100,
+        summary=f"Share of the vectors inside the {percent} % ellipsoid",
+        formula=f"share of chi2_D((y - m)' S^-1 (y - m)) <= {percent / 100:g}",
+        bounds=(0, 1),
+        when=has_distances,
+        arguments={"level": percent / 100},
+    )(joint_coverage)

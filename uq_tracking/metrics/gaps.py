@@ -27,8 +27,7 @@ from scipy import special
 from uq_tracking.families import family_of
 from uq_tracking.metrics import groups
 from uq_tracking.metrics.forms import central_share
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Undefined, require_squares
+from uq_tracking.metrics.registry import Undefined, intermediate, require_squares
 from uq_tracking.metrics.scoring import LEVELS, require_variance
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import expected_below, is_distribution

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Undefined
+from uq_tracking.metrics.registry import Undefined, intermediate
 from uq_tracking.statistics.orders import FloatArray, Order
 from uq_tracking.statistics.statistics import Statistics
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,7 @@ from scipy import special
 
 from uq_tracking.families import FloatArray
 from uq_tracking.metrics.accuracy import mae
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import NeedsGroups, Undefined, metric, require_squares
+from uq_tracking.metrics.registry import NeedsGroups, Undefined, intermediate, metric, require_squares
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.orders import Block, Order
@@ -37,6 +36,14 @@ class Sparsification:
     fraction: FloatArray
     model: FloatArray
     oracle: FloatArray
+
+    def of_rest(self) -> dict[str, FloatArray]:
+        """Columns of the error of the rest, also for a random order."""
+        return {**vars(self), "random": np.ones_like(self.fraction)}
+
+    def gap(self) -> dict[str, FloatArray]:
+        """Columns of the gap between model and oracle."""
+        return {"fraction": self.fraction, "error": self.model - self.oracle}
 
 
 def remaining_counts(n: float) -> FloatArray:
@@ -69,14 +76,15 @@ def unordered_area(scores: Mapping[str, float]) -> float | None:
     return scores["ause_rmse"] + scores["aurg_rmse"]
 
 
-@metric(
+of_order = partial(metric, family="ranking", direction="lower", bounds=(0, math.inf))
+"""Declares a score of how the uncertainties order the errors."""
+
+
+@of_order(
     "ause_rmse",
-    family="ranking",
-    direction="lower",
     summary="Area under the sparsification error, RMSE",
     formula="trapezoid over f = 0, .01 ... .99 of [RMSE of the least uncertain 1 - f - oracle's] / RMSE",
     source="Ilg 2018; Gustafsson 2020 section 4.1",
-    bounds=(0, math.inf),
     headline=True,
     glance="0 is best",
     against="rmse",
@@ -99,9 +107,8 @@ def ause_rmse(statistics: Statistics, settings: Settings) -> float:
     return float(np.trapezoid(curve.model - curve.oracle, FRACTIONS))
 
 
-@metric(
+@of_order(
     "aurg_rmse",
-    family="ranking",
     direction="higher",
     summary="Area under the random gain, RMSE",
     formula="trapezoid over f = 0, .01 ... .99 of 1 - RMSE of the least uncertain 1 - f / RMSE",
@@ -125,14 +132,11 @@ def aurg_rmse(statistics: Statistics, settings: Settings) -> float:
     return float(np.trapezoid(1 - curve.model, FRACTIONS))
 
 
-@metric(
+@of_order(
     "ause_mae",
-    family="ranking",
-    direction="lower",
     summary="Area under the sparsification error, MAE",
     formula="(1/MAE) mean over k of [MAE of the k least uncertain - MAE of the k smallest errors]",
     source="Xiong 2024 eq. 4",
-    bounds=(0, math.inf),
     oracle=0.0,
 )
 def ause_mae(statistics: Statistics, settings: Settings) -> float:
@@ -238,15 +242,12 @@ def constant_merci(scores: Mapping[str, float]) -> float | None:
     return scores["mae"] + (scores["merci"] - scores["mae"]) / scores["n_merci"]
 
 
-@metric(
+@of_order(
     "merci",
-    family="ranking",
-    direction="lower",
     unit="target",
     summary="Mean uncertainty once scaled to cover alpha of the errors",
     formula="lambda mean s, lambda the order statistic ceil(alpha N) of |z|",
     source="MeRCI 2018 eq. 8",
-    bounds=(0, math.inf),
     oracle=lambda scores: scores.get("mae"),
     constant=constant_merci,
     on_scale="n_merci",
@@ -330,9 +331,8 @@ def trimmed_mae(statistics: Statistics, settings: Settings) -> float:
     return float(statistics.orders["abs_error"].cumulative("abs_error", [kept])[0]) / kept
 
 
-@metric(
+@of_order(
     "spearman",
-    family="ranking",
     direction="higher",
     summary="Rank correlation of uncertainty and absolute error",
     formula="Pearson correlation of the average ranks of s and |e|",

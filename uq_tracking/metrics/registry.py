@@ -1,13 +1,28 @@
-"""What a metric is, how one is declared, and how metrics are computed."""
+"""What a metric is, how one is declared, and how metrics are computed, at once or when first accessed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, partial, update_wrapper
+from functools import cached_property, partial, update_wrapper, wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from threading import Lock
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    overload,
+)
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names
@@ -112,6 +127,8 @@ class NeedsGroups:
 
 Bound: TypeAlias = float | Callable[[Mapping[str, float]], float | None] | None
 F = TypeVar("F", bound=Callable[..., float | None])
+S = TypeVar("S")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -422,3 +439,108 @@ def require_squares(low: float, high: float, what: str) -> None:
         raise Undefined(
             f"all {what} are below {SMALLEST:g}, whose squares are 0 in float64; choose a smaller unit"
         )
+
+
+def intermediate(function: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Cache the results of a function of statistics for as long as the statistics live.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(statistics, *arguments)`` of immutable statistics; the result may depend on nothing else, and the
+        arguments must be hashable. Exceptions are not cached. The result must not refer to the statistics.
+
+    Examples
+    --------
+    >>> class Numbers(list):
+    ...     __hash__ = object.__hash__
+    >>> @intermediate
+    ... def power_sum(numbers, exponent):
+    ...     print("summing")
+    ...     return sum(number**exponent for number in numbers)
+    >>> numbers = Numbers([1, 2, 3])
+    >>> power_sum(numbers, 2), power_sum(numbers, 2), power_sum(numbers, 1)
+    summing
+    summing
+    (14, 14, 6)
+    """
+    cache: WeakKeyDictionary[Any, dict[Any, T]] = WeakKeyDictionary()
+    lock = Lock()
+
+    @wraps(function)
+    def shared(statistics: S, /, *arguments: P.args, **options: P.kwargs) -> T:
+        key = (arguments, tuple(sorted(options.items())))
+        with lock:
+            results = cache.setdefault(statistics, {})
+        if key not in results:  # two threads may both get here, with the same result
+            results[key] = function(statistics, *arguments, **options)
+        return results[key]
+
+    return shared
+
+
+class LaterScores:
+    """Scores of statistics, each computed once, when first accessed.
+
+    Scores that need more than statistics are computed at once, because the arrays behind them may change; so are
+    those of other distributions, whose functions may fail, so that the warning appears in the call itself.
+    """
+
+    def __init__(
+        self,
+        statistics: Any,
+        settings: Settings,
+        metrics: Iterable[Metric],
+        inputs: MetricInputs | None = None,
+    ) -> None:
+        self._statistics, self._settings = statistics, settings
+        self._metrics = {each.key: each for each in metrics}
+        self._done: set[str] = set()
+        self._scores: dict[str, float] = {}
+        self._undefined: dict[str, str] = {}
+        self._compute([each for each in self._metrics.values() if each.needs or not each.is_built_in], inputs)
+
+    def of(self, keys: Collection[str]) -> dict[str, float]:
+        """Scores of these metrics, where they have a value."""
+        self._compute([self._metrics[key] for key in self._metrics if key in keys and key not in self._done])
+        return {key: self._scores[key] for key in self._metrics if key in keys and key in self._scores}
+
+    def __call__(self) -> dict[str, float]:
+        """All scores, in the order of the metrics."""
+        return self.of(self._metrics)
+
+    def undefined(self) -> dict[str, str]:
+        """Why each undefined score has no value."""
+        self.of(self._metrics)
+        return {key: self._undefined[key] for key in self._metrics if key in self._undefined}
+
+    def _compute(self, metrics: Collection[Metric], inputs: MetricInputs | None = None) -> None:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond float64 is undefined
+            scores, undefined = compute(self._statistics, self._settings, metrics, inputs)
+        self._scores |= scores
+        self._undefined |= undefined
+        self._done |= {each.key for each in metrics}
+
+
+class Later(Generic[T]):
+    """A dataclass field that may be given as a function, called when the field is first accessed."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Later[T]: ...
+
+    @overload
+    def __get__(self, instance: Any, owner: type) -> T: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            raise AttributeError(f"class {owner.__name__} has no {self._name}")  # so there is no default
+        value = vars(instance)[self._name]
+        if callable(value):
+            value = vars(instance)[self._name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: T | Callable[[], T]) -> None:
+        vars(instance)[self._name] = value

@@ -11,8 +11,7 @@ import numpy as np
 
 from uq_tracking.families import GAUSSIAN, LAPLACE, SQRT2, SQRT3, UNIFORM, FloatArray, Standard, family_of
 from uq_tracking.metrics.forms import form_score
-from uq_tracking.metrics.intermediate import intermediate
-from uq_tracking.metrics.registry import Infinite, Metric, Undefined, metric
+from uq_tracking.metrics.registry import Infinite, Metric, Undefined, intermediate, metric
 from uq_tracking.parallel import inner
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.distribution import is_distribution

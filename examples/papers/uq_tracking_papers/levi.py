@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 
-from uq_tracking.curves.curve import Curve
+from uq_tracking.curves.spec import Curve
 from uq_tracking.demo.network import Architecture, Array, Network, Schedule
 from uq_tracking.figures.style import legend, line, reference
 from uq_tracking.npz import Arrays
