@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from uq_tracking import plugins
-from uq_tracking.curves.spec import Columns, FloatArray, curve, percent, row_number
+from uq_tracking.curves.spec import Columns, Curve, FloatArray, curve, percent, row_number
 from uq_tracking.families import family_of, shaped
 from uq_tracking.metrics.forms import Undetermined, require_distances
 from uq_tracking.metrics.gaps import (
