@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from uq_tracking import plugins
 from uq_tracking.checks import as_names, value_text
-from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.curves.regression import best_factor, scale_sweep
+from uq_tracking.curves.spec import Curve, FloatArray, finite
 from uq_tracking.errors import SettingsError
 from uq_tracking.evaluation.scoring import LaterReports
 from uq_tracking.evaluation.subsets import by_members, stability

@@ -11,13 +11,11 @@ import numpy as np
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
-from uq_tracking.curves.spec import Curve
-from uq_tracking.curves.spec import build_curves
+from uq_tracking.curves.spec import Curve, build_curves
 from uq_tracking.inference import Judgement
 from uq_tracking.inference.bands import with_chance
 from uq_tracking.inference.verdict import no_verdict
-from uq_tracking.metrics.registry import LaterScores
-from uq_tracking.metrics.registry import Metric, MetricInputs, select
+from uq_tracking.metrics.registry import LaterScores, Metric, MetricInputs, select
 from uq_tracking.report import SCHEMA, Report
 from uq_tracking.settings import Settings
 from uq_tracking.statistics.statistics import Statistics
