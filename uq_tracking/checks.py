@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from uq_tracking.errors import SettingsError, closest
+from uq_tracking.errors import FileFormatError, SettingsError, closest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -119,3 +120,12 @@ def listing(*sources: Callable[..., Any], **more: Any) -> Callable[[F], F]:
         return function
 
     return listed
+
+
+def read_json(source: str | Path) -> Any:
+    """Return the values of a JSON text, or of the file at a path; FileFormatError if it is not JSON."""
+    is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
+    try:
+        return json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error

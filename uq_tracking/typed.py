@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -85,7 +86,7 @@ def _first(value: Any, kinds: Sequence[Any], name: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a record, or anything made of records, as values for JSON; bytes as base64."""
+    """Return a record, or anything made of records, as values for JSON; bytes as base64, infinity as None."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
@@ -94,6 +95,8 @@ def plain(value: Any) -> Any:
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

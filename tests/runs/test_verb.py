@@ -227,6 +227,7 @@ class TestWrongArguments:
             ({"calibration": True, "recalibration": "nope"}, SettingsError, "method is called 'nope'"),
             ({"calibration": ["std_scalin"]}, SettingsError, "did you mean 'std_scaling'"),
             ({"split": "a/b"}, SettingsError, "split is 'a/b'"),
+            ({"alphas": 0.9}, SettingsError, r"rescore has no option alphas; did you mean alpha\?"),
         ],
     )
     def test_are_refused_before_any_run_is_touched(self, place, options, error, match):

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
-from uq_tracking.checks import check_callable, check_text, path_of, whole_number
+from uq_tracking.checks import check_callable, check_text, path_of, read_json, whole_number
 from uq_tracking.comparison import comparability
 from uq_tracking.comparison.differences import Difference, difference
 from uq_tracking.comparison.facts import (
@@ -33,7 +33,7 @@ from uq_tracking.metrics.registry import Metric
 from uq_tracking.runs.read import LoggedRun
 from uq_tracking.settings import check_level, check_seed
 from uq_tracking.streams.map_samples import checked_maps
-from uq_tracking.tables.model import Cell, Table
+from uq_tracking.tables.model import Table
 from uq_tracking.tracking.cases import Maps
 from uq_tracking.tracking.names import COMPARISON_NAME, PAGE_FILE, check_split
 from uq_tracking.tracking.resolve import targets_of
@@ -190,7 +190,7 @@ class Comparison(Facts):
             "metrics": list(map(metric_to_dict, self.metrics)),
             "derived": {
                 "methods": self.methods,
-                "table": {name: plain_cells(self.table[name].cells) for name in self.methods},
+                "table": {name: plain(self.table[name].cells) for name in self.methods},
                 "bounds": plain(self.bounds),
                 "tied_with_best": {key: sorted(names) for key, names in self.tied_with_best.items()},
                 "agreement": {"metrics": self.agreement.keys, "kendall_tau": self.agreement.tau},
@@ -205,12 +205,7 @@ class Comparison(Facts):
     @classmethod
     def from_json(cls, source: str | Path) -> Comparison:
         """Read ``to_json``'s text, or the file at the path of one; FileFormatError for anything else."""
-        is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
-        name = str(source) if is_path else "the text"
-        try:
-            values = json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
-        except (ValueError, RecursionError) as error:
-            raise FileFormatError(f"{name} is not JSON ({error})") from error
+        values, name = read_json(source), "the text" if "{" in str(source) else str(source)
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise FileFormatError(f"{name} is not a uq_tracking comparison")
         if not isinstance(values.get("schema"), int) or values["schema"] > SCHEMA:
@@ -282,17 +277,6 @@ class Comparison(Facts):
         from uq_tracking.tables.html import tables_html
 
         return tables_html(self.tables())
-
-
-def plain_cells(cells: Mapping[str, Cell]) -> dict[str, Any]:
-    """Return the cells of a method as plain values."""
-    names = ("value", "spread", "runs", "of", "interval", "rank", "worst_rank", "mark", "reason")
-    return {
-        key: {name: getattr(cell, name) for name in names}
-        | {"infinite": cell.infinite}
-        | ({"value": None} if cell.infinite else {})
-        for key, cell in cells.items()
-    }
 
 
 def compare(

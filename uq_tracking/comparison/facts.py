@@ -221,11 +221,6 @@ class MethodVerdict:
     scale: float | None = None
     recovered: float | None = None
 
-    @property
-    def short(self) -> str:
-        """Both in a few words, with their numbers."""
-        return words.short(self.calibration, self.scale, self.ranking, self.recovered)
-
 
 def _verdict(runs: Sequence[ScoredRun]) -> MethodVerdict:
     verdicts = [run.report.verdict for run in runs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,8 +120,7 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
     """
     problems: list[str] = []
     seen = {method: _drawn(runs, problems) for method, runs in groups.items()}
-    common = _common(seen)[:AUTO_CASES] if maps == "auto" else []
-    numbers = _from_predictions(groups, maps, seen, common or None, problems)
+    numbers = _completed(groups, maps, seen, problems)
     for method, cases in seen.items():
         lacking = [str(number) for number in numbers if number not in cases]
         if cases and lacking:
@@ -134,58 +133,51 @@ def map_cases(groups: Mapping[str, Sequence[ScoredRun]], maps: Maps) -> tuple[tu
 
 
 def _seen(run: ScoredRun, case: Case) -> _Seen:
-    from uq_tracking.figures.compared_maps import image_png
+    from uq_tracking.figures.compared_maps import image_png, reduced, reduced_classes
+    from uq_tracking.figures.maps import entropy_of
 
-    see = _see_classes if run.report.task == CLASSIFICATION.name else _see_values
-    image = None
+    arrays, scale, rounding = case.arrays, None, 0.0
+    if run.report.task == CLASSIFICATION.name:
+        shrink: Callable[[Any], npt.NDArray[Any]] = reduced_classes
+        target, prediction = arrays["labels"], arrays["probs"].argmax(axis=-1)
+        error = np.where(target >= 0, target != prediction, np.nan)
+        uncertainty = entropy_of(arrays["probs"])
+    else:
+        shrink, scale = reduced, float(REGRESSION.map_options(run.report)["scale"])
+        target, prediction = arrays["target"], arrays["mean"]
+        rounding = float(np.finfo(target.dtype).eps)
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.abs(prediction.astype(np.float64) - target)
+            uncertainty = scale * arrays["std"].astype(np.float64)
+    known, image = np.isfinite(error), None
     if case.image is not None:
         with suppress(ShapeError):  # a file may hold anything; single maps show why
             image = image_png(case.image)
-    return replace(see(run, case.arrays), image=image)
-
-
-def _see_values(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
-    from uq_tracking.figures.compared_maps import reduced
-
-    scale = REGRESSION.map_options(run.report)["scale"]
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = np.abs(case["mean"].astype(np.float64) - case["target"])
-        uncertainty = scale * case["std"].astype(np.float64)
     return _Seen(
         run,
-        reduced(case["target"]),
-        reduced(case["mean"]),
+        shrink(target),
+        shrink(prediction),
         reduced(error),
         reduced(uncertainty),
-        *_means(error, uncertainty),
+        mean_error=float(error[known].mean()) if known.any() else 0.0,
+        mean_uncertainty=float(uncertainty[known].mean()) if known.any() else 0.0,
         scale=scale,
-        rounding=float(np.finfo(case["target"].dtype).eps),
+        rounding=rounding,
+        image=image,
     )
-
-
-def _see_classes(run: ScoredRun, case: Mapping[str, Any]) -> _Seen:
-    from uq_tracking.figures.compared_maps import reduced, reduced_classes
-    from uq_tracking.figures.maps import entropy_of
-
-    labels, predicted, entropy = case["labels"], case["probs"].argmax(axis=-1), entropy_of(case["probs"])
-    wrong = np.where(labels >= 0, labels != predicted, np.nan)
-    return _Seen(
-        run,
-        reduced_classes(labels),
-        reduced_classes(predicted),
-        reduced(wrong),
-        reduced(entropy),
-        *_means(wrong, entropy),
-    )
-
-
-def _means(error: FloatArray, uncertainty: FloatArray) -> tuple[float, float]:
-    """Return the means over the pixels with a target; 0 if there are none."""
-    known = np.isfinite(error)
-    return (float(error[known].mean()), float(uncertainty[known].mean())) if known.any() else (0.0, 0.0)
 
 
 def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
+    """Draw the panels of all runs with the target of the first one on common scales."""
+    from uq_tracking.figures.compared_maps import (
+        class_legend,
+        class_png,
+        color_stops,
+        error_limits,
+        map_png,
+        value_limits,
+    )
+
     first = items[0]
     same = [item for item in items if _is_same_target(item, first)]
     problems += [
@@ -193,37 +185,39 @@ def _case(name: str, items: Sequence[_Seen], problems: list[str]) -> MapCase:
         for item in items
         if item not in same
     ]
-    scales = _scales(same)
+    classes: list[tuple[str, str]] = []
+    if first.scale is None:
+        limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in same)}
+        names = CLASSIFICATION.map_options(first.run.report)["class_names"]
+        classes = class_legend([first.target, *(item.prediction for item in same)], names)
+    else:
+        limits = {"value": value_limits(first.target), "error": error_limits(item.error for item in same)}
+
+    def picture(values: npt.NDArray[Any], kind: str) -> bytes:
+        return map_png(values, limits[kind], kind) if kind in limits else class_png(values)
+
     height, width = first.target.shape
     return MapCase(
         name=name,
         shape=(height, width),
         image=next((item.image for item in items if item.image is not None), None),
-        target=_picture(first.target, "value", scales),
-        panels=tuple(_panel(item, scales) for item in same),
-        scales=scales,
-        classes=_classes(same),
+        target=picture(first.target, "value"),
+        panels=tuple(
+            MapPanel(
+                method=item.run.method,
+                label=item.run.label,
+                prediction=picture(item.prediction, "value"),
+                error=picture(item.error, "error"),
+                uncertainty=picture(item.uncertainty, "entropy" if "entropy" in limits else "error"),
+                scale=item.scale,
+                mean_error=item.mean_error,
+                mean_uncertainty=item.mean_uncertainty,
+            )
+            for item in same
+        ),
+        scales={kind: ColorScale(*ends, tuple(color_stops(kind))) for kind, ends in limits.items()},
+        classes=tuple(classes),
     )
-
-
-def _scales(items: Sequence[_Seen]) -> dict[str, ColorScale]:
-    from uq_tracking.figures.compared_maps import color_stops, error_limits, value_limits
-
-    if items[0].scale is None:
-        limits = {"error": (0.0, 1.0), "entropy": error_limits(item.uncertainty for item in items)}
-    else:
-        limits = {"value": value_limits(items[0].target), "error": error_limits(item.error for item in items)}
-    return {kind: ColorScale(*ends, tuple(color_stops(kind))) for kind, ends in limits.items()}
-
-
-def _classes(items: Sequence[_Seen]) -> tuple[tuple[str, str], ...]:
-    """Return the legend of the classes; empty for values."""
-    from uq_tracking.figures.compared_maps import class_legend
-
-    if items[0].scale is not None:
-        return ()
-    names = CLASSIFICATION.map_options(items[0].run.report)["class_names"]
-    return tuple(class_legend([items[0].target, *(item.prediction for item in items)], names))
 
 
 def _is_same_target(one: _Seen, other: _Seen) -> bool:
@@ -236,28 +230,6 @@ def _is_same_target(one: _Seen, other: _Seen) -> bool:
     return np.allclose(one.target, other.target, rtol=0, atol=slack, equal_nan=True)
 
 
-def _panel(item: _Seen, scales: Mapping[str, ColorScale]) -> MapPanel:
-    return MapPanel(
-        method=item.run.method,
-        label=item.run.label,
-        prediction=_picture(item.prediction, "value", scales),
-        error=_picture(item.error, "error", scales),
-        uncertainty=_picture(item.uncertainty, "entropy" if "entropy" in scales else "error", scales),
-        scale=item.scale,
-        mean_error=item.mean_error,
-        mean_uncertainty=item.mean_uncertainty,
-    )
-
-
-def _picture(values: npt.NDArray[Any], kind: str, scales: Mapping[str, ColorScale]) -> bytes:
-    """Draw a map on its color scale; without one, of classes."""
-    from uq_tracking.figures.compared_maps import class_png, map_png
-
-    return (
-        map_png(values, (scales[kind].low, scales[kind].high), kind) if kind in scales else class_png(values)
-    )
-
-
 def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:
     """Read the cases of the first run of a method that drew any."""
     for run in runs:
@@ -267,20 +239,16 @@ def _drawn(runs: Sequence[ScoredRun], problems: list[str]) -> dict[int, _Seen]:
     return {}
 
 
-def _common(seen: Mapping[str, Mapping[int, _Seen]]) -> list[int]:
-    """Return the numbers of the cases that all methods with drawn cases have in common."""
-    drawn = [set(cases) for cases in seen.values() if cases]
-    return sorted(set.intersection(*drawn)) if drawn else []
-
-
-def _from_predictions(
+def _completed(
     groups: Mapping[str, Sequence[ScoredRun]],
     maps: Maps,
-    seen: dict[str, dict[int, _Seen]],
-    numbers: list[int] | None,
+    seen: Mapping[str, dict[int, _Seen]],
     problems: list[str],
 ) -> list[int]:
-    """Add the cases that were not drawn to ``seen``; return the numbers of the cases, chosen here if None."""
+    """Add the cases that were not drawn to ``seen``, from predictions; return the numbers of the chosen cases."""
+    drawn = [set(cases) for cases in seen.values() if cases]
+    common = sorted(set.intersection(*drawn)) if drawn else []
+    numbers = common[:AUTO_CASES] if maps == "auto" and common else None
     shape: tuple[int, ...] | None = None
     for method, runs in groups.items():
         if numbers is not None and set(numbers) <= seen[method].keys():
@@ -295,27 +263,18 @@ def _from_predictions(
         if numbers is None:
             shape = data.shape
             numbers = choose_cases(shape, maps)[: AUTO_CASES if maps == "auto" else None]
-        if data.shape != (shape or data.shape) or not _has(data.shape, numbers):
+        has_them = not numbers or (len(data.shape) > 1 and max(numbers) < case_count(data.shape))
+        if data.shape != (shape or data.shape) or not has_them:
             other = f", not {shape}" if shape else ""
             problems.append(f"No maps of {method}: its predictions have shape {data.shape}{other}.")
             continue
-        for number in numbers:
-            if number not in seen[method]:
-                seen[method][number] = _seen(run, data.case(case_place(number, data.shape)))
-    return _among_drawn(seen, maps) if numbers is None else numbers
-
-
-def _has(shape: tuple[int, ...], numbers: Sequence[int]) -> bool:
-    """True if predictions of this shape hold these cases."""
-    return not numbers or (len(shape) > 1 and max(numbers) < case_count(shape))
-
-
-def _among_drawn(seen: Mapping[str, Mapping[int, _Seen]], maps: Maps) -> list[int]:
-    """Return the requested cases, where no predictions tell how many there are."""
-    if isinstance(maps, Sequence) and not isinstance(maps, str):
+        for number in set(numbers) - seen[method].keys():
+            seen[method][number] = _seen(run, data.case(case_place(number, data.shape)))
+    if numbers is not None:
+        return numbers
+    if isinstance(maps, Sequence) and not isinstance(maps, str):  # no predictions tell how many there are
         return [int(number) for number in maps]
-    drawn = _common(seen)
-    return drawn if maps is True or isinstance(maps, str) else drawn[: int(maps)]
+    return common if maps is True or isinstance(maps, str) else common[: int(maps)]
 
 
 def _predictions(runs: Sequence[ScoredRun], problems: list[str]) -> tuple[ScoredRun, PredictionsBase] | None:

@@ -20,7 +20,6 @@ from uq_tracking._version import __version__
 from uq_tracking.comparison.curves import FloatArray, Overlay
 from uq_tracking.comparison.facts import UNJUDGED, Facts, MethodVerdict, by_family, family
 from uq_tracking.comparison.maps import MapPanel
-from uq_tracking.comparison.runs import ScoredRun
 from uq_tracking.comparison.table import disagreement, intervals_used, without_value
 from uq_tracking.formatting import COLORS, format_score, one_line, shorten_middle, shortened
 from uq_tracking.inference.words import SLIGHT
@@ -117,7 +116,6 @@ def _environment() -> Environment:
         "color_class": _color_class,
         "details": _details,
         "in_order": _in_order,
-        "run_facts": _run_facts,
         "score": format_score,
         "shorten": shorten_middle,
         "sign": lambda cell: SIGNS.get(cell.mark or "", ""),
@@ -321,14 +319,3 @@ def _overlay(overlay: Overlay, index: dict[str, int]) -> dict[str, Any]:
 
 def _rounded(values: FloatArray) -> list[float]:
     return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, dtype=float).tolist()]
-
-
-def _run_facts(run: ScoredRun) -> list[object]:
-    """Return how a run was scored, for the list of runs."""
-    report = run.report
-    return [
-        f"{report.counts.get('n', 0):,}",
-        report.provenance.get("statistics"),
-        *(report.settings.get(name) for name in SETTINGS),
-        report.provenance.get("version"),
-    ]

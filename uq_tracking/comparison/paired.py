@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -99,56 +98,43 @@ def paired_groups(
     problems: list[str] = []
     if all(len(group) >= MANY_RUNS for group in by_method(runs).values()):
         return PairedGroups(), problems
-    tables: dict[str, GroupTables] = {}
-    for run in runs:
-        if run.report.intervals:
-            found = _tables(run, problems)
-            if found is not None:
-                tables[run.label] = found
-    tables = _common({run.label: run for run in runs}, tables, problems)
-    if len(tables) < 2:
+    found = [(run, tables) for run in runs if (tables := _tables(run, problems)) is not None]
+    same = [
+        (run, tables)
+        for run, tables in found
+        if tables.members == found[0][1].members
+        and (run is found[0][0] or same_targets(found[0][0].report, run.report))
+    ]
+    labels = {run.label for run, _ in same}
+    others = [run.label for run, _ in found if run.label not in labels]
+    if others:
+        first = found[0][0].label
+        problems.append(
+            f"No paired differences for {', '.join(others)}: their groups differ from those of {first}."
+        )
+    if len(same) < 2:
         return PairedGroups(), problems
-    fewest = min(len(table) for table in tables.values())
+    fewest = min(len(tables) for _, tables in same)
     left = {}
-    for run in (run for run in runs if run.label in tables):
+    for run, tables in same:
         settings = Settings.from_dict(run.report.settings)
         chosen = [
             m for m in metrics if m.key in run.report.scores and m.direction is not None and not m.needs
         ]
-        left[run.label] = leave_out(tables[run.label].pooled_to(fewest), settings, chosen)
+        left[run.label] = leave_out(tables.pooled_to(fewest), settings, chosen)
     return PairedGroups(left, seed), problems
 
 
 def _tables(run: ScoredRun, problems: list[str]) -> GroupTables | None:
     """Read the statistics of the run's groups; None if they are not stored or cannot be read."""
-    statistics: Any = run.report.statistics
-    if statistics is None and run.logged is not None:
+    statistics = run.report.statistics
+    if run.report.intervals and statistics is None and run.logged is not None:
         try:
             statistics = run.logged.statistics(run.report)
         except FileNotFoundError:
             return None
         except (UQTrackingError, OSError) as error:  # the comparison continues without this run's resamples
             problems.append(f"No paired differences for {run.label}: {error}.")
-            return None
-    groups = getattr(statistics, "groups", None)
-    return groups if isinstance(groups, GroupTables) and len(groups) >= FEWEST_GROUPS else None
-
-
-def _common(
-    runs: Mapping[str, ScoredRun], tables: Mapping[str, GroupTables], problems: list[str]
-) -> dict[str, GroupTables]:
-    """Return the tables of the runs scored on the same groups and targets as the first one."""
-    if not tables:
-        return {}
-    first = next(iter(tables))
-    others = [
-        label
-        for label, table in tables.items()
-        if table.members != tables[first].members
-        or (label != first and not same_targets(runs[first].report, runs[label].report))
-    ]
-    if others:
-        problems.append(
-            f"No paired differences for {', '.join(others)}: their groups differ from those of {first}."
-        )
-    return {label: table for label, table in tables.items() if label not in others}
+    if not run.report.intervals or statistics is None or statistics.groups is None:
+        return None
+    return statistics.groups if len(statistics.groups) >= FEWEST_GROUPS else None

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from uq_tracking import plugins
-from uq_tracking.checks import path_of, value_text
+from uq_tracking.checks import path_of, read_json, value_text
 from uq_tracking.errors import (
     FileFormatError,
     InputTypeError,
@@ -157,15 +157,6 @@ class Recalibration(ABC):
     def from_json(cls, source: str | Path) -> Self:
         """Read what ``to_json`` returned or wrote: the text, or the path of its file; errors as for ``from_dict``."""
         return cls.from_dict(read_json(source))
-
-
-def read_json(source: str | Path) -> Any:
-    """Values from a JSON text, or from the file at a path; FileFormatError if it is not JSON."""
-    is_path = not isinstance(source, str) or not source.lstrip().startswith("{")
-    try:
-        return json.loads(path_of(source).read_text(encoding="utf-8") if is_path else str(source))
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source if is_path else 'the text'} is not JSON ({error})") from error
 
 
 def _kind(values: Any) -> type[Any]:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from uq_tracking.checks import read_json
 from uq_tracking.errors import FileFormatError, RecalibrationError
 from uq_tracking.files.columns import GUESSES
-from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration, read_json
+from uq_tracking.recalibration.base import Recalibration, RegressionRecalibration
 
 SUFFIX = "_recalibrated"
 

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uq_tracking.checks import as_names
+from uq_tracking.checks import as_names, listing
 from uq_tracking.errors import BackendError, FileFormatError, InputTypeError, SettingsError, warn
 from uq_tracking.evaluation.scoring import score
 from uq_tracking.formatting import run_text
@@ -16,28 +16,29 @@ from uq_tracking.inference.intervals import with_intervals
 from uq_tracking.metrics.registry import select
 from uq_tracking.report import Report, same_targets
 from uq_tracking.runs.read import LoggedRun, logged_runs
+from uq_tracking.runs.request import ChangedSettings, checked_changes
 from uq_tracking.runs.score import about_input, level_of
-from uq_tracking.settings import Family, Settings, check_level
+from uq_tracking.settings import Settings, check_level
 from uq_tracking.statistics.group_pooling import digest_of
 from uq_tracking.statistics.group_tables import GroupTables
 from uq_tracking.statistics.statistics import Statistics
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 MOST_SHOWN = 3
 """How many labels or runs a message names."""
 
 
+@listing(alpha=None, n_bins=None, family=None, dof=None, unit=None)
 def pool(
     sources: str | Report | Iterable[str | Report],
     *,
     where: str | None = None,
     split: str | None = None,
     metrics: str | Iterable[str] | None = None,
-    alpha: float | None = None,
-    n_bins: int | None = None,
-    family: Family | None = None,
-    dof: float | None = None,
-    unit: str | None = None,
     level: float | None = None,
+    **settings: Unpack[ChangedSettings],
 ) -> Report:
     """Score the samples of several runs as one set, from their statistics.
 
@@ -57,10 +58,10 @@ def pool(
         Filter expression, in the tracker's own syntax, and the split to read.
     metrics : str or iterable of str, optional
         Keys to compute; by default the whole suite.
-    alpha, n_bins, family, dof, unit : optional
-        As for ``Settings``; by default those of the reports, which must then agree.
     level : float, optional
         Confidence level of the intervals, which there are if all runs have groups; by default that of the reports.
+    alpha, n_bins, family, dof, unit : optional
+        As for ``Settings``; by default those of the reports, which must then agree.
 
     Returns
     -------
@@ -87,11 +88,11 @@ def pool(
     if level is not None:
         check_level(level)
     keys = None if metrics is None else as_names("metrics", metrics)
+    changes = checked_changes("pool", settings, ChangedSettings)
     parts, repeats = _distinct(list(_parts(sources, where, split)))
     if not parts:
         raise BackendError("there are no runs to pool")
-    changes = {"alpha": alpha, "n_bins": n_bins, "family": family, "dof": dof, "unit": unit}
-    settings = _settings(parts, {name: value for name, value in changes.items() if value is not None})
+    common = _settings(parts, changes)
     level = _level(parts) if level is None else level
     groups, assumptions = _groups(parts)
     statistics = replace(_merged([replace(part.statistics, groups=None) for part in parts]), groups=groups)
@@ -99,9 +100,9 @@ def pool(
         warn(doubt)
     chosen = select(statistics.task, keys)
     about = about_input(statistics, parts[0].report)
-    report = score(statistics, settings, chosen, about=about, asked=keys)
+    report = score(statistics, common, chosen, about=about, asked=keys)
     if groups is not None:
-        report = with_intervals(report, groups, settings, chosen, level)
+        report = with_intervals(report, groups, common, chosen, level)
     pooled = [{"run": part.address, "n": part.report.counts["n"], "digest": part.digest} for part in parts]
     return replace(report, provenance={**report.provenance, "digest": _joint(parts), "pooled": pooled})
 

@@ -7,21 +7,47 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, get_type_hints
 
 from uq_tracking import plugins
 from uq_tracking._version import __version__
 from uq_tracking.checks import as_names, check_flag, whole_number
-from uq_tracking.errors import SettingsError
+from uq_tracking.errors import SettingsError, UnknownOptionError
 from uq_tracking.metrics.registry import find
 from uq_tracking.npz import LIMIT
 from uq_tracking.recalibration import Recalibration, read_recalibrations
 from uq_tracking.recalibration.fitting import find_recalibrator
 from uq_tracking.report import SCHEMA, Report
-from uq_tracking.settings import Settings, require_number
+from uq_tracking.settings import Family, Settings, require_number
 from uq_tracking.tracking.arguments import check_scores
 from uq_tracking.tracking.content import Scores
 from uq_tracking.tracking.names import RESCORED_TAG, SCORES_TAG, check_split, tag_name
+
+
+class ChangedSettings(TypedDict, total=False):
+    """Settings that replace those of a report, explained in `Settings`, for type checkers."""
+
+    alpha: float | None
+    n_bins: int | None
+    family: Family | None
+    dof: float | None
+    unit: str | None
+
+
+class RescoreSettings(ChangedSettings, total=False):
+    """Settings that `rescore` may replace, explained there, for type checkers."""
+
+    std_floor: float | None
+
+
+def checked_changes(verb: str, settings: Mapping[str, Any], known: type[Any]) -> dict[str, Any]:
+    """Return the settings that are given; UnknownOptionError or SettingsError if one is wrong."""
+    names = get_type_hints(known).keys()
+    if unknown := settings.keys() - names:
+        raise UnknownOptionError(verb, unknown, names)
+    changes = {name: value for name, value in settings.items() if value is not None}
+    Settings.from_dict(changes)
+    return changes
 
 
 @dataclass(frozen=True)
@@ -86,14 +112,13 @@ class Request:
         recalibration: str | Iterable[str] | None,
         calibration_split: str | None,
         options: RescoreOptions,
-        **settings: Any,
+        settings: Mapping[str, Any],
     ) -> Request:
         """Check a user's request.
 
         Raises SettingsError if an option is out of range or contradicts another, or a metric is not installed.
         """
-        changes = {name: value for name, value in settings.items() if value is not None}
-        Settings.from_dict(changes)
+        changes = checked_changes("rescore", settings, RescoreSettings)
         floor = changes.get("std_floor", 0.0)
         require_number("std_floor", floor)
         if not 0 <= floor < float("inf"):

@@ -6,18 +6,17 @@ import threading
 from collections.abc import Collection, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uq_tracking import plugins
-from uq_tracking.checks import check_callable, check_flag
+from uq_tracking.checks import check_callable, check_flag, listing
 from uq_tracking.errors import BackendError, RunNotFoundError
 from uq_tracking.report import Report
 from uq_tracking.runs.carry_over import same_curve
 from uq_tracking.runs.outcomes import Outcome, Progress, Summary, worked
 from uq_tracking.runs.read import LoggedRun, logged_runs
-from uq_tracking.runs.request import Request, RescoreOptions
+from uq_tracking.runs.request import Request, RescoreOptions, RescoreSettings
 from uq_tracking.runs.score import NothingStoredError, Source, new_report
-from uq_tracking.settings import Family
 from uq_tracking.tasks import task_of
 from uq_tracking.tracking.cases import DrawnCases
 from uq_tracking.tracking.content import Content, scores_digest
@@ -39,25 +38,24 @@ from uq_tracking.tracking.publish import publish
 from uq_tracking.tracking.resolve import Opened, Target
 from uq_tracking.tracking.writer import RunWriter
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+
+@listing(alpha=None, n_bins=None, family=None, dof=None, unit=None, std_floor=None)
 def rescore(
     uri: str,
     *,
     where: str | None = None,
     split: str | None = None,
     metrics: str | Iterable[str] | None = None,
-    alpha: float | None = None,
-    n_bins: int | None = None,
-    family: Family | None = None,
-    dof: float | None = None,
-    unit: str | None = None,
-    std_floor: float | None = None,
     calibration: Any = None,
     recalibration: str | Iterable[str] | None = None,
     calibration_split: str | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
     options: RescoreOptions | None = None,
+    **settings: Unpack[RescoreSettings],
 ) -> Summary:
     """Rescore logged runs: new metrics, other settings, recalibrations, figures.
 
@@ -78,11 +76,6 @@ def rescore(
         The split to rescore.
     metrics : str or iterable of str, optional
         Keys to compute besides the default suite and what the run has.
-    alpha, n_bins, family, dof, unit : optional
-        As for ``Settings``.
-    std_floor : float, optional
-        Smaller standard deviations are raised to it; 0 removes the floor of an earlier rescore. Needs the
-        predictions.
     calibration : optional
         Adds scores after recalibration: fitted parameters, or the path of their JSON file; True or names of methods
         to cross-fit.
@@ -97,6 +90,12 @@ def rescore(
     options : RescoreOptions, optional
         Which scores and figures are written; how many runs are processed in parallel; whether to rescore runs that
         are done.
+
+    alpha, n_bins, family, dof, unit : optional
+        As for ``Settings``.
+    std_floor : float, optional
+        Smaller standard deviations are raised to it; 0 removes the floor of an earlier rescore. Needs the
+        predictions.
 
     Returns
     -------
@@ -129,12 +128,7 @@ def rescore(
         recalibration,
         calibration_split,
         options or RescoreOptions(),
-        alpha=alpha,
-        n_bins=n_bins,
-        family=family,
-        dof=dof,
-        unit=unit,
-        std_floor=std_floor,
+        settings,
     )
     runs = [run for run in logged_runs(uri, where=where, split=split) if not _is_of_a_comparison(run)]
     if not runs and where is None:
